@@ -15,6 +15,7 @@ from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.offline.columns.column_source import ColumnSource
 from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.header_scan import scan_headers
+from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovery_scan import RecoveryScan
 from logstore.offline.segment import Segment
@@ -130,13 +131,17 @@ class RecoveredLog(ColumnSource):
                 offset=offset,
                 advice="read from its start or end",
             )
+        for file in self.files_from(offset):
+            for record in ReadView(offset, file.data, position=0).records():
+                if end is not None and record.offset >= end:
+                    return
+                yield record
+
+    def files_from(self, offset: int) -> Iterator[LogFile]:
+        """Map the log files that may hold `offset` or beyond, one at a time, each up to where recovery cuts it off."""
         for segment in self._segments_from(offset):
             limit = self.valid_bytes if segment is self.segments[-1] else segment.size
-            with segment.open_log() as log:
-                for record in ReadView(offset, log.data[:limit], segment.base_offset, 0).records():
-                    if end is not None and record.offset >= end:
-                        return
-                    yield record
+            yield LogFile(segment.open_log().data[:limit], segment.log_path)
 
     def end_after_truncation(self, offset: int) -> int:
         """Return where the log ends once `truncate_to(offset)` removed its batches and the log is opened again.
@@ -165,12 +170,11 @@ class RecoveredLog(ColumnSource):
         from logstore.offline.columns.column_reader import ColumnReader  # noqa: PLC0415  numba loads on first bulk use
 
         reader = ColumnReader(max(start, self.log_start_offset), end)
-        for segment in self._segments_from(reader.start):
+        for file in self.files_from(reader.start):
             if reader.is_at_end:
                 break
-            limit = self.valid_bytes if segment is self.segments[-1] else segment.size
-            reader.file = str(segment.log_path)
-            yield from reader.chunks(segment.open_log().data[:limit])
+            reader.file = str(file.path)
+            yield from reader.chunks(file.data)
 
     def _segments_from(self, offset: int) -> Sequence[Segment]:
         """Return the segments that may hold `offset` or later ones."""

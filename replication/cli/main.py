@@ -36,6 +36,7 @@ from replication.cli.output import (
 )
 from replication.cli.plan import plan
 from replication.cli.recover import recover
+from replication.cli.salvage import salvage
 from replication.cli.schema import schema
 from replication.cli.truncate import truncate
 from replication.cli.verify import verify
@@ -46,6 +47,7 @@ from replication.errors import ReplicationError
 COMMANDS = (
     audit,
     incident,
+    salvage,
     dump,
     verify,
     epochs,

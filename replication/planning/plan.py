@@ -103,15 +103,15 @@ def elected_history(leader: EpochHistory, follower: EpochHistory, log_end_offset
 
 def relation(leader: RecoveredLog, follower: RecoveredLog) -> Relation:
     """Judge from where the common part of two logs ends, by their epochs."""
-    common_end = _common_end(leader, follower)
-    if common_end >= follower.log_end_offset:
+    end = common_end(leader, follower)
+    if end >= follower.log_end_offset:
         same = leader.log_end_offset == follower.log_end_offset
         return Relation.IDENTICAL if same else Relation.LAGGING
-    return Relation.AHEAD if common_end >= leader.log_end_offset else Relation.FORKED
+    return Relation.AHEAD if end >= leader.log_end_offset else Relation.FORKED
 
 
-def _common_end(leader: RecoveredLog, follower: RecoveredLog) -> int:
-    """Return where the logs part: what the newest protocol would truncate to."""
+def common_end(leader: RecoveredLog, follower: RecoveredLog) -> int:
+    """Return where the logs diverge, by their leader epochs: what the newest protocol would truncate to."""
     lineages = leader.lineage(), follower.lineage()
     if not all(lineages):
         # Without epochs nothing tells the logs apart but where they end.

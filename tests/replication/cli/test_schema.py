@@ -215,6 +215,7 @@ ON_REAL_DATA: dict[str, tuple[object, ...]] = {
     "plan": ("--leader", BROKER_1, "--follower", BROKER_2),
     "advise": (BROKER_1, BROKER_2, replicas("diverged") / "broker-3"),
     "incident": (BROKER_1, BROKER_2),
+    "salvage": (BROKER_1, BROKER_2, "--kept", "broker-2", "--dry-run"),
     "recover": (BROKER_1, "--all", "--output", COPY),
     "truncate": (BROKER_1 / "diverge-0", "--to", "310", "--output", COPY),
     "schema": (),

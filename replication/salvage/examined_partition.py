@@ -1,0 +1,206 @@
+"""One partition's losing branches, examined: which of their records are salvaged, and why the others are not."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field
+from typing import NamedTuple
+
+from logstore.batch.batches import Batch
+from logstore.batch.record import Record
+from logstore.errors import LogStoreError
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.topic_partition import TopicPartition
+from replication.planning.plan import common_end
+from replication.salvage.branch import Branch, ComparedCopy
+from replication.salvage.conflict import Conflict, wins
+from replication.salvage.conflict_rule import ConflictRule
+from replication.salvage.key_writes import KeyWrite, KeyWrites
+from replication.salvage.own_records import Found, KeptRecords, OwnRecords
+from replication.salvage.reason import IN_DOUBT, Reason
+from replication.salvage.salvage_options import SalvageOptions
+from replication.salvage.salvaged_record import Decision, salvaged
+from replication.salvage.sound_copy import SoundCopy
+from replication.salvage.transactions import Transactions
+
+
+class Fork(NamedTuple):
+    """Where a losing copy diverges from the kept one."""
+
+    source: str
+    offset: int
+    """The kept copy goes on differently from there, or ends."""
+    kept_end: int
+    end: int
+    """Of the losing copy's log."""
+
+
+class Damage(NamedTuple):
+    """What is not read of a copy."""
+
+    source: str
+    offset: int
+    """Nothing from there on is read."""
+    error: LogStoreError
+
+
+TransactionName = tuple[str, int, int]
+"""A copy, a producer and the transaction's first offset."""
+
+
+@dataclass(slots=True)
+class TransactionInDoubt:
+    """A transaction that is left out: open, without all of its parts, or decided in one copy only."""
+
+    source: str
+    reason: Reason
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+    last_offset: int
+    records: int = 0
+    """Of it, beyond the fork."""
+
+
+@dataclass(slots=True)
+class ExaminedPartition:
+    """What is known once the copies were read."""
+
+    topic_partition: TopicPartition
+    kept: str
+    forks: Sequence[Fork]
+    damage: Sequence[Damage]
+    own: OwnRecords
+    keys: KeyWrites
+    rule: ConflictRule
+    is_compacted: bool
+    conflicts: dict[tuple[str, bytes], Conflict] = field(default_factory=dict)
+    """By copy and key; complete once `decisions` has ended."""
+    in_doubt: dict[TransactionName, TransactionInDoubt] = field(default_factory=dict)
+    """Transactions of which records are left out until somebody decides; complete as `conflicts`."""
+    _not_whole: set[TransactionName] = field(default_factory=set)
+    """Committed transactions of which a record is left out, as it is in conflict."""
+
+    @classmethod
+    def examine(
+        cls, partition: TopicPartition, logs: Mapping[str, RecoveredLog], kept: str, options: SalvageOptions
+    ) -> "ExaminedPartition":
+        """Read the copies of a partition, by their brokers' names. Raises LogStoreError, EpochError and OSError."""
+        ends = _common_ends(kept, logs)
+        losing = [name for name in logs if name != kept and ends[name][kept] < logs[name].log_end_offset]
+        start = min((ends[name][kept] for name in losing), default=logs[kept].log_end_offset)
+        copies = {name: SoundCopy.check(name, logs[name], start) for name in (kept, *losing)}
+        is_transactional = any(copy.is_transactional for copy in copies.values())
+        compared = {
+            name: ComparedCopy(copy, ends[name], Transactions.read(copy) if is_transactional else Transactions())
+            for name, copy in copies.items()
+        }
+        is_compacted = partition.topic in options.compacted or any(
+            log.partition.checkpoints.cleaner_offset is not None for log in logs.values()
+        )
+        branches = [
+            Branch(
+                each.copy,
+                each.ends,
+                each.transactions,
+                compared[kept],
+                [other for other in compared.values() if other is not each],
+                is_compacted,
+            )
+            for each in compared.values()
+            if each.name != kept
+        ]
+        renumbered = frozenset().union(*(copy.renumbered for copy in copies.values()))
+        held = KeptRecords.read(compared[kept], start, renumbered, by_key_and_value=options.by_key_and_value)
+        own = OwnRecords(branches, held, renumbered, options.by_key_and_value)
+        examined = cls(
+            partition,
+            kept,
+            [Fork(name, ends[name][kept], logs[kept].log_end_offset, logs[name].log_end_offset) for name in losing],
+            [Damage(copy.name, copy.end, copy.damage) for copy in copies.values() if copy.damage],
+            own,
+            KeyWrites.read(compared[kept], branches, own),
+            options.conflicts,
+            is_compacted,
+        )
+        if is_transactional and options.conflicts is ConflictRule.LIST:
+            examined._not_whole = examined._transactions_in_conflict()
+        return examined
+
+    def decisions(self) -> Iterator[Decision]:
+        """Decide on every record beyond the forks, in the order in which leaders wrote them. Raises as `examine`."""
+        self.conflicts.clear()
+        self.in_doubt.clear()
+        do_keys_matter = self.is_compacted or self.keys.may_clash()
+        for found in self.own:
+            reason = found.reason
+            if reason is None and do_keys_matter:
+                reason = self._of_key(found) or self._of_transaction(found)
+            if reason in IN_DOUBT and found.batch.is_transactional:
+                self._doubt(found, reason)
+            yield Decision(salvaged(self.topic_partition, found.branch.name, found.batch, found.record), reason)
+        for branch in self.own.branches:
+            for each in branch.undecided():
+                name = branch.name, each.producer_id, each.first_offset
+                self.in_doubt.setdefault(name, TransactionInDoubt(branch.name, Reason.UNDECIDED, *astuple(each)[:4]))
+
+    def _doubt(self, found: Found, reason: Reason) -> None:
+        branch, batch, record, _ = found
+        name = _name(branch, batch)
+        producer = batch.producer_id, batch.producer_epoch
+        doubt = self.in_doubt.setdefault(
+            name, TransactionInDoubt(branch.name, reason, *producer, name[2], record.offset)
+        )
+        doubt.last_offset = record.offset
+        doubt.records += 1
+
+    def _of_transaction(self, found: Found) -> Reason | None:
+        return Reason.INCOMPLETE if self._not_whole and _name(found.branch, found.batch) in self._not_whole else None
+
+    def _of_key(self, found: Found) -> Reason | None:
+        branch, batch, record, _ = found
+        key = record.key
+        if key is None:
+            return None
+        is_last = self.keys.is_last(branch, record, key)
+        if self.is_compacted and not is_last:
+            return Reason.SUPERSEDED
+        others = self.keys.against(branch, record, key)
+        return self._of_conflict(branch, batch, record, key, others, is_last=is_last) if others else None
+
+    def _of_conflict(
+        self, branch: Branch, batch: Batch, record: Record, key: bytes, others: list[KeyWrite], *, is_last: bool
+    ) -> Reason | None:
+        losing = KeyWrite.of(branch.name, batch, record)
+        topic, partition = self.topic_partition
+        conflict = self.conflicts.setdefault((branch.name, key), Conflict(topic, partition, key, losing, others[0]))
+        conflict.losing, conflict.other = losing, others[0]
+        conflict.records += 1
+        if self.rule in {ConflictRule.NEWEST, ConflictRule.LOSING} and not is_last:
+            return Reason.SUPERSEDED
+        if not wins(losing, others, self.kept, self.rule):
+            return Reason.CONFLICT if self.rule is ConflictRule.LIST else Reason.OLDER
+        conflict.salvaged += 1
+        return None
+
+    def _transactions_in_conflict(self) -> set[TransactionName]:
+        return {
+            _name(branch, batch)
+            for branch, batch, record, reason in self.own
+            if reason is None
+            and batch.is_transactional
+            and record.key is not None
+            and self.keys.against(branch, record, record.key)
+        }
+
+
+def _name(branch: Branch, batch: Batch) -> TransactionName:
+    return branch.name, batch.producer_id, branch.first_of_transaction(batch)
+
+
+def _common_ends(kept: str, logs: Mapping[str, RecoveredLog]) -> dict[str, dict[str, int]]:
+    """Return where each two copies diverge, by their names; the kept one counts as the leader of all."""
+    ends: dict[str, dict[str, int]] = {name: {} for name in logs}
+    names = [kept, *(name for name in logs if name != kept)]
+    for number, one in enumerate(names):
+        for other in names[number + 1 :]:
+            ends[one][other] = ends[other][one] = common_end(logs[one], logs[other])
+    return ends

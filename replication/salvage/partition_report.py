@@ -1,0 +1,137 @@
+"""What was salvaged of one partition and what was not, as `epochlog salvage` reports it."""
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from replication.salvage.conflict import Conflict
+from replication.salvage.examined_partition import Damage, ExaminedPartition, Fork, TransactionInDoubt
+from replication.salvage.key_writes import KeyWrite
+from replication.salvage.reason import IN_DOUBT, Reason
+from replication.salvage.salvaged_record import Decision
+
+
+@dataclass(slots=True)
+class LeftOut:
+    """Records that follow each other in one copy and are left out for one reason."""
+
+    source: str
+    reason: Reason
+    leader_epoch: int
+    first_offset: int
+    last_offset: int
+    records: int = 1
+
+    @property
+    def following(self) -> tuple[str, Reason, int, int]:
+        """What the next record has to have in common with these."""
+        return self.source, self.reason, self.leader_epoch, self.last_offset + 1
+
+
+@dataclass(slots=True)
+class PartitionReport:
+    """Counts, and all that is listed; complete once every decision was added."""
+
+    topic: str
+    partition: int
+    kept: str
+    forks: Sequence[Fork]
+    damage: Sequence[Damage]
+    is_compacted: bool
+    salvaged: int = 0
+    first_timestamp: int | None = None
+    """Of the salvaged records, in milliseconds since 1970 UTC."""
+    last_timestamp: int | None = None
+    by_source: dict[str, int] = field(default_factory=dict)
+    left_out: list[LeftOut] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    transactions: list[TransactionInDoubt] = field(default_factory=list)
+    """Those that are left out until somebody decides."""
+
+    @classmethod
+    def of(cls, examined: ExaminedPartition) -> "PartitionReport":
+        """Begin the report of a partition."""
+        topic, partition = examined.topic_partition
+        return cls(topic, partition, examined.kept, examined.forks, examined.damage, examined.is_compacted)
+
+    def add(self, decision: Decision) -> None:
+        """Count a record."""
+        record, reason = decision
+        if reason is None:
+            self.salvaged += 1
+            self.by_source[record.source] = self.by_source.get(record.source, 0) + 1
+            first, last = self.first_timestamp, self.last_timestamp
+            self.first_timestamp = record.timestamp if first is None else min(first, record.timestamp)
+            self.last_timestamp = record.timestamp if last is None else max(last, record.timestamp)
+            return
+        before = self.left_out[-1] if self.left_out else None
+        place = record.source, reason, record.leader_epoch
+        if before and (*place, record.offset) == before.following:
+            before.last_offset = record.offset
+            before.records += 1
+        else:
+            self.left_out.append(LeftOut(*place, record.offset, record.offset))
+
+    @property
+    def counts(self) -> dict[Reason, int]:
+        """How many records are left out for which reason."""
+        counts = dict.fromkeys(Reason, 0)
+        for each in self.left_out:
+            counts[each.reason] += each.records
+        return {reason: count for reason, count in counts.items() if count}
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether somebody has to decide about records, or a copy could not be read to its end."""
+        return bool(self.damage or self.transactions) or not IN_DOUBT.isdisjoint(self.counts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as `epochlog salvage --json` prints it."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "is_compacted": self.is_compacted,
+            "forks": [each._asdict() for each in self.forks],
+            "salvaged": self.salvaged,
+            "first_timestamp": self.first_timestamp,
+            "last_timestamp": self.last_timestamp,
+            "salvaged_by_source": self.by_source,
+            "left_out": {reason.value: count for reason, count in self.counts.items()},
+            "left_out_ranges": list(self._ranges()),
+            "transactions": [{**asdict(each), "reason": each.reason.value} for each in self.transactions],
+            "conflicts": [_conflict_as_json(each) for each in self.conflicts],
+            "not_read": [
+                {"source": source, "offset": offset, "message": str(error)} for source, offset, error in self.damage
+            ],
+        }
+
+    def _ranges(self) -> Iterator[dict[str, Any]]:
+        for each in self.left_out:
+            yield {
+                "source": each.source,
+                "reason": each.reason.value,
+                "leader_epoch": each.leader_epoch,
+                "first_offset": each.first_offset,
+                "last_offset": each.last_offset,
+                "records": each.records,
+            }
+
+
+def _conflict_as_json(conflict: Conflict) -> dict[str, Any]:
+    return {
+        "key": in_base64(conflict.key),
+        "losing": _write_as_json(conflict.losing),
+        "other": _write_as_json(conflict.other),
+        "records": conflict.records,
+        "salvaged": conflict.salvaged,
+    }
+
+
+def _write_as_json(write: KeyWrite) -> dict[str, Any]:
+    return {**write._asdict(), "value": in_base64(write.value)}
+
+
+def in_base64(content: bytes | None) -> str | None:
+    """Write bytes as JSON can have them."""
+    return None if content is None else b64encode(content).decode()

@@ -1,0 +1,41 @@
+"""Why a record of a losing copy is not salvaged."""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Reason(StrEnum):
+    """Why a record is left out. The values are those of `epochlog salvage --json`."""
+
+    CONTROL = "control-marker"
+    ABORTED = "aborted-transaction"
+    OPEN = "open-transaction"
+    INCOMPLETE = "incomplete-transaction"
+    UNDECIDED = "undecided-transaction"
+    RESENT = "re-sent"
+    SAME = "same-key-and-value"
+    SUPERSEDED = "superseded"
+    CONFLICT = "conflict"
+    OLDER = "older-than-the-other-side"
+
+    @property
+    def meaning(self) -> str:
+        """Say it in a sentence's words, after `N records: `."""
+        return _MEANINGS[self]
+
+
+IN_DOUBT: Final = frozenset({Reason.OPEN, Reason.INCOMPLETE, Reason.UNDECIDED, Reason.CONFLICT})
+"""Reasons about which somebody has to decide; all others are settled."""
+
+_MEANINGS: Final = {
+    Reason.CONTROL: "Kafka's own markers, which no consumer gets",
+    Reason.ABORTED: "of transactions that were aborted",
+    Reason.OPEN: "of transactions that have no end in any copy",
+    Reason.INCOMPLETE: "of committed transactions of which a part is missing or in conflict",
+    Reason.UNDECIDED: "of transactions that were committed there and are still open in the kept copy",
+    Reason.RESENT: "in the kept copy too: their producer sent them again after the failure",
+    Reason.SAME: "in the kept copy too, by equal key and value",
+    Reason.SUPERSEDED: "superseded by a later record of the same key on the losing side",
+    Reason.CONFLICT: "in conflict: their key was written on both sides after the fork",
+    Reason.OLDER: "in conflict, and older than what the other side has of the key",
+}

@@ -1,0 +1,74 @@
+"""One record of a losing copy, with where it was found."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE, TimestampType
+from logstore.batch.batches import Batch
+from logstore.batch.record import Header, Record
+from logstore.topic_partition import TopicPartition
+from replication.salvage.reason import Reason
+
+
+class SalvagedRecord(NamedTuple):
+    """A record as a losing copy holds it; what the format does not have is -1, as in batches."""
+
+    topic: str
+    partition: int
+    leader_epoch: int
+    offset: int
+    timestamp: int
+    """Milliseconds since 1970 UTC."""
+    timestamp_type: TimestampType
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    producer_id: int
+    producer_epoch: int
+    sequence: int
+    source: str
+    """The broker whose copy it was found in."""
+
+
+class Decision(NamedTuple):
+    """A record beyond the fork, and why it is left out; None where it is salvaged."""
+
+    record: SalvagedRecord
+    reason: Reason | None
+
+
+def salvaged(partition: TopicPartition, source: str, batch: Batch, record: Record) -> SalvagedRecord:
+    """Say where a record was found."""
+    return SalvagedRecord(
+        partition.topic,
+        partition.partition,
+        batch.leader_epoch,
+        record.offset,
+        record.timestamp,
+        batch.timestamp_type,
+        record.key,
+        record.value,
+        record.headers,
+        batch.producer_id,
+        batch.producer_epoch,
+        sequence_of(batch, record.offset),
+        source,
+    )
+
+
+def sequence_of(batch: Batch, offset: int) -> int:
+    """Return the sequence number that its producer gave the record at `offset`; -1 without an idempotent producer."""
+    if batch.base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return (batch.base_sequence + offset - batch.base_offset) & LAST_SEQUENCE
+
+
+def sequences_of(batch: Batch) -> Iterator[tuple[int, int]]:
+    """Give the first and last sequence number of a batch: two pairs where the numbers start over within it."""
+    if batch.base_sequence == NO_SEQUENCE:
+        return
+    if batch.last_sequence >= batch.base_sequence:
+        yield batch.base_sequence, batch.last_sequence
+    else:
+        yield batch.base_sequence, LAST_SEQUENCE
+        yield 0, batch.last_sequence

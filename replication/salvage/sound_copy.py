@@ -1,0 +1,108 @@
+"""A copy of a partition, as far as it can be trusted."""
+
+from collections import deque
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from logstore.batch.batch_attributes import TRANSACTIONAL_BIT
+from logstore.batch.batches import Batch, read_batch
+from logstore.batch.columns import BatchColumns, StopReason
+from logstore.batch.layout import MAGIC
+from logstore.errors import CorruptBatchError, LogStoreError
+from logstore.offline.log_file import LogFile
+from logstore.offline.recovered_log import RecoveredLog
+
+MOST_IN_FLIGHT: Final = 5
+"""Batches that an idempotent producer may send before the first of them is acknowledged."""
+_SOUND_STOPS: Final = frozenset({StopReason.END, StopReason.MORE, StopReason.LEGACY})
+
+
+@dataclass(slots=True)
+class SoundCopy:
+    """One broker's copy, and what the headers of its batches say from the offset on from which it was checked."""
+
+    name: str
+    log: RecoveredLog
+    end: int
+    """Up to there batches are sound; beyond it nothing is read."""
+    damage: LogStoreError | None
+    is_transactional: bool = False
+    """Whether a batch of a transaction was seen."""
+    renumbered: set[int] = field(default_factory=set)
+    """Idempotent producers, without transactions, that were seen in another epoch than their first."""
+
+    @classmethod
+    def check(cls, name: str, log: RecoveredLog, start: int) -> "SoundCopy":
+        """Check the checksums and the order of the batches that reach `start` or beyond. Raises OSError."""
+        copy = cls(name, log, max(start, log.log_start_offset), log.damage)
+        try:
+            for file in log.files_from(start):
+                for columns in file.scan():
+                    copy._take(file, columns, start)
+        except LogStoreError as error:
+            copy.damage = error
+        else:
+            copy.end = log.log_end_offset
+        return copy
+
+    def batches(self, start: int) -> Iterator[Batch]:
+        """Walk over the sound batches that reach `start` or beyond. Raises OSError."""
+        for file in self.log.files_from(start):
+            for batch in file.batches():
+                if batch.last_offset >= self.end:
+                    return
+                if batch.last_offset >= start:
+                    yield batch
+
+    def transaction_batches(self) -> Iterator[Batch]:
+        """Walk over the batches of transactions and their markers, from the log's start to the end of what is sound."""
+        for file in self.log.files_from(self.log.log_start_offset):
+            for columns in file.scan(check_crc=False):
+                rows = (columns.attributes & TRANSACTIONAL_BIT != 0) & (columns.magic == MAGIC)
+                for position in columns.position[rows & (columns.last_offset < self.end)].tolist():
+                    yield read_batch(file.data, position, str(file.path))
+
+    def last_batches(self, producer_ids: AbstractSet[int], end: int) -> Iterator[Batch]:
+        """Walk over the last batches of each producer below the offset `end`: as many as it may have had in flight."""
+        last: dict[int, deque[tuple[LogFile, int]]] = {each: deque(maxlen=MOST_IN_FLIGHT) for each in producer_ids}
+        for file in self.log.files_from(self.log.log_start_offset) if producer_ids else ():
+            for columns in file.scan(check_crc=False):
+                rows = np.isin(columns.producer_id, list(producer_ids)) & (columns.last_offset < end)
+                rows &= columns.attributes & TRANSACTIONAL_BIT == 0
+                for producer_id, position in zip(columns.producer_id[rows], columns.position[rows], strict=True):
+                    last[int(producer_id)].append((file, int(position)))
+        for batches in last.values():
+            for file, position in batches:
+                batch = read_batch(file.data, position, str(file.path))
+                if batch.is_valid():
+                    yield batch
+
+    def _take(self, file: LogFile, columns: BatchColumns, start: int) -> None:
+        """Go on to the end of these batches. Raises LogStoreError at the first that is not sound."""
+        wanted = columns.where(columns.last_offset >= start)
+        before = np.concatenate(([self.end - 1], wanted.last_offset[:-1]))[: len(wanted)]
+        is_early = wanted.base_offset <= before
+        is_early[:1] &= self.end > max(start, self.log.log_start_offset)  # the first may begin before the fork
+        unsound = np.flatnonzero(~wanted.crc_valid | is_early)
+        sound = wanted.first(int(unsound[0])) if len(unsound) else wanted
+        if len(sound):
+            self.end = int(sound.last_offset[-1]) + 1
+            self.is_transactional |= bool((sound.attributes & TRANSACTIONAL_BIT).any())
+            is_renumbered = (sound.producer_epoch > 0) & (sound.attributes & TRANSACTIONAL_BIT == 0)
+            self.renumbered.update(sound.producer_id[is_renumbered].tolist())
+        if len(unsound):
+            batch = read_batch(file.data, int(wanted.position[unsound[0]]), str(file.path))
+            batch.ensure_valid()
+            raise CorruptBatchError(
+                f"the batch begins below {self.end:,}, where the one before it ends",
+                file=batch.file,
+                position=batch.position,
+                offset=batch.base_offset,
+                advice="take the partition from another replica",
+            )
+        if columns.stop not in _SOUND_STOPS:
+            read_batch(file.data, columns.next_position, str(file.path))  # which says what is wrong

@@ -1,0 +1,106 @@
+"""`epochlog salvage`: as text, as JSON, to files, and its exit status."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.data.replicas import replicas
+from tests.replication.cli.command import epochlog
+from tests.replication.salvage.copies import COMMIT, data, marker, write_copy
+
+COMMON = data(0, b"common")
+DIVERGED = [replicas("diverged") / f"broker-{number}" for number in (1, 2, 3)]
+
+
+def copies(directory: Path) -> list[Path]:
+    """With a conflict, a transaction that is open, and one that the kept copy has not ended."""
+    begun = data(0, b"begun", producer=8, transactional=True)
+    kept = [COMMON, begun, data(2, b"kept value", key=b"k\x1b[2J", timestamp=1_790_000_000_000)]
+    losing = [
+        COMMON,
+        begun,
+        data(1, b"lost value", key=b"k\x1b[2J"),
+        data(1, b"a"),
+        marker(1, COMMIT, 8),
+        data(1, b"open", producer=7, transactional=True),
+    ]
+    return [write_copy(directory / "broker-0", kept), write_copy(directory / "broker-1", losing)]
+
+
+def test_a_dry_run_says_what_the_run_does_and_writes_nothing(tmp_path: Path) -> None:
+    target = tmp_path / "records.jsonl"
+    dry = epochlog("salvage", *DIVERGED, "--kept", "broker-2", "--dry-run")
+    assert (dry.status, dry.err, list(tmp_path.iterdir())) == (0, "", [])
+    done = epochlog("salvage", *DIVERGED, "--kept", "broker-2", "--to", target)
+    assert done.status == 0
+    assert dry.out.startswith("240 records to salvage: what other copies have and broker-2 lacks")
+    lines = done.out.splitlines()
+    assert [line for line in lines if line != f"Written to {target}."] == dry.out.splitlines()
+    assert len(target.read_text().splitlines()) == 240
+    assert all(len(line) <= 100 for line in done.out.splitlines())
+
+
+def test_json_has_the_same_counts_dry_or_not(tmp_path: Path) -> None:
+    arguments = ["salvage", *DIVERGED, "--kept", "2", "--json"]
+    dry = epochlog(*arguments, "--dry-run").document
+    done = epochlog(*arguments, "--to", tmp_path / "records.parquet").document
+    assert done == {**dry, "to": str(tmp_path / "records.parquet")}
+    assert (dry["kept"], dry["salvaged"]) == ("broker-2", 240)
+
+
+def test_what_somebody_has_to_decide_is_listed_and_the_status_is_1(tmp_path: Path) -> None:
+    roots = copies(tmp_path)
+    outcome = epochlog("salvage", *roots, "--kept", "broker-0", "--dry-run")
+    assert outcome.status == 1
+    lines = [line.strip() for line in outcome.out.splitlines()]
+    assert "1 record in conflict: their key was written on both sides after the fork" in lines
+    assert "\x1b" not in outcome.out
+    assert any(line.startswith('Key "k\\x1b[2J": broker-1 has "lost value"') for line in lines)
+    assert any(line.startswith("Producer 7, epoch 0, of broker-1 from offset 5 on") for line in lines)
+    assert any(line.startswith("Producer 8, epoch 0, of broker-1 from offset 1 on") for line in lines)
+
+
+def test_json_lists_all_of_it(tmp_path: Path) -> None:
+    document = epochlog("salvage", *copies(tmp_path), "--kept", "broker-0", "--dry-run", "--json").document
+    [partition] = document["partitions"]
+    assert partition["left_out"] == {"control-marker": 1, "open-transaction": 1, "conflict": 1}
+    assert [(each["reason"], each["first_offset"]) for each in partition["left_out_ranges"]] == [
+        ("conflict", 2),
+        ("control-marker", 4),
+        ("open-transaction", 5),
+    ]
+    assert [each["producer_id"] for each in partition["transactions"]] == [7, 8]
+    assert partition["conflicts"][0]["other"]["value"] == "a2VwdCB2YWx1ZQ=="
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "--dry-run"),
+        (["--dry-run", "--to", "/x.jsonl"], "--dry-run"),
+        (["--to", "/x.csv"], ".parquet"),
+        (["--kept", "broker-9", "--dry-run"], "broker-9"),
+        (["--dry-run", "--conflicts", "mine"], "mine"),
+        (["--dry-run", "--topics", "u"], "u"),
+    ],
+)
+def test_bad_input_is_refused(
+    arguments: list[Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    roots = copies(tmp_path / "copies")
+    outcome = epochlog("salvage", *roots, "--kept", "broker-0", *arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert words in outcome.err
+    assert [each.name for each in tmp_path.iterdir()] == ["copies"]
+
+
+def test_a_partition_that_cannot_be_read_ends_with_2_and_the_others_are_written(tmp_path: Path) -> None:
+    roots = copies(tmp_path / "copies")
+    for root in roots:
+        write_copy(root, [COMMON, *[data(1, b"lost")] * (root is roots[1])], topic="u")
+    (roots[1] / "t-0/leader-epoch-checkpoint").write_text("no checkpoint")
+    outcome = epochlog("salvage", *roots, "--kept", "broker-0", "--to", tmp_path / "records.jsonl", "--json")
+    assert (outcome.status, outcome.document["salvaged"]) == (2, 1)
+    assert [each["topic"] for each in outcome.document["errors"]] == ["t"]

@@ -1,0 +1,123 @@
+"""Salvaged records in files: whole, atomically, and as their formats are."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from logstore import Codec, Header, PartitionDirectory, RecoveredLog
+from logstore.verify import verify
+from replication.salvage import SalvagedRecord, TargetError, open_target
+from replication.salvage.files.json_lines import as_json
+from tests.replication.salvage.copies import data, salvage
+
+COMMON = data(0, b"common")
+HEADERS = (Header("trace", b"\xff"), Header("none", None))
+
+
+def some_records(directory: Path, count: int = 3) -> list[SalvagedRecord]:
+    batches = [
+        data(2, b"\xff\x00", key=b"k", headers=HEADERS, producer=9, sequence=3, timestamp=5),
+        data(2, None, key=b"\xfe", codec=Codec.LZ4),
+        *[data(3, "größe".encode(), timestamp=number) for number in range(count)],
+    ]
+    return salvage(directory, [COMMON], [COMMON, *batches])[0]
+
+
+def write(path: Path, records: list[SalvagedRecord]) -> None:
+    with open_target(path) as take:
+        for record in records:
+            take(record)
+
+
+def test_parquet_has_every_member_of_every_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replication.salvage.files.parquet._RECORDS_AT_ONCE", 2)
+    records = some_records(tmp_path)
+    write(tmp_path / "records.parquet", records)
+    file = pq.ParquetFile(tmp_path / "records.parquet")
+    assert file.num_row_groups == 3
+    rows = file.read().to_pylist()
+    expected = [
+        {
+            **record._asdict(),
+            "headers": [header._asdict() for header in record.headers],
+            "timestamp_type": int(record.timestamp_type),
+        }
+        for record in records
+    ]
+    assert [{**row, "timestamp": int(row["timestamp"].timestamp() * 1_000)} for row in rows] == expected
+
+
+def test_parquet_of_nothing_is_a_table_without_rows(tmp_path: Path) -> None:
+    write(tmp_path / "records.parquet", [])
+    assert pq.read_table(tmp_path / "records.parquet").num_rows == 0
+
+
+def test_json_lines_have_kcats_names_and_base64_where_bytes_are_no_text(tmp_path: Path) -> None:
+    records = some_records(tmp_path)
+    write(tmp_path / "records.jsonl", records)
+    lines = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    assert lines == [as_json(record) for record in records]
+    assert lines[0] == {
+        "topic": "t",
+        "partition": 0,
+        "offset": 1,
+        "tstype": "create",
+        "ts": 5,
+        "headers": ["trace", None, "none", None],
+        "key": "k",
+        "payload": None,
+        "leader_epoch": 2,
+        "producer_id": 9,
+        "producer_epoch": 0,
+        "sequence": 3,
+        "source": "broker-1",
+        "payload_base64": "/wA=",
+        "headers_base64": ["trace", "/w==", "none", None],
+    }
+    assert (lines[1]["key"], lines[1]["key_base64"], lines[1]["payload"]) == (None, "/g==", None)
+    assert "payload_base64" not in lines[1], "a tombstone"
+    assert lines[2]["payload"] == "größe"
+
+
+def test_a_log_directory_is_sound_and_keeps_keys_headers_and_times(tmp_path: Path) -> None:
+    records = some_records(tmp_path, 2_500)
+    other = [record._replace(topic="u", partition=3) for record in records[:2]]
+    write(tmp_path / "logs", records + other)
+    for name, expected in (("t-0", records), ("u-3", other)):
+        directory = PartitionDirectory.open(tmp_path / "logs" / name)
+        assert list(verify(directory)) == []
+        found = list(RecoveredLog.load(directory).records())
+        assert [each.offset for each in found] == list(range(len(expected)))
+        assert [each[1:] for each in found] == [(r.timestamp, r.key, r.value, r.headers) for r in expected]
+
+
+@pytest.mark.parametrize("name", ["records.parquet", "records.jsonl", "logs"])
+def test_nothing_is_left_of_a_target_that_was_not_finished(name: str, tmp_path: Path) -> None:
+    records = some_records(tmp_path / "copies")
+    place = tmp_path / "place"
+    place.mkdir()
+    with pytest.raises(AttributeError):
+        write(place / name, [records[0], None])  # type: ignore[list-item]
+    assert list(place.iterdir()) == []
+    write(place / name, records)
+    assert [each.name for each in place.iterdir()] == [name]
+    with pytest.raises(TargetError, match="exists"):
+        write(place / name, records)
+
+
+def test_a_target_that_comes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
+    target = tmp_path / "records.jsonl"
+    with pytest.raises(TargetError, match="exists by now"), open_target(target):
+        target.write_text("another's")
+    assert [each.read_text() for each in tmp_path.iterdir()] == ["another's"]
+
+
+@pytest.mark.parametrize(("name", "words"), [("records.csv", r"\.parquet"), ("nowhere/records.jsonl", "make it first")])
+def test_what_cannot_be_written_is_refused_before_anything(name: str, words: str, tmp_path: Path) -> None:
+    taken: list[Any] = []
+    with pytest.raises(TargetError, match=words), open_target(tmp_path / name) as take:
+        taken.append(take)
+    assert (taken, list(tmp_path.iterdir())) == ([], [])
