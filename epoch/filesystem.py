@@ -2,7 +2,8 @@
 
 So does what is read of a file that is being appended to; other files are opened and mapped by those who read them.
 
-Tests put a recording or failing `FileSystem` in its place, and replay every prefix of what was done as a crash.
+Tests put a recording or failing `FileSystem` in its place, and replay every prefix of what was done as a crash. Only
+while nothing is in its place (`is_real`) compiled code may write to a file itself.
 """
 
 import os
@@ -19,6 +20,11 @@ _LARGEST_COPY: Final = 1 << 30
 
 class FileSystem:
     """The real disk. Each method is one step that a crash can fall before or after; all raise OSError."""
+
+    @property
+    def is_real(self) -> bool:
+        """Whether compiled code may write to a descriptor itself: what takes the real disk's place would not see it."""
+        return type(self) is FileSystem
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Open a file for appending and reading, creating it where it is missing; return its descriptor."""

@@ -1,8 +1,8 @@
 """Kernels that nobody waits for: until the machine code is there, whoever asks for it does the work in plain Python.
 
-    FOLLOW_ONE = AwaitedKernel(load_follow_one)
+    RECOVER = AwaitedKernel(load_recover)
 
-    follow_one = FOLLOW_ONE.ready() or plain_follow_one
+    recover = RECOVER.ready() or plain_recover
 
 `EPOCHLOG_COMPILE` says how kernels come: `background` (a thread loads them, a process compiles what is not kept),
 `never` (a thread loads what is kept), or `now` (the first call does it all, and whoever calls waits).
@@ -24,14 +24,15 @@ Run = Callable[..., Any]
 class AwaitedKernel:
     """A kernel that is there at some time, or never."""
 
-    __slots__ = ("_code", "_load", "_patience", "_waited", "package")
+    __slots__ = ("_load", "_patience", "_waited", "code", "package")
 
     def __init__(self, load: Callable[[], Any], *, patience: int = PATIENCE) -> None:
         """`load` imports what the kernel needs and returns it, ready; `patience` is how much work is done without."""
         self._load = load
         self._patience = patience
         self._waited = 0
-        self._code: Any = None
+        self.code: Any = None
+        """The kernel, None until it is there."""
         self.package: str = load.__module__.partition(".")[0]
         """The top-level package whose kernels are made together."""
 
@@ -40,13 +41,13 @@ class AwaitedKernel:
 
         `work` is how much the caller is about to do, in the units of `patience`.
         """
-        return self._code or self._ask(work)
+        return self.code or self._ask(work)
 
     def get(self) -> Any:
         """Return the kernel, loaded or compiled in this call."""
-        if self._code is None:
-            self._code = self._load()
-        return self._code
+        if self.code is None:
+            self.code = self._load()
+        return self.code
 
     def _ask(self, work: int) -> Any:
         how = os.environ.get(VARIABLE)

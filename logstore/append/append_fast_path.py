@@ -7,7 +7,7 @@ from typing import Any, Final
 import crc32c
 
 from epoch.history import MAX_OFFSET
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.kept_code.awaited_kernel import PATIENCE, AwaitedKernel
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import EncodedBatch
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
@@ -52,7 +52,7 @@ _unpack_sent: Final = header_of(
 ).unpack_from
 _LAST_ATTRIBUTES: Final = LAST_OFFSET_DELTA_AT - 1
 """The byte of the attributes that says how the records are compressed."""
-_unpack_int32: Final = Struct(">i").unpack_from
+unpack_int32: Final = Struct(">i").unpack_from
 _NO_BYTES: Final = memoryview(b"")
 _NOT_PLAIN: Final = (0, -1)
 _PLACE: Final = header_of("base_offset", "length", "leader_epoch")
@@ -63,22 +63,11 @@ _build: Final = tuple.__new__
 
 
 def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo | None:
-    """Check the single batch in `data`; return None if it needs a closer look, valid or not.
+    """Check the batch that `data` holds by its length; return None if it needs a closer look, valid or not.
 
     A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, does not go back in
     offsets, and leaves one for the log's end. `data` must be bytes, one to an element.
     """
-    size = len(data)
-    # Whoever unpacks sees to it, too, that the bytes are contiguous.
-    if size < HEADER_SIZE or _unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
-        return None
-    follow_one = (size >= SEVERAL_BYTES and FOLLOW_ONE.ready()) or _follow_one
-    info: AppendInfo = _build(AppendInfo, follow_one(data, next_offset, leader_epoch))
-    return info if info[1] >= 0 else None
-
-
-def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int, int, int, int, bool]:
-    """Do what the kernel of this name does."""
     base_offset, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
     if (
         magic != MAGIC
@@ -89,8 +78,9 @@ def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int,
         or count < 0
         or checksum != _checksum(memoryview(data)[CRC_START:])
     ):
-        return 0, -1, -1, 0, False
-    return base_offset, base_offset + delta, max_timestamp, len(data), False
+        return None
+    info: AppendInfo = _build(AppendInfo, (base_offset, base_offset + delta, max_timestamp, len(data), False))
+    return info
 
 
 def plain_producer_batch(
@@ -103,12 +93,12 @@ def plain_producer_batch(
     Raises DecompressionError.
     """
     size = len(data)
-    if not HEADER_SIZE <= size <= config.max_message_bytes or _unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
+    if not HEADER_SIZE <= size <= config.max_message_bytes or unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
         return None
     codec = data[_LAST_ATTRIBUTES] & CODEC_BITS
     if codec and config.compression_type != "producer":
         return None
-    few = size < SEVERAL_BYTES and _unpack_int32(data, RECORD_COUNT_AT)[0] <= FEW_RECORDS
+    few = size < SEVERAL_BYTES and unpack_int32(data, RECORD_COUNT_AT)[0] <= FEW_RECORDS
     inspect = (not (codec or few) and INSPECT_SENT.ready()) or _inspect_sent
     count, largest = inspect(
         data, now_ms, config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
@@ -176,11 +166,11 @@ def _load_follow() -> Any:
     return machine_code(follow, _NO_BYTES, *[0] * 8, array("q"))
 
 
-def _load_follow_one() -> Any:
+def _load_append_one() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba again
-    from logstore.kernels.follow import follow_one  # noqa: PLC0415  numba again
+    from logstore.kernels.follow import append_one  # noqa: PLC0415  numba again
 
-    return machine_code(follow_one, _NO_BYTES, 0, 0)
+    return machine_code(append_one, _NO_BYTES, *[0] * 6)
 
 
 def _load_inspect_sent() -> Any:
@@ -192,7 +182,7 @@ def _load_inspect_sent() -> Any:
 
 FOLLOW: Final = AwaitedKernel(_load_follow)
 """For several batches."""
-FOLLOW_ONE: Final = AwaitedKernel(_load_follow_one)
-"""For one batch."""
+APPEND_ONE: Final = AwaitedKernel(_load_append_one, patience=PATIENCE * SEVERAL_BYTES)
+"""For one batch; its work is counted in bytes."""
 INSPECT_SENT: Final = AwaitedKernel(_load_inspect_sent)
 """For a producer's batch."""

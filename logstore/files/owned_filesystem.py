@@ -40,6 +40,11 @@ class OwnedFileSystem(FileSystem):
             setattr(self, step, getattr(disk, step))
         detach_after_fork(self)
 
+    @property
+    def is_real(self) -> bool:
+        """Whether the other one is: in a forked process descriptors lead to nothing, whoever writes to them."""
+        return self._disk.is_real
+
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Open a file, and remember its descriptor."""
         descriptor = self._disk.open(path, truncate=truncate)

@@ -1,4 +1,4 @@
-"""Go over what a follower is about to append, once: headers, checksums, and the index entries that it adds."""
+"""Go over what a follower appends, once: headers, checksums, index entries; and write a single batch."""
 
 from array import array
 
@@ -19,6 +19,7 @@ from logstore.batch.layout import (
 from logstore.kernels.bytes import Data, int32, int64, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.scan import COMPLETE, END, what_follows
+from logstore.kernels.write import write
 
 SMALLEST = -(2**63)
 
@@ -36,19 +37,36 @@ def is_plain(data: Data, at: int, previous_offset: int, leader_epoch: int) -> bo
 
 
 @kernel
-def follow_one(fetched: memoryview, next_offset: int, leader_epoch: int) -> tuple[int, int, int, int, bool]:
-    """Check that all of `fetched` is one plain batch: what `AppendInfo` holds, the last offset -1 if it is not."""
+def append_one(
+    fetched: memoryview,
+    descriptor: int,
+    next_offset: int,
+    leader_epoch: int,
+    room: int,
+    largest_offset: int,
+    young_until: int,
+) -> tuple[int, int, int, int, bool]:
+    """Check that all of `fetched` is one plain batch, and write it to `descriptor`: what `AppendInfo` holds.
+
+    The size is 0 and nothing is written to a negative descriptor, and where the batch is not plain, takes more than
+    `room` bytes, reaches beyond `largest_offset`, or has a timestamp after `young_until`. The size is -1 where nothing
+    could be written, or not all of it.
+    """
     data = borrowed(np.frombuffer(fetched, np.uint8))
+    size = data.size
     if (
-        what_follows(data, 0, data.size) != COMPLETE
-        or LOG_OVERHEAD + int32(data, LENGTH_AT) != data.size
+        descriptor < 0
+        or size > room
+        or what_follows(data, 0, size) != COMPLETE
+        or LOG_OVERHEAD + int32(data, LENGTH_AT) != size
         or not is_plain(data, 0, next_offset - 1, leader_epoch)
     ):
         return 0, -1, -1, 0, False
-    first, last = int64(data, 0), int64(data, 0) + int32(data, LAST_OFFSET_DELTA_AT)
-    if last == MAX_OFFSET:
+    first, newest = int64(data, 0), int64(data, MAX_TIMESTAMP_AT)
+    last = first + int32(data, LAST_OFFSET_DELTA_AT)
+    if last > largest_offset or newest > young_until:
         return 0, -1, -1, 0, False
-    return first, last, int64(data, MAX_TIMESTAMP_AT), data.size, False
+    return first, last, newest, size if write(descriptor, data) == size else -1, False
 
 
 @kernel

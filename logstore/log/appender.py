@@ -9,9 +9,9 @@ from epoch.resource_limits import ensure_room, name_memory
 from logstore.append.append_fast_path import (
     SEVERAL_BYTES,
     own_batch,
-    plain_batch,
     plain_producer_batch,
     take_back_place,
+    unpack_int32,
 )
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
@@ -21,6 +21,7 @@ from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.buffer import BUFFERS, Buffer
+from logstore.batch.layout import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
 from logstore.batch.record import Record
 from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
 from logstore.log.segment_roller import SegmentRoller
@@ -163,9 +164,11 @@ class Appender:
             next_offset = contents.end[0]
             try:
                 if contents.current_epoch <= leader_epoch:
-                    plain = plain_batch(data, next_offset, contents.current_epoch)
-                    if plain is not None or len(data) >= SEVERAL_BYTES:
-                        done = self._write_plain(data, plain, next_offset)
+                    size = len(data)
+                    # Whoever unpacks sees to it, too, that the bytes are contiguous.
+                    is_one = size >= HEADER_SIZE and unpack_int32(data, LENGTH_AT)[0] == size - LOG_OVERHEAD
+                    if is_one or size >= SEVERAL_BYTES:
+                        done = self._write_plain(data, None, next_offset, is_one=is_one)
                         if done is not None:
                             return done
                 append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
@@ -184,8 +187,10 @@ class Appender:
                     "as they were fetched; for records use `append`"
                 ) from None
 
-    def _write_plain(self, data: Buffer, plain: AppendInfo | None, next_offset: int) -> AppendInfo | None:
-        """Write the one batch that was found to be `plain`, or several, if they all are.
+    def _write_plain(
+        self, data: Buffer, plain: AppendInfo | None, next_offset: int, *, is_one: bool = False
+    ) -> AppendInfo | None:
+        """Write the one batch that was found to be `plain`; without that one batch, or several, if they all are.
 
         None, nothing written, where they must be looked at closer, or a new segment begin.
         """
@@ -195,12 +200,20 @@ class Appender:
             guard.state = ADDING
             if plain is not None:
                 info = segment.append_batch(data, plain, clock, jitter_ms)
+            elif is_one:
+                info = segment.append_one(data, next_offset, contents.current_epoch, clock, jitter_ms)
             else:
                 info = segment.append_plain(data, next_offset, contents.current_epoch, clock, jitter_ms)
             if info is None:
                 guard.state = OPEN
                 return None
-            self._publish(segment, info)
+            # What `_publish` does, without a function of its own.
+            end_offset = info[1] + 1
+            contents.end = end_offset, segment.base_offset, segment.file.size
+            contents.producers.end_offset = end_offset
+            guard.state = OPEN
+            if contents.end_waiters:
+                contents.end_waiters.wake()
         except BaseException as error:
             guard.is_broken_off = True
             guard.settle(error)
@@ -245,7 +258,7 @@ class Appender:
             self._observer.appended(self._directory, info)
         return info
 
-    def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
+    def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None) -> None:
         """Let readers see what was written: the append is done."""
         contents, guard = self._contents, self._guard
         end_offset = info[1] + 1

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.append.append_fast_path import FOLLOW
+from epoch.history import MAX_OFFSET
+from logstore.append.append_fast_path import APPEND_ONE, FOLLOW, plain_batch
 from logstore.append.append_info import AppendInfo
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.buffer import Buffer
@@ -17,7 +18,7 @@ from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
 from logstore.indexes.live_transaction_index import LiveTransactionIndex
 from logstore.indexes.time_index import TimeIndexEntry
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
@@ -47,7 +48,9 @@ class LiveSegment:
         "_first_timestamp",
         "_index_room",
         "_largest",
+        "_largest_offset",
         "_longest_ms",
+        "_young_until",
         "base_offset",
         "created_ms",
         "file",
@@ -86,7 +89,10 @@ class LiveSegment:
         self._bytes_since_index_entry = 0
         self._largest: tuple[int, int] | None = None
         """Set by the writer alone; None until it needs it: the time index ends with it then."""
+        self._largest_offset = min(base_offset + MAX_RELATIVE_OFFSET, MAX_OFFSET - 1)
         self._first_timestamp: int | None = None
+        self._young_until: int | None = None
+        """A batch of this timestamp is not too late for the segment; None where nobody has looked."""
         self._index_room = 0
         """At least so many entries fit into both indexes; 0 where nobody has counted."""
 
@@ -207,7 +213,39 @@ class LiveSegment:
         position = self.file.size
         self.file.append(data)
         self._note(position, size, last_offset, max_timestamp)
+        first = self._first_timestamp
+        if self._young_until is None and first is not None and first >= 0:
+            self._young_until = min(first + self._longest_ms - jitter_ms, MAX_INT64)
         return info
+
+    def append_one(
+        self, data: Buffer, next_offset: int, leader_epoch: int, clock: Callable[[], int], jitter_ms: int
+    ) -> AppendInfo | None:
+        """Check and write a batch; None, nothing written, where it is not plain or belongs into the next segment.
+
+        Raises OSError, nothing written.
+        """
+        append_one = APPEND_ONE.code or APPEND_ONE.ready(len(data))
+        young_until = self._young_until
+        if append_one is not None and young_until is not None and self._index_room > 0:
+            file = self.file
+            with file.lock:
+                position = file.size
+                room, largest_offset = self._config.segment_bytes - position, self._largest_offset
+                done = append_one(data, file.direct, next_offset, leader_epoch, room, largest_offset, young_until)
+                _, last_offset, max_timestamp, size, _ = done
+                if size > 0:
+                    file.size = position + size
+            if size > 0:
+                file.used = True
+                self._note(position, size, last_offset, max_timestamp)
+                info: AppendInfo = _build(AppendInfo, done)
+                return info
+            if size:
+                # What was written goes; writing it again tells the error.
+                file.truncate_to(position)
+        plain = plain_batch(data, next_offset, leader_epoch)
+        return None if plain is None else self.append_batch(data, plain, clock, jitter_ms)
 
     def append(self, data: Buffer, batches: Iterable[tuple[int, int, int]]) -> None:
         """Write `data`, and note its batches in the indexes: size, last offset and largest timestamp of each.
@@ -308,7 +346,7 @@ class LiveSegment:
             self.file.truncate_to(place[0])
         if not self.size:
             self.created_ms = now_ms
-            self._first_timestamp = None
+            self._first_timestamp = self._young_until = None
         return before - self.size
 
     def take_back(self, size: int, end_offset: int) -> None:
@@ -321,7 +359,7 @@ class LiveSegment:
             self._cut_indexes(end_offset)
             self._largest = self._find_largest(size)
             if not size:
-                self._first_timestamp = None
+                self._first_timestamp = self._young_until = None
         else:
             # What completes the time index before the next segment may have been broken off.
             self.indexes.take_back_time(end_offset)

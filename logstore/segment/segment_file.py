@@ -40,7 +40,6 @@ class SegmentFile:
         "_cuts",
         "_descriptor",
         "_filesystem",
-        "_lock",
         "_map_lock",
         "_open_files",
         "_reading",
@@ -48,6 +47,8 @@ class SegmentFile:
         "_syncs",
         "_tail",
         "_view",
+        "direct",
+        "lock",
         "path",
         "size",
         "used",
@@ -63,9 +64,9 @@ class SegmentFile:
         self.used: bool = False
         self._filesystem = filesystem
         self._open_files = open_files
-        # Guards the descriptor, and which bytes are in the file; taken before the lock of OpenFiles.
-        self._lock = Lock()
-        # Guards the mapping; taken after `_lock`. Readers take it alone, and again in a signal handler.
+        self.lock: Lock = Lock()
+        """Guards the descriptor, and which bytes are in the file; taken before the lock of OpenFiles."""
+        # Guards the mapping; taken after `lock`. Readers take it alone, and again in a signal handler.
         self._map_lock = RLock()
         self._cuts = 0
         self._syncs = 0
@@ -75,6 +76,8 @@ class SegmentFile:
         self._descriptor = -1
         self._reading: OpenDescriptor | None = None
         """The same, for those who read without a lock."""
+        self.direct: int = -1
+        """The same, for who holds the lock and writes past the file system; -1 while that must not be."""
         self._view = _NOTHING
         self._copied = 0
         """Bytes that were copied since the file was mapped."""
@@ -88,13 +91,13 @@ class SegmentFile:
 
     def create(self) -> None:
         """Make the file, empty. Raises OSError."""
-        with self._lock:
+        with self.lock:
             self._descriptor = begin_file(self._filesystem, self.path)
-            self._begin_reading()
+            self._opened()
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Write all of `data` at the end. Raises OSError; `truncate_to` then takes away what was written of it."""
-        with self._lock:
+        with self.lock:
             descriptor = self._descriptor
             if descriptor < 0:
                 descriptor = self._open()
@@ -140,14 +143,14 @@ class SegmentFile:
 
     def begin_sync(self) -> int:
         """Return a descriptor for fsync, which stays open until `end_sync`: whatever happens to the file meanwhile."""
-        with self._lock:
+        with self.lock:
             descriptor = self._descriptor if self._descriptor >= 0 else self._open()
             self._syncs += 1
             return descriptor
 
     def end_sync(self) -> None:
         """Close what had to stay open. Raises OSError."""
-        with self._lock:
+        with self.lock:
             self._syncs -= 1
             self._close_retired()
 
@@ -157,7 +160,7 @@ class SegmentFile:
         Readers that are about to take a view find it released (ValueError) and ask again. What a write that was broken
         off has left beyond the file's size goes too. Raises OSError.
         """
-        with self._lock, self._map_lock:
+        with self.lock, self._map_lock:
             size = min(size, self.size)
             if self.path.stat().st_size <= size:
                 return
@@ -175,7 +178,7 @@ class SegmentFile:
     def release(self) -> bool:
         """Give back descriptor and mapping until the next use; readers keep what they hold."""
         # Waiting for neither: the caller holds the lock of OpenFiles, which the other may wait for.
-        if not self._lock.acquire(blocking=False):
+        if not self.lock.acquire(blocking=False):
             return False
         try:
             if not self._map_lock.acquire(blocking=False):
@@ -185,12 +188,12 @@ class SegmentFile:
             finally:
                 self._map_lock.release()
         finally:
-            self._lock.release()
+            self.lock.release()
         return True
 
     def close(self) -> None:
         """Give back descriptor and mapping for good. Raises OSError."""
-        with self._lock:
+        with self.lock:
             self._close()
         self._close_unused()
         if self._open_files is not None:
@@ -198,7 +201,7 @@ class SegmentFile:
 
     def rename(self, path: Path) -> None:
         """Give the file another name. Raises OSError."""
-        with self._lock, self._map_lock:
+        with self.lock, self._map_lock:
             self._filesystem.rename(self.path, path)
             self.path = path
 
@@ -228,21 +231,23 @@ class SegmentFile:
     def _close_unused(self) -> None:
         """Close what had to stay open, unless another thread is about to."""
         # Looked at again once the lock is free: who has found it taken meanwhile has left it to this thread.
-        while self._retired and self._unused() and self._lock.acquire(blocking=False):
+        while self._retired and self._unused() and self.lock.acquire(blocking=False):
             try:
                 self._close_retired()
             finally:
-                self._lock.release()
+                self.lock.release()
 
     # --- with the lock held, that of mappings by `_map`
 
     def _open(self) -> int:
         self._descriptor = self._filesystem.open(self.path)
-        self._begin_reading()
+        self._opened()
         return self._descriptor
 
-    def _begin_reading(self) -> None:
+    def _opened(self) -> None:
         self._reading = OpenDescriptor(self._descriptor)
+        if self._filesystem.is_real:
+            self.direct = self._descriptor
         self._register()
 
     def _map(self) -> memoryview:
@@ -266,6 +271,7 @@ class SegmentFile:
     def _close(self) -> None:
         with self._map_lock:
             self._view, self._tail = _NOTHING, _NO_TAIL
+        self.direct = -1  # first: whatever is raised in between, nobody writes to what is to be closed
         descriptor, self._descriptor = self._descriptor, -1
         opened, self._reading = self._reading, None
         if descriptor >= 0:

@@ -9,7 +9,7 @@ import numpy as np
 from epoch.bulk import EpochTable
 from epoch.history import EpochHistory
 from epoch.kept_code.awaited_kernel import AwaitedKernel
-from logstore.append.append_fast_path import FOLLOW, FOLLOW_ONE, INSPECT_SENT
+from logstore.append.append_fast_path import APPEND_ONE, FOLLOW, INSPECT_SENT
 from logstore.append.append_validation import FIRST_CORRUPT
 from logstore.append.encoding import ENCODER
 from logstore.append.record_inspection import INSPECT_RECORDS
@@ -46,7 +46,7 @@ AWAITED: Final[dict[str, AwaitedKernel]] = {
     "first_record_from": FIRST_RECORD_FROM,
     "find_record": FIND_RECORD,
     "follow": FOLLOW,
-    "follow_one": FOLLOW_ONE,
+    "append_one": APPEND_ONE,
     "floor_value of an offset index": FLOORS["i"],
     "floor_value of a time index": FLOORS["q"],
     "find_batches": FIND_BATCHES,

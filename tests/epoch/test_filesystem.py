@@ -160,6 +160,11 @@ def test_a_copy_has_the_whole_content(tmp_path: Path, monkeypatch: pytest.Monkey
         REAL.copy(tmp_path / "a", tmp_path / "b")
 
 
+def test_nobody_may_write_past_what_is_in_the_real_disks_place() -> None:
+    assert REAL.is_real
+    assert not CrashingDisk().is_real
+
+
 def test_private_directories_are_made_from_the_top_and_are_removed_when_empty(tmp_path: Path) -> None:
     REAL.make_private_directories(tmp_path / "a" / "b")
     REAL.make_private_directories(tmp_path / "a" / "c", 0o750)

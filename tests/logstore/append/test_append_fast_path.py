@@ -115,14 +115,18 @@ def short_way(compiled_from: int) -> Iterator[None]:
 
 @contextmanager
 def kernels_missing(compiled_from: int) -> Iterator[None]:
-    with short_way(compiled_from), patch.object(AwaitedKernel, "ready", lambda *_: None):
+    with (
+        short_way(compiled_from),
+        patch.object(AwaitedKernel, "ready", lambda *_: None),
+        patch.object(append_fast_path.APPEND_ONE, "code", None),
+    ):
         yield
 
 
 def long_way(_: int) -> AbstractContextManager[object]:
     nothing = lambda *_: None  # noqa: E731  in three places
     return patch.multiple(
-        appender, plain_batch=nothing, plain_producer_batch=nothing, own_batch=nothing, SEVERAL_BYTES=2**62
+        appender, plain_producer_batch=nothing, own_batch=nothing, HEADER_SIZE=2**62, SEVERAL_BYTES=2**62
     )
 
 
@@ -152,8 +156,8 @@ def compare(config: LogConfig, appends: Appends, *, lead: bool, compiled_from: i
     taken: list[AppendInfo] = []
 
     def counted(write: Callable[..., AppendInfo | None]) -> Callable[..., AppendInfo | None]:
-        def count(self: Appender, *arguments: object) -> AppendInfo | None:
-            info = write(self, *arguments)
+        def count(self: Appender, *arguments: object, **named: object) -> AppendInfo | None:
+            info = write(self, *arguments, **named)
             taken.extend([info] if info is not None else [])
             return info
 

@@ -105,6 +105,19 @@ def read_batch(data: bytes, position: int, *, check_crc: bool) -> BatchRow:
     return BatchRow(position, size, base, base + delta, epoch, magic, attributes, *others, crc, valid)
 
 
+def append_one(
+    data: bytes, next_offset: int, leader_epoch: int, room: int, largest_offset: int, young_until: int
+) -> tuple[int, int, int, int, bool]:
+    """Tell what is written of `data` to a file that takes it."""
+    nothing = (0, -1, -1, 0, False)
+    if len(data) > room or what_follows(data, 0) is not None:
+        return nothing
+    row = read_batch(data, 0, check_crc=True)
+    is_plain = row.size == len(data) and row.crc_valid and row.leader_epoch == leader_epoch and row.producer_id == -1
+    fits = next_offset <= row.base_offset and row.last_offset <= largest_offset and row.max_timestamp <= young_until
+    return (row.base_offset, row.last_offset, row.max_timestamp, row.size, False) if is_plain and fits else nothing
+
+
 def find_next_batch(data: bytes, start: int, end: int, minimum_offset: int) -> int:
     """Without the kernel's bound on its work."""
     data = data[:end]
