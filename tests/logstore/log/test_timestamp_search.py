@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epoch.filesystem import FileSystem
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
@@ -15,6 +14,7 @@ from logstore.errors import CorruptRecordError
 from logstore.log import timestamp_search
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from tests.disk import Unsynced
 from tests.logstore.batches import batch, record
 
 TEMPLATES = st.builds(
@@ -25,16 +25,6 @@ TEMPLATES = st.builds(
 )
 BATCHES = st.lists(st.tuples(st.lists(st.integers(0, 60), min_size=1, max_size=4), TEMPLATES), max_size=8)
 IN_PLAIN_PYTHON, COMPILED = 1 << 40, 0
-
-
-class Unsynced(FileSystem):
-    """No power is lost here."""
-
-    def fsync(self, descriptor: int) -> None:
-        pass
-
-    def fsync_directory(self, path: Path) -> None:
-        pass
 
 
 def log_of(directory: Path, batches: list[tuple[list[int], BatchTemplate]]) -> Log:

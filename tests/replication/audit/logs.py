@@ -6,7 +6,6 @@ from pathlib import Path
 
 import crc32c
 
-from epoch.filesystem import FileSystem
 from logstore import Log, LogConfig, Record
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
@@ -14,17 +13,8 @@ from logstore.batch.layout import CRC_AT, CRC_START
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.examination.examination import examine
+from tests.disk import Unsynced
 from tests.replication.audit.copies import copy_of
-
-
-class Unsynced(FileSystem):
-    """Leaves out what only matters to disks that fail."""
-
-    def fsync(self, descriptor: int) -> None:
-        del descriptor
-
-    def fsync_directory(self, path: Path) -> None:
-        del path
 
 
 @dataclass(frozen=True)

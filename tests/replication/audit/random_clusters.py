@@ -9,8 +9,8 @@ from logstore import LogConfig, LogDirectory, Record, TopicPartition
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.log.log import Log
+from tests.disk import Unsynced
 from tests.logstore.verify.test_fuzz_verify import damage
-from tests.replication.audit.logs import Unsynced
 from tests.replication.audit.snapshot_roots import META
 
 BROKERS = 3

@@ -2,26 +2,16 @@
 
 from pathlib import Path
 
-from epoch.filesystem import FileSystem
 from logstore import Log, LogConfig, TopicPartition
 from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetcher import Fetcher, FetcherRequest
+from tests.disk import Unsynced
 from tests.replication.fetcher.leader import Leader
 
 PARTITION = TopicPartition("orders", 0)
 CONFIG = LogConfig(segment_bytes=2_000, segment_index_bytes=4_096, index_interval_bytes=200)
 MANY_ROUNDS = 200
-
-
-class Unsynced(FileSystem):
-    """A disk that nobody waits for: no test here crashes."""
-
-    def fsync(self, descriptor: int) -> None:
-        pass
-
-    def fsync_directory(self, path: Path) -> None:
-        pass
 
 
 class Cuts(FetchObserver):

@@ -25,12 +25,12 @@ from replication.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from tests.disk import Unsynced
 from tests.logstore.directories import assert_sound
 from tests.replication.fetcher.drive import (
     CONFIG,
     PARTITION,
     Cuts,
-    Unsynced,
     assert_follows,
     batches,
     catch_up,

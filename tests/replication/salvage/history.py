@@ -10,21 +10,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epoch.filesystem import FileSystem
 from logstore import BatchTemplate, Log, OutOfOrderSequenceError, Record
 from logstore.errors import InvalidProducerEpochError
+from tests.disk import Unsynced
 
 TOPIC = "t"
-
-
-class Unsynced(FileSystem):
-    """Nothing crashes here, so nothing waits for the disk."""
-
-    def fsync(self, descriptor: int) -> None:
-        del descriptor
-
-    def fsync_directory(self, path: Path) -> None:
-        del path
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from logstore import Log, LogConfig, LogDirectory, Record, TopicPartition
-from tests.replication.audit.logs import Unsynced
+from tests.disk import Unsynced
 from tests.replication.audit.one_process import audit_here
 from tests.replication.audit.snapshot_roots import META
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from logstore import Log, LogConfig, LogDirectory, Record, TopicPartition
-from tests.replication.audit.logs import Unsynced
+from tests.disk import Unsynced
 from tests.replication.audit.snapshot_roots import META
 
 BUSY, QUIET = TopicPartition("busy", 0), TopicPartition("quiet", 0)
