@@ -1,6 +1,7 @@
 """What it takes to open a log: its directory, its locks, what is known of it, and its files."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
@@ -46,10 +47,12 @@ class LogOpening:
         path, filesystem = self._environment.directory, self._environment.filesystem
         if not path.is_dir():
             filesystem.mkdir(path)
-        elif self._checkpoints is not None or any(path.glob(f"*.{FileKind.LOG}")):
-            return
-        # Without a segment whoever made it may have come no further, or be somebody who does not sync.
-        filesystem.fsync_directory(path.parent)
+            filesystem.fsync_directory(path.parent)
+        elif self._checkpoints is None and not any(path.glob(f"*.{FileKind.LOG}")):
+            # Whoever made it may have come no further, or be somebody who does not sync. Who may not read the directory
+            # that it is in was given this one.
+            with suppress(PermissionError):
+                filesystem.fsync_directory(path.parent)
 
     def lock(self) -> None:
         """Lock the directory of a log that stands alone. Raises DirectoryLockedError, OSError."""

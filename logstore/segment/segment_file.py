@@ -209,10 +209,10 @@ class SegmentFile:
 
     def _copy(self, position: int, length: int) -> memoryview | None:
         """Read bytes without a lock, which a writer may hold for long; None where the file is to be mapped."""
+        cuts = self._cuts  # before the descriptor: a cut may put another file in its place
         opened = self._reading
         if opened is None or length > LARGEST_COPY or self._copied + length > MOST_COPIED:
             return None
-        cuts = self._cuts
         try:
             data = self._filesystem.read_at(opened.number, position, length)
         except OSError as error:

@@ -100,7 +100,7 @@ def salvage(
     options = SalvageOptions(conflicts, same_key_value, frozenset(_names(compacted)))
     plan = plan_salvage(copies, kept, options, topics=_names(topics), on_error=failures)
     left_out = name_what_is_left_out(plan.replicas)
-    with _target(to) as write:
+    with _target(to, copies) as write:
         reports = list(plan.reports(write, on_error=failures))
     if json:
         print_json(
@@ -123,18 +123,17 @@ def salvage(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _target(to: Path | None) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
-    from replication.salvage.files.target import open_target
+def _target(to: Path | None, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
+    from replication.salvage.files.target import ensure_writable, open_target
     from replication.salvage.salvage_plan import discard
 
     if to is None:
         return nullcontext(discard)
     try:
-        if to.suffix == ".parquet":
-            import pyarrow.parquet  # noqa: F401  an extra
+        ensure_writable(to, copies)
     except ModuleNotFoundError as error:
         raise MissingPackageError("to write Parquet, `salvage` needs", error, "arrow") from error
-    return open_target(to)
+    return open_target(to, copies)
 
 
 def _names(given: str) -> list[str]:

@@ -54,7 +54,9 @@ def as_json(record: SalvagedRecord) -> dict[str, Any]:
             document[f"{name}_base64"] = b64encode(content).decode()
     if any(value is not None and _text(value) is None for _, value in record.headers):
         document["headers_base64"] = [
-            part for key, value in record.headers for part in (key, value and b64encode(value).decode())
+            part
+            for key, value in record.headers
+            for part in (key, None if value is None else b64encode(value).decode())
         ]
     return document
 

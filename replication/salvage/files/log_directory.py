@@ -7,11 +7,16 @@ from typing import Final
 
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 from logstore.topic_partition import TopicPartition
 from replication.salvage.salvaged_record import SalvagedRecord
 
-_CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=2**31 - 1)
+_CONFIG: Final = LogConfig(
+    retention_ms=-1,
+    max_message_bytes=2**31 - 1,
+    message_timestamp_before_max_ms=MAX_INT64,
+    message_timestamp_after_max_ms=MAX_INT64,
+)
 """Nothing expires, and whatever a broker took is taken."""
 _RECORDS_AT_ONCE: Final = 1_000
 _BYTES_AT_ONCE: Final = 512 << 10
@@ -42,7 +47,8 @@ class _Logs:
     def add(self, salvaged: SalvagedRecord) -> None:
         """Take a record."""
         partition = TopicPartition(salvaged.topic, salvaged.partition)
-        size = len(salvaged.key or b"") + len(salvaged.value or b"")
+        headers = sum(len(key) + len(value or b"") for key, value in salvaged.headers)
+        size = len(salvaged.key or b"") + len(salvaged.value or b"") + headers
         if partition != self._partition or len(self._waiting) >= _RECORDS_AT_ONCE or self._size + size > _BYTES_AT_ONCE:
             self.append()
         self._partition = partition

@@ -1,12 +1,13 @@
 """Where salvaged records go: a new file or directory, of which there is nothing until it is whole."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
 from epoch.filesystem import REAL
+from epoch.resource_limits import OUT_OF_SPACE
 from replication.salvage.errors import TargetError
 from replication.salvage.files.json_lines import json_lines
 from replication.salvage.files.log_directory import log_directory
@@ -25,15 +26,20 @@ def _parquet(path: Path) -> AbstractContextManager[Write]:
 _FORMS: Final[dict[str, Form]] = {
     ".parquet": _parquet,
     ".jsonl": json_lines,
-    ".json": json_lines,
     "": log_directory,
 }
 """By suffix."""
 
 
-def ensure_writable(path: Path) -> None:
-    """Raise TargetError unless a target of that name can be begun, and ModuleNotFoundError without pyarrow."""
+def ensure_writable(path: Path, copies: Iterable[Path] = ()) -> None:
+    """Raise TargetError unless a target of that name can be begun, outside of all `copies`.
+
+    Raises ModuleNotFoundError for Parquet without pyarrow.
+    """
     form_of(path)
+    for copy in copies:
+        if path.resolve().is_relative_to(copy.resolve()):
+            raise TargetError(path, f"lies in the copy {copy}, which is only read; name one outside of all copies")
     if path.suffix == ".parquet":
         import pyarrow.parquet  # noqa: F401, PLC0415  an extra
     if os.path.lexists(path):
@@ -44,6 +50,8 @@ def ensure_writable(path: Path) -> None:
 
 def form_of(path: Path) -> Form:
     """Return how records are written to a path. Raises TargetError where its suffix says no form."""
+    if not path.suffix and path.name[:1] in {"", ".", "-"}:
+        raise TargetError(path, "names no file and no directory; name it lost.jsonl, lost.parquet or lost, for example")
     if path.suffix not in _FORMS:
         known = ", ".join(suffix for suffix in _FORMS if suffix)
         raise TargetError(path, f"its suffix is none of {known}; a name without one is that of a log directory")
@@ -51,14 +59,14 @@ def form_of(path: Path) -> Form:
 
 
 @contextmanager
-def open_target(path: Path) -> Iterator[Write]:
+def open_target(path: Path, copies: Iterable[Path] = ()) -> Iterator[Write]:
     """Give a function that writes a record; the target takes its name once all were written and are on the disk.
 
     `.parquet` and `.jsonl` are files, a name without a suffix is a directory as brokers have it. Raises TargetError
-    where it exists or has another suffix, ModuleNotFoundError without pyarrow for Parquet, and OSError: then, or where
-    the block raises, nothing of it is left.
+    where it exists, has another suffix or lies in one of `copies`, or the disk is full, ModuleNotFoundError without
+    pyarrow for Parquet, and OSError: then, or where the block raises, nothing of it is left.
     """
-    ensure_writable(path)
+    ensure_writable(path, copies)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with form_of(path)(part) as write:
@@ -67,6 +75,11 @@ def open_target(path: Path) -> Iterator[Write]:
             raise TargetError(path, "exists by now; name one that does not exist yet")
         REAL.rename(part, path)
         REAL.fsync_directory(path.absolute().parent)
+    except OSError as error:
+        if error.errno not in OUT_OF_SPACE:
+            raise
+        advice = "nothing of it is left; make space, or name a target on another disk, and run it again"
+        raise TargetError(path, f"the disk is full: {advice}") from error
     finally:
         if part.is_dir():
             REAL.remove_tree(part)

@@ -1,6 +1,7 @@
 """What opening a log leaves on stable storage, whatever was broken off before."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,11 @@ ROOT_SYNCED = "sync root"
 class ForgetfulDisk(NamingDisk):
     """Cannot sync the directory that logs are made in, as long as it is told so."""
 
-    fails = False
+    failure = 0
 
     def fsync_directory(self, path: Path) -> None:
-        if self.fails and path.name == "root":
-            raise OSError(errno.EIO, "Input/output error")
+        if self.failure and path.name == "root":
+            raise OSError(self.failure, os.strerror(self.failure))
         super().fsync_directory(path)
 
 
@@ -45,11 +46,18 @@ def test_a_directory_that_others_have_made_is_not_trusted_to_be_there_after_a_po
 
 def test_an_opening_that_could_not_sync_the_name_leaves_that_to_the_next(directory: Path) -> None:
     disk = ForgetfulDisk()
-    disk.fails = True
+    disk.failure = errno.EIO
     with pytest.raises(OSError, match="Input/output error"):
         Log.open(directory, filesystem=disk)
-    disk.fails = False
+    disk.failure = 0
     assert open_and_close(directory, disk)[0] == ROOT_SYNCED
+
+
+def test_a_directory_that_was_made_for_who_may_not_read_its_parent_is_opened(directory: Path) -> None:
+    directory.mkdir()
+    disk = ForgetfulDisk()
+    disk.failure = errno.EACCES
+    assert open_and_close(directory, disk)
 
 
 def test_a_log_that_has_files_is_opened_without_another_sync_of_its_name(directory: Path) -> None:

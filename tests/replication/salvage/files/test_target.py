@@ -1,5 +1,6 @@
 """Salvaged records in files: whole, atomically, and as their formats are."""
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from replication.salvage.files.json_lines import as_json
 from tests.replication.salvage.copies import data, salvage
 
 COMMON = data(0, b"common")
-HEADERS = (Header("trace", b"\xff"), Header("none", None))
+HEADERS = (Header("trace", b"\xff"), Header("none", None), Header("empty", b""))
+FAR_AHEAD = 1 << 45
 
 
 def some_records(directory: Path, count: int = 3) -> list[SalvagedRecord]:
     batches = [
         data(2, b"\xff\x00", key=b"k", headers=HEADERS, producer=9, sequence=3, timestamp=5),
-        data(2, None, key=b"\xfe", codec=Codec.LZ4),
+        data(2, None, key=b"\xfe", codec=Codec.LZ4, timestamp=FAR_AHEAD),
         *[data(3, "größe".encode(), timestamp=number) for number in range(count)],
     ]
     return salvage(directory, [COMMON], [COMMON, *batches])[0]
@@ -66,7 +68,7 @@ def test_json_lines_have_kcats_names_and_base64_where_bytes_are_no_text(tmp_path
         "offset": 1,
         "tstype": "create",
         "ts": 5,
-        "headers": ["trace", None, "none", None],
+        "headers": ["trace", None, "none", None, "empty", ""],
         "key": "k",
         "payload": None,
         "leader_epoch": 2,
@@ -75,7 +77,7 @@ def test_json_lines_have_kcats_names_and_base64_where_bytes_are_no_text(tmp_path
         "sequence": 3,
         "source": "broker-1",
         "payload_base64": "/wA=",
-        "headers_base64": ["trace", "/w==", "none", None],
+        "headers_base64": ["trace", "/w==", "none", None, "empty", ""],
     }
     assert (lines[1]["key"], lines[1]["key_base64"], lines[1]["payload"]) == (None, "/g==", None)
     assert "payload_base64" not in lines[1], "a tombstone"
@@ -115,9 +117,41 @@ def test_a_target_that_comes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     assert [each.read_text() for each in tmp_path.iterdir()] == ["another's"]
 
 
-@pytest.mark.parametrize(("name", "words"), [("records.csv", r"\.parquet"), ("nowhere/records.jsonl", "make it first")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("records.csv", r"\.parquet"),
+        ("records.json", r"\.jsonl"),
+        ("nowhere/records.jsonl", "make it first"),
+        ("-", "names no file"),
+        (".jsonl", "names no file"),
+    ],
+)
 def test_what_cannot_be_written_is_refused_before_anything(name: str, words: str, tmp_path: Path) -> None:
     taken: list[Any] = []
     with pytest.raises(TargetError, match=words), open_target(tmp_path / name) as take:
         taken.append(take)
     assert (taken, list(tmp_path.iterdir())) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["broker-1/records.jsonl", "broker-1/t-0/records.jsonl", "other/../broker-1/logs"])
+def test_nothing_is_written_into_a_copy(name: str, tmp_path: Path) -> None:
+    for directory in ("broker-1/t-0", "broker-10", "other"):
+        (tmp_path / directory).mkdir(parents=True)
+    with (
+        pytest.raises(TargetError, match="outside of all copies"),
+        open_target(tmp_path / name, [tmp_path / "broker-1"]),
+    ):
+        pass
+    with open_target(tmp_path / "broker-10/records.jsonl", [tmp_path / "broker-1"]):
+        pass
+
+
+def test_a_full_disk_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("replication.salvage.files.json_lines.os.fsync", fsync)
+    with pytest.raises(TargetError, match=r"records\.jsonl: the disk is full.*make space"):
+        write(tmp_path / "records.jsonl", [])
+    assert list(tmp_path.iterdir()) == []
