@@ -1,4 +1,4 @@
-"""A key that was written on both sides of a fork, and what becomes of it."""
+"""A key that two copies wrote after they diverged, and what becomes of it."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from replication.salvage.key_writes import KeyWrite
 
 @dataclass(slots=True)
 class Conflict:
-    """A key of one partition, with the last write on either side."""
+    """A key of one partition, with the last write of a losing copy and of one that diverges from it."""
 
     topic: str
     partition: int

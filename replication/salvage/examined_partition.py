@@ -77,7 +77,7 @@ class ExaminedPartition:
     in_doubt: dict[TransactionName, TransactionInDoubt] = field(default_factory=dict)
     """Transactions of which records are left out until somebody decides; complete as `conflicts`."""
     _not_whole: set[TransactionName] = field(default_factory=set)
-    """Committed transactions of which a record is left out, as it is in conflict."""
+    """Committed transactions that are left out, as somebody has to decide about a record of them."""
 
     @classmethod
     def examine(
@@ -121,19 +121,19 @@ class ExaminedPartition:
             options.conflicts,
             is_compacted,
         )
-        if is_transactional and options.conflicts is ConflictRule.LIST:
-            examined._not_whole = examined._transactions_in_conflict()
+        if is_transactional and (options.conflicts is not ConflictRule.BOTH or held.undecided.ranges):
+            examined._not_whole = examined._transactions_left_out()
         return examined
 
     def decisions(self) -> Iterator[Decision]:
         """Decide on every record beyond the forks, in the order in which leaders wrote them. Raises as `examine`."""
         self.conflicts.clear()
         self.in_doubt.clear()
-        do_keys_matter = self.is_compacted or self.keys.may_clash()
+        do_keys_matter = self.is_compacted or self.keys.may_clash() or bool(self._not_whole)
         for found in self.own:
             reason = found.reason
             if reason is None and do_keys_matter:
-                reason = self._of_key(found) or self._of_transaction(found)
+                reason = self._of_key_and_transaction(found)
             if reason in IN_DOUBT and found.batch.is_transactional:
                 self._doubt(found, reason)
             yield Decision(salvaged(self.topic_partition, found.branch.name, found.batch, found.record), reason)
@@ -152,44 +152,66 @@ class ExaminedPartition:
         doubt.last_offset = record.offset
         doubt.records += 1
 
-    def _of_transaction(self, found: Found) -> Reason | None:
-        return Reason.INCOMPLETE if self._not_whole and _name(found.branch, found.batch) in self._not_whole else None
+    def _of_key_and_transaction(self, found: Found) -> Reason | None:
+        """Judge a record by its key; one of a transaction as all of that is judged."""
+        conflict, reason = self._of_key(found)
+        if found.batch.is_transactional:
+            if self._not_whole and _name(found.branch, found.batch) in self._not_whole:
+                reason = reason or Reason.INCOMPLETE
+            elif reason is Reason.SUPERSEDED and not self.is_compacted:
+                reason = None  # it is whole, and the later record of the key follows
+        if conflict and reason is None:
+            conflict.salvaged += 1
+        return reason
 
-    def _of_key(self, found: Found) -> Reason | None:
+    def _of_key(self, found: Found) -> tuple[Conflict | None, Reason | None]:
         branch, batch, record, _ = found
         key = record.key
         if key is None:
-            return None
+            return None, None
         is_last = self.keys.is_last(branch, record, key)
         if self.is_compacted and not is_last:
-            return Reason.SUPERSEDED
+            return None, Reason.SUPERSEDED
         others = self.keys.against(branch, record, key)
-        return self._of_conflict(branch, batch, record, key, others, is_last=is_last) if others else None
-
-    def _of_conflict(
-        self, branch: Branch, batch: Batch, record: Record, key: bytes, others: list[KeyWrite], *, is_last: bool
-    ) -> Reason | None:
+        if not others:
+            return None, None
         losing = KeyWrite.of(branch.name, batch, record)
-        topic, partition = self.topic_partition
-        conflict = self.conflicts.setdefault((branch.name, key), Conflict(topic, partition, key, losing, others[0]))
-        conflict.losing, conflict.other = losing, others[0]
-        conflict.records += 1
+        conflict = self._conflict(key, losing, others[0])
         if self.rule in {ConflictRule.NEWEST, ConflictRule.LOSING} and not is_last:
-            return Reason.SUPERSEDED
-        if not wins(losing, others, self.kept, self.rule):
-            return Reason.CONFLICT if self.rule is ConflictRule.LIST else Reason.OLDER
-        conflict.salvaged += 1
-        return None
+            return conflict, Reason.SUPERSEDED
+        if wins(losing, others, self.kept, self.rule):
+            return conflict, None
+        return conflict, Reason.CONFLICT if self.rule is ConflictRule.LIST else Reason.NOT_NEWER
 
-    def _transactions_in_conflict(self) -> set[TransactionName]:
-        return {
-            _name(branch, batch)
-            for branch, batch, record, reason in self.own
-            if reason is None
-            and batch.is_transactional
-            and record.key is not None
-            and self.keys.against(branch, record, record.key)
-        }
+    def _conflict(self, key: bytes, losing: KeyWrite, other: KeyWrite) -> Conflict:
+        """Note a record of a key that is in conflict."""
+        topic, partition = self.topic_partition
+        conflict = self.conflicts.setdefault((losing.source, key), Conflict(topic, partition, key, losing, other))
+        conflict.losing, conflict.other = losing, other
+        conflict.records += 1
+        return conflict
+
+    def _transactions_left_out(self) -> set[TransactionName]:
+        names: set[TransactionName] = set()
+        for found in self.own:
+            if found.batch.is_transactional and not self._may_be_written(found):
+                names.update(self._names(found.branch, found.batch))
+        return names
+
+    def _may_be_written(self, found: Found) -> bool:
+        """Tell whether nothing about a record keeps its transaction, if that was committed, from being salvaged."""
+        branch, batch, record, reason = found
+        if reason is not None:
+            return reason is not Reason.UNDECIDED or branch.reason(batch) is not None
+        others = [] if record.key is None else self.keys.against(branch, record, record.key)
+        return not others or wins(KeyWrite.of(branch.name, batch, record), others, self.kept, self.rule)
+
+    def _names(self, branch: Branch, batch: Batch) -> Iterator[TransactionName]:
+        """Name the transaction of a batch in every losing copy that has its beginning: they share its records."""
+        first = branch.first_of_transaction(batch)
+        for other in self.own.branches:
+            if other is branch or first < branch.ends[other.name]:
+                yield other.name, batch.producer_id, first
 
 
 def _name(branch: Branch, batch: Batch) -> TransactionName:

@@ -4,10 +4,10 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from replication.salvage import PartitionReport, Reason, SalvagedRecord, plan_salvage
+from replication.salvage import ConflictRule, PartitionReport, Reason, SalvagedRecord, SalvageOptions, plan_salvage
 from tests.campaign import Campaign
 from tests.replication.salvage.expected import Copies
-from tests.replication.salvage.history import History
+from tests.replication.salvage.history import History, transactions
 
 HISTORIES = Campaign("salvage: random histories", full=1_000, share=100)
 
@@ -49,7 +49,22 @@ def check(history: History, kept: str) -> PartitionReport:
     assert {producer_of(history, value) for value in expected.left_for_a_decision} <= in_doubt
     check_acknowledged(history, copies, {*visible, *values, *expected.left_for_a_decision, *expected.in_conflict})
     check_order(history, values)
+    for rule in (ConflictRule.NEWEST, ConflictRule.LOSING, ConflictRule.BOTH):
+        check_rule(history, copies, rule, expected.salvaged)
     return report
+
+
+def check_rule(history: History, copies: Copies, rule: ConflictRule, undisputed: set[bytes]) -> None:
+    """By a rule more is salvaged, and of each transaction all that the kept copy lacks, or nothing."""
+    plan = plan_salvage(history.roots, copies.kept_name, SalvageOptions(rule))
+    values = {record.value or b"" for record in plan.records()}
+    assert undisputed <= values
+    visible = {sent.value for entry in copies.seen[copies.kept_name] for sent in entry.sent}
+    for entries in copies.losing.values():
+        for batches, end in transactions(entries):
+            lacking = {each.value for entry in batches for each in entry.sent} - visible
+            if end and end.commits:
+                assert not lacking & values or lacking <= values, "a transaction is whole"
 
 
 def check_acknowledged(history: History, copies: Copies, accounted: set[bytes]) -> None:
