@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from replication.salvage.conflict_rule import ConflictRule
 from replication.salvage.key_writes import KeyWrite
+from replication.salvage.salvage_options import ConflictRule
 
 
 @dataclass(slots=True)

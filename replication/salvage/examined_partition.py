@@ -1,22 +1,22 @@
 """One partition's losing branches, examined: which of their records are salvaged, and why the others are not."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import NamedTuple
 
+from epoch import EpochHistory
 from logstore.batch.batches import Batch
-from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
+from replication.salvage.common_part import Difference, difference
 from replication.salvage.conflict import Conflict, wins
-from replication.salvage.conflict_rule import ConflictRule
 from replication.salvage.key_writes import KeyWrite, KeyWrites
 from replication.salvage.own_records import Found, KeptRecords, OwnRecords
 from replication.salvage.reason import IN_DOUBT, Reason
-from replication.salvage.salvage_options import SalvageOptions
+from replication.salvage.salvage_options import ConflictRule, SalvageOptions
 from replication.salvage.salvaged_record import Decision, salvaged
 from replication.salvage.sound_copy import SoundCopy
 from replication.salvage.transactions import Transactions
@@ -27,7 +27,7 @@ class Fork(NamedTuple):
 
     source: str
     offset: int
-    """The kept copy goes on differently from there, or ends."""
+    """The kept copy goes on differently from there, or ends; the losing one's log may begin later."""
     kept_end: int
     end: int
     """Of the losing copy's log."""
@@ -39,6 +39,13 @@ class Damage(NamedTuple):
     source: str
     offset: int
     """Nothing from there on is read."""
+    error: LogStoreError
+
+
+class DamageBelow(NamedTuple):
+    """Damage of a copy below its fork, which was seen on the way there: none of that is salvaged."""
+
+    source: str
     error: LogStoreError
 
 
@@ -67,7 +74,12 @@ class ExaminedPartition:
     topic_partition: TopicPartition
     kept: str
     forks: Sequence[Fork]
+    kept_holds: bool
+    """Whether the kept copy holds the partition; else it counts as empty there."""
     damage: Sequence[Damage]
+    damage_below: Sequence[DamageBelow]
+    differences: Sequence[Difference]
+    """Other copies that are not what the kept one is, though their epochs say so."""
     own: OwnRecords
     keys: KeyWrites
     rule: ConflictRule
@@ -83,7 +95,13 @@ class ExaminedPartition:
     def examine(
         cls, partition: TopicPartition, logs: Mapping[str, RecoveredLog], kept: str, options: SalvageOptions
     ) -> "ExaminedPartition":
-        """Read the copies of a partition, by their brokers' names. Raises LogStoreError, EpochError and OSError."""
+        """Read the copies of a partition, by their brokers' names; the kept one is empty where it is not among them.
+
+        Raises LogStoreError, EpochError and OSError.
+        """
+        kept_holds = kept in logs
+        if not kept_holds:
+            logs = {kept: _empty(next(iter(logs.values()))), **logs}
         ends = _common_ends(kept, logs)
         losing = [name for name in logs if name != kept and ends[name][kept] < logs[name].log_end_offset]
         start = min((ends[name][kept] for name in losing), default=logs[kept].log_end_offset)
@@ -114,8 +132,11 @@ class ExaminedPartition:
         examined = cls(
             partition,
             kept,
-            [Fork(name, ends[name][kept], logs[kept].log_end_offset, logs[name].log_end_offset) for name in losing],
-            [Damage(copy.name, copy.end, copy.damage) for copy in copies.values() if copy.damage],
+            [_fork(name, logs[name], ends[name][kept], logs[kept]) for name in losing],
+            kept_holds,
+            list(_damage(copies, logs)),
+            [DamageBelow(copy.name, copy.damage_below) for copy in copies.values() if copy.damage_below],
+            list(_differences(kept, logs, ends)),
             own,
             KeyWrites.read(compared[kept], branches, own),
             options.conflicts,
@@ -216,6 +237,40 @@ class ExaminedPartition:
 
 def _name(branch: Branch, batch: Batch) -> TransactionName:
     return branch.name, batch.producer_id, branch.first_of_transaction(batch)
+
+
+def _fork(name: str, log: RecoveredLog, offset: int, kept: RecoveredLog) -> Fork:
+    return Fork(name, max(offset, log.log_start_offset), kept.log_end_offset, log.log_end_offset)
+
+
+def _damage(copies: Mapping[str, SoundCopy], logs: Mapping[str, RecoveredLog]) -> Iterator[Damage]:
+    """Give the damage of what was checked, and what was seen when the other logs were opened."""
+    for name, log in logs.items():
+        end, damage = (copies[name].end, copies[name].damage) if name in copies else (log.log_end_offset, log.damage)
+        if damage:
+            yield Damage(name, end, damage)
+
+
+def _differences(
+    kept: str, logs: Mapping[str, RecoveredLog], ends: Mapping[str, Mapping[str, int]]
+) -> Iterator[Difference]:
+    for name, log in logs.items():
+        if name != kept and (found := difference(logs[kept], name, log, ends[name][kept])):
+            yield found
+
+
+def _empty(log: RecoveredLog) -> RecoveredLog:
+    """Return what a broker has that does not hold the partition."""
+    return replace(
+        log,
+        log_start_offset=0,
+        log_end_offset=0,
+        high_watermark=None,
+        history=EpochHistory(),
+        segments=(),
+        valid_bytes=0,
+        damage=None,
+    )
 
 
 def _common_ends(kept: str, logs: Mapping[str, RecoveredLog]) -> dict[str, dict[str, int]]:

@@ -10,7 +10,6 @@ from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.own_records import Found
 from replication.salvage.transactions import Outcome
 
-
 MOST_OF_VALUE: Final = 64
 """Bytes of a value that are remembered, for somebody to know it by: its record's place is there to read all of it."""
 
