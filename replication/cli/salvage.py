@@ -29,7 +29,7 @@ _QUOTED: Final = 40
 
 _STATES: Final = {
     "open-transaction": "its transaction has no end in any copy",
-    "incomplete-transaction": "its transaction was committed, but a part of it is missing or in conflict",
+    "incomplete-transaction": "its transaction was committed; a part of it is missing, in conflict or undecided",
     "undecided-transaction": "its transaction was committed, but is still open in the kept copy: end it there first",
     "conflict": "its transaction was committed, but writes a key that is in conflict",
 }

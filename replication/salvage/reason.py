@@ -31,7 +31,7 @@ _MEANINGS: Final = {
     Reason.CONTROL: "of Kafka's own, which mark the ends of transactions and which no consumer gets",
     Reason.ABORTED: "of transactions that were aborted",
     Reason.OPEN: "of transactions that have no end in any copy",
-    Reason.INCOMPLETE: "of committed transactions of which a part is missing or in conflict",
+    Reason.INCOMPLETE: "of committed transactions of which a part is missing, in conflict or undecided",
     Reason.UNDECIDED: "of transactions that were committed there and are still open in the kept copy",
     Reason.RESENT: "in the kept copy too: their producer sent them again after the failure",
     Reason.SAME: "in the kept copy too, by equal key and value",

@@ -97,7 +97,8 @@ def plan_salvage(
     does not hold are looked at only where `topics` names theirs: it may never have been a replica. So are Kafka's own.
 
     Raises UnknownBrokerError if `kept` is none of them, SameBrokerError if a broker is named twice, NothingChosenError
-    if no copy has one of `topics` or of `options.compacted`, and what `replication.planning.open_replicas` raises.
+    if no copy has one of `topics` or of `options.compacted`, or no other copy has any of `topics`, and what
+    `replication.planning.open_replicas` raises.
     """
     replicas = open_replicas(copies, on_error=on_error)
     _ensure_one_copy_each(replicas)
@@ -109,6 +110,8 @@ def plan_salvage(
     lacking = sorted({each for other in replicas for each in other.partitions} - chosen.held) if chosen.is_root else []
     if topics:
         partitions = sorted(each for each in (*common, *lacking) if each.topic in topics)
+        if not partitions:
+            raise NothingChosenError(topics, {each.topic for each in (*common, *lacking)})
         return SalvagePlan(replicas, chosen.name, partitions, options)
     common, lacking = ([each for each in held if each.topic not in KAFKAS_OWN] for held in (common, lacking))
     return SalvagePlan(replicas, chosen.name, common, options, lacking)

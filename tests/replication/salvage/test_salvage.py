@@ -25,6 +25,7 @@ def test_of_real_replicas_it_finds_what_each_choice_of_a_leader_loses(label: str
         for report in plan_salvage([kept, other], kept.name).reports():
             offset = report.forks[0].offset if report.forks else None
             place = f"{report.topic}-{report.partition}", f"{kept.name}->{other.name}"
+            assert (report.differences, report.damage_below) == ([], [])
             found[place] = (report.salvaged, offset, report.counts)
     assert found == {
         (partition, pair): (lost := truth["records_lost"], truth["truncation_offset"] if lost else None, {})
@@ -256,7 +257,10 @@ def test_topics_that_no_copy_has_are_refused(tmp_path: Path) -> None:
     roots = [write_copy(tmp_path / f"broker-{number}", [COMMON]) for number in (0, 1)]
     with pytest.raises(NothingChosenError, match=r"of the topics nope; .* the topics t$"):
         plan_salvage(roots, "broker-0", topics=["t", "nope"])
-    with pytest.raises(NothingChosenError, match=r"of the topics keyz; .* the topics t$"):
+    write_copy(roots[0], [COMMON], topic="alone")
+    with pytest.raises(NothingChosenError, match=r"of the topics alone; .* the topics t$"):
+        plan_salvage(roots, "broker-0", topics=["alone"])
+    with pytest.raises(NothingChosenError, match=r"of the topics keyz; .* the topics alone, t$"):
         plan_salvage(roots, "broker-0", SalvageOptions(compacted=frozenset({"keyz"})))
 
 

@@ -80,6 +80,12 @@ def test_what_was_sent_again_in_an_open_transaction_of_the_kept_copy_is_undecide
     assert (records, report.counts) == ([], {Reason.CONTROL: 1, Reason.UNDECIDED: 1})
 
 
+def test_one_of_which_only_a_part_was_sent_again_in_an_open_transaction_is_undecided_whole(tmp_path: Path) -> None:
+    losing = [COMMON, transaction(1, b"a"), transaction(1, b"b", sequence=1), marker(1, COMMIT, 7)]
+    records, report = salvage(tmp_path, [COMMON, transaction(2, b"a")], losing, conflicts=ConflictRule.BOTH)
+    assert (records, report.counts) == ([], {Reason.CONTROL: 1, Reason.INCOMPLETE: 1, Reason.UNDECIDED: 1})
+
+
 def test_one_that_two_copies_share_is_taken_from_the_one_that_has_its_end(tmp_path: Path) -> None:
     shared = transaction(1, b"shared")
     records, report = salvage(tmp_path, [COMMON], [COMMON, shared], [COMMON, shared, marker(1, COMMIT, 7)])
