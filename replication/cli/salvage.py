@@ -11,11 +11,13 @@ from replication.cli.comparison import Failures, name_what_is_left_out
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, shown
 from replication.cli.prose import wrapped
-from replication.salvage.conflict_rule import ConflictRule
+from replication.salvage.reason import Reason
+from replication.salvage.salvage_options import ConflictRule
 
 if TYPE_CHECKING:
     from replication.salvage.conflict import Conflict
     from replication.salvage.examined_partition import TransactionInDoubt
+    from replication.salvage.key_writes import KeyWrite
     from replication.salvage.partition_report import PartitionReport
     from replication.salvage.salvage_plan import SalvagePlan
     from replication.salvage.salvaged_record import SalvagedRecord
@@ -27,7 +29,7 @@ _QUOTED: Final = 40
 
 _STATES: Final = {
     "open-transaction": "its transaction has no end in any copy",
-    "incomplete-transaction": "its transaction was committed, but a part of it is missing",
+    "incomplete-transaction": "its transaction was committed; a part of it is missing, in conflict or undecided",
     "undecided-transaction": "its transaction was committed, but is still open in the kept copy: end it there first",
     "conflict": "its transaction was committed, but writes a key that is in conflict",
 }
@@ -63,7 +65,7 @@ def salvage(
         typer.Option(
             metavar="RULE",
             help="Of a key that both sides wrote, salvage nothing (list), the losing side's last value if it is newer "
-            "(newest), or in any case (losing), or all that it has (both).",
+            "(newest), or in any case (losing), or all that it has (both). Transactions are whole or left out.",
         ),
     ] = ConflictRule.LIST,
     same_key_value: Annotated[
@@ -71,7 +73,12 @@ def salvage(
         typer.Option("--same-key-value", help="Leave out, too, what the kept copy has with equal key and value."),
     ] = False,
     topics: Annotated[
-        str, typer.Option("--topics", metavar="NAMES", help="Only these topics, separated by commas.")
+        str,
+        typer.Option(
+            "--topics",
+            metavar="NAMES",
+            help="Only these topics, separated by commas; those, too, that the kept copy lacks.",
+        ),
     ] = "",
     compacted: Annotated[
         str,
@@ -83,11 +90,13 @@ def salvage(
     ] = "",
     json: JsonOption = False,
 ) -> None:
-    """Bring back what an unclean election cut off: the records that other copies hold and the kept one lacks.
+    """Write to a file what an unclean election cut off: the records that other copies hold and the kept one lacks.
 
     Left out, with the reason, are control markers, aborted and open transactions, what the kept copy holds too, and
-    keys that were written on both sides. The copies are only read. Exit status 1 if somebody has to decide about
-    records that are left out, or a copy is damaged; 2 if a partition could not be read.
+    keys that were written on both sides. The copies are only read, and little of what is common by their leader epochs.
+
+    Exit status 1 if somebody has to decide about records that are left out, if damage or a difference was found that
+    should not be, or if the kept copy lacks a partition and --topics does not name it; 2 if one could not be read.
 
     Example: epochlog salvage broker-1 broker-2 --kept broker-2 --dry-run
     """
@@ -99,7 +108,7 @@ def salvage(
     failures = Failures()
     options = SalvageOptions(conflicts, same_key_value, frozenset(_names(compacted)))
     plan = plan_salvage(copies, kept, options, topics=_names(topics), on_error=failures)
-    left_out = name_what_is_left_out(plan.replicas)
+    left_out = name_what_is_left_out(plan.replicas, {*plan.lacking, *plan.partitions})
     with _target(to, copies) as write:
         reports = list(plan.reports(write, on_error=failures))
     if json:
@@ -110,6 +119,7 @@ def salvage(
                 "conflict_rule": conflicts.value,
                 "salvaged": sum(each.salvaged for each in reports),
                 "partitions": [each.as_json() for each in reports],
+                "lacking": [{**each._asdict(), "replicas": plan.holders(each)} for each in plan.lacking],
                 "not_compared": left_out,
                 "errors": failures.as_json(),
             }
@@ -119,7 +129,7 @@ def salvage(
             print(line)
     if failures.matter(reports):
         raise typer.Exit(EXIT_FAILED)
-    if any(each.is_in_doubt for each in reports):
+    if plan.lacking or any(each.is_in_doubt for each in reports):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -141,10 +151,10 @@ def _names(given: str) -> list[str]:
 
 
 def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", to: Path | None) -> Iterator[str]:
-    forked = [each for each in reports if each.forks]
-    salvaged = sum(each.salvaged for each in reports)
+    salvaged = _count(sum(each.salvaged for each in reports), "record")
+    concerned = sum(each.salvaged > 0 for each in reports)
     yield from wrapped(
-        f"{_count(salvaged, 'record')} to salvage: what other copies have and {plan.kept} lacks, in {len(forked):,} of "
+        f"{salvaged} {_done(to)}: what other copies have and {plan.kept} lacks, in {concerned:,} of "
         f"{_count(len(reports), 'partition')}."
     )
     if to is not None:
@@ -158,23 +168,68 @@ def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", to: Path | Non
         yield "Left out:"
         for meaning, count in totals.items():
             yield from wrapped(f"{_count(count, 'record')} {meaning}", "    ", "  ")
-    for each in forked:
-        yield ""
-        yield from _partition(each)
+    if any(each.counts.get(Reason.CONFLICT) for each in reports):
+        yield from wrapped("Choose what is salvaged of keys in conflict with --conflicts newest, losing or both.")
+    yield from _lacking(plan)
+    for each in reports:
+        if each.forks or each.is_in_doubt or not each.kept_holds:
+            yield ""
+            yield from _partition(each, to)
 
 
-def _partition(report: "PartitionReport") -> Iterator[str]:
+def _lacking(plan: "SalvagePlan") -> Iterator[str]:
+    if not plan.lacking:
+        return
+    yield ""
+    yield from wrapped(
+        f"{plan.kept} does not hold {_count(len(plan.lacking), 'partition')} of which other copies were found: either "
+        "it was never a replica, or it has lost them. Nothing of them is salvaged; to salvage all that the others hold "
+        "of one, name its topic with --topics."
+    )
+    for each in plan.lacking[:MOST]:
+        yield from wrapped(f"{each}: held by {', '.join(plan.holders(each))}", "    ", "  ")
+    if len(plan.lacking) > MOST:
+        yield f"  and {len(plan.lacking) - MOST:,} more: see --json"
+
+
+def _partition(report: "PartitionReport", to: Path | None) -> Iterator[str]:
     records = _count(report.salvaged, "record")
     yield from wrapped(f"{report.topic}-{report.partition}: {records}{_times(report)}", "  ", "")
-    for fork in report.forks:
-        beyond = f"has others up to {fork.kept_end - 1:,}" if fork.kept_end > fork.offset else "ends there"
-        own = f"{fork.source} has offsets {fork.offset:,} to {fork.end - 1:,} beyond the fork"
-        records = _count(report.by_source.get(fork.source, 0), "record")
-        yield from wrapped(f"{own}, and {report.kept} {beyond}: {records} to salvage.", "  ")
+    yield from _forks(report, to)
     for reason, count in report.counts.items():
         yield from wrapped(f"Left out: {_count(count, 'record')} {reason.meaning}.", "    ", "  ")
     for source, offset, error in report.damage:
         yield from wrapped(f"Not read: {source} from offset {offset:,} on: {error}", "    ", "  ")
+    for source, damage in report.damage_below:
+        yield from wrapped(f"Damaged below the fork: {source}: {damage}", "    ", "  ")
+    for source, offset in report.differences:
+        yield from wrapped(
+            f"{source} and {report.kept} have different records at offset {offset:,}, under the same leader epochs. "
+            "Nothing of that is salvaged: see where they begin to differ with epochlog audit.",
+            "    ",
+            "  ",
+        )
+    yield from _to_decide(report)
+
+
+def _forks(report: "PartitionReport", to: Path | None) -> Iterator[str]:
+    if not report.kept_holds:
+        yield from wrapped(
+            f"{report.kept} does not hold it: either it was never a replica, or it has lost it. All that the others "
+            "hold is taken.",
+            "  ",
+        )
+    for fork in report.forks:
+        records = _count(report.by_source.get(fork.source, 0), "record")
+        has = f"{fork.source} has offsets {fork.offset:,} to {fork.end - 1:,}"
+        if report.kept_holds:
+            ends = "ends there" if fork.kept_end == fork.offset else f"ends at {fork.kept_end:,}"
+            beyond = f"has others up to {fork.kept_end - 1:,}" if fork.kept_end > fork.offset else ends
+            has = f"{has} beyond the fork, and {report.kept} {beyond}"
+        yield from wrapped(f"{has}: {records} {_done(to)}.", "  ")
+
+
+def _to_decide(report: "PartitionReport") -> Iterator[str]:
     for doubt in report.transactions[:MOST]:
         yield from wrapped(_transaction(doubt), "    ", "  ")
     if len(report.transactions) > MOST:
@@ -183,6 +238,10 @@ def _partition(report: "PartitionReport") -> Iterator[str]:
         yield from wrapped(_conflict(conflict), "    ", "  ")
     if len(report.conflicts) > MOST:
         yield f"  and {len(report.conflicts) - MOST:,} more keys in conflict: see --json"
+
+
+def _done(to: Path | None) -> str:
+    return "to salvage" if to is None else "salvaged"
 
 
 def _transaction(doubt: "TransactionInDoubt") -> str:
@@ -194,17 +253,21 @@ def _transaction(doubt: "TransactionInDoubt") -> str:
 
 def _conflict(conflict: "Conflict") -> str:
     sides = (
-        f"{write.source} has {_quoted(write.value)} of {_time(write.timestamp)}, epoch {write.leader_epoch}"
+        f"{write.source} has {_value(write)} of {_time(write.timestamp)}, epoch {write.leader_epoch}"
         for write in (conflict.losing, conflict.other)
     )
-    return f"Key {_quoted(conflict.key)}: {'; '.join(sides)}."
+    return f"Key {_quoted(conflict.key, len(conflict.key))}: {'; '.join(sides)}."
 
 
-def _quoted(content: bytes | None) -> str:
-    if content is None:
-        return "no value"
+def _value(write: "KeyWrite") -> str:
+    if write.value is None or write.value_size is None:
+        return "a tombstone"
+    return _quoted(write.value, write.value_size)
+
+
+def _quoted(content: bytes, size: int) -> str:
     text = content[:_QUOTED].decode(errors="backslashreplace")
-    return f'"{shown(text)}{"..." if len(content) > _QUOTED else ""}"'
+    return f'"{shown(text)}{"..." if size > _QUOTED else ""}"'
 
 
 def _times(report: "PartitionReport") -> str:

@@ -46,15 +46,17 @@ def judge_copies(
     copies: Mapping[str, PartitionDirectory],
     judge: Callable[[Mapping[str, RecoveredLog]], T],
     on_error: OnError,
+    *,
+    least: int = 2,
 ) -> T | None:
-    """Load the copies of a partition, by replica name, and judge those that can be; None where that is less than two.
+    """Load the copies of a partition, by replica name, and judge those that can be, if that is `least` at least.
 
     `on_error` is called with the reason if one cannot be loaded. Raises what `judge` raises, and TopicIdsDifferError.
     """
     relistings_left = RELISTINGS
     while True:
         logs = _load(partition, copies, on_error)
-        if len(logs) < 2:
+        if len(logs) < least:
             return None
         try:
             ensure_same_topic({name: log.partition for name, log in logs.items()})

@@ -12,15 +12,15 @@ Names load their modules on first use.
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
+    "common_part": ("Difference",),
     "conflict": ("Conflict",),
-    "conflict_rule": ("ConflictRule",),
     "errors": ("SalvageError", "TargetError", "UnknownBrokerError"),
-    "examined_partition": ("Damage", "Fork", "TransactionInDoubt"),
+    "examined_partition": ("Damage", "DamageBelow", "Fork", "TransactionInDoubt"),
     "files.target": ("open_target",),
     "key_writes": ("KeyWrite",),
     "partition_report": ("LeftOut", "PartitionReport"),
     "reason": ("Reason",),
-    "salvage_options": ("SalvageOptions",),
+    "salvage_options": ("ConflictRule", "SalvageOptions"),
     "salvage_plan": ("SalvagePlan", "plan_salvage"),
     "salvaged_record": ("SalvagedRecord",),
 }

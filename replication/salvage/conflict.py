@@ -1,14 +1,14 @@
-"""A key that was written on both sides of a fork, and what becomes of it."""
+"""A key that two copies wrote after they diverged, and what becomes of it."""
 
 from dataclasses import dataclass
 
-from replication.salvage.conflict_rule import ConflictRule
 from replication.salvage.key_writes import KeyWrite
+from replication.salvage.salvage_options import ConflictRule
 
 
 @dataclass(slots=True)
 class Conflict:
-    """A key of one partition, with the last write on either side."""
+    """A key of one partition, with the last write of a losing copy and of one that diverges from it."""
 
     topic: str
     partition: int

@@ -1,22 +1,22 @@
 """One partition's losing branches, examined: which of their records are salvaged, and why the others are not."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import NamedTuple
 
+from epoch import EpochHistory
 from logstore.batch.batches import Batch
-from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
+from replication.salvage.common_part import Difference, difference
 from replication.salvage.conflict import Conflict, wins
-from replication.salvage.conflict_rule import ConflictRule
 from replication.salvage.key_writes import KeyWrite, KeyWrites
 from replication.salvage.own_records import Found, KeptRecords, OwnRecords
 from replication.salvage.reason import IN_DOUBT, Reason
-from replication.salvage.salvage_options import SalvageOptions
+from replication.salvage.salvage_options import ConflictRule, SalvageOptions
 from replication.salvage.salvaged_record import Decision, salvaged
 from replication.salvage.sound_copy import SoundCopy
 from replication.salvage.transactions import Transactions
@@ -27,7 +27,7 @@ class Fork(NamedTuple):
 
     source: str
     offset: int
-    """The kept copy goes on differently from there, or ends."""
+    """The kept copy goes on differently from there, or ends; the losing one's log may begin later."""
     kept_end: int
     end: int
     """Of the losing copy's log."""
@@ -39,6 +39,13 @@ class Damage(NamedTuple):
     source: str
     offset: int
     """Nothing from there on is read."""
+    error: LogStoreError
+
+
+class DamageBelow(NamedTuple):
+    """Damage of a copy below its fork, which was seen on the way there: none of that is salvaged."""
+
+    source: str
     error: LogStoreError
 
 
@@ -67,7 +74,12 @@ class ExaminedPartition:
     topic_partition: TopicPartition
     kept: str
     forks: Sequence[Fork]
+    kept_holds: bool
+    """Whether the kept copy holds the partition; else it counts as empty there."""
     damage: Sequence[Damage]
+    damage_below: Sequence[DamageBelow]
+    differences: Sequence[Difference]
+    """Other copies that are not what the kept one is, though their epochs say so."""
     own: OwnRecords
     keys: KeyWrites
     rule: ConflictRule
@@ -77,13 +89,19 @@ class ExaminedPartition:
     in_doubt: dict[TransactionName, TransactionInDoubt] = field(default_factory=dict)
     """Transactions of which records are left out until somebody decides; complete as `conflicts`."""
     _not_whole: set[TransactionName] = field(default_factory=set)
-    """Committed transactions of which a record is left out, as it is in conflict."""
+    """Committed transactions that are left out, as somebody has to decide about a record of them."""
 
     @classmethod
     def examine(
         cls, partition: TopicPartition, logs: Mapping[str, RecoveredLog], kept: str, options: SalvageOptions
     ) -> "ExaminedPartition":
-        """Read the copies of a partition, by their brokers' names. Raises LogStoreError, EpochError and OSError."""
+        """Read the copies of a partition, by their brokers' names; the kept one is empty where it is not among them.
+
+        Raises LogStoreError, EpochError and OSError.
+        """
+        kept_holds = kept in logs
+        if not kept_holds:
+            logs = {kept: _empty(next(iter(logs.values()))), **logs}
         ends = _common_ends(kept, logs)
         losing = [name for name in logs if name != kept and ends[name][kept] < logs[name].log_end_offset]
         start = min((ends[name][kept] for name in losing), default=logs[kept].log_end_offset)
@@ -114,26 +132,29 @@ class ExaminedPartition:
         examined = cls(
             partition,
             kept,
-            [Fork(name, ends[name][kept], logs[kept].log_end_offset, logs[name].log_end_offset) for name in losing],
-            [Damage(copy.name, copy.end, copy.damage) for copy in copies.values() if copy.damage],
+            [_fork(name, logs[name], ends[name][kept], logs[kept]) for name in losing],
+            kept_holds,
+            list(_damage(copies, logs)),
+            [DamageBelow(copy.name, copy.damage_below) for copy in copies.values() if copy.damage_below],
+            list(_differences(kept, logs, ends)),
             own,
             KeyWrites.read(compared[kept], branches, own),
             options.conflicts,
             is_compacted,
         )
-        if is_transactional and options.conflicts is ConflictRule.LIST:
-            examined._not_whole = examined._transactions_in_conflict()
+        if is_transactional and (options.conflicts is not ConflictRule.BOTH or held.undecided.ranges):
+            examined._not_whole = examined._transactions_left_out()
         return examined
 
     def decisions(self) -> Iterator[Decision]:
         """Decide on every record beyond the forks, in the order in which leaders wrote them. Raises as `examine`."""
         self.conflicts.clear()
         self.in_doubt.clear()
-        do_keys_matter = self.is_compacted or self.keys.may_clash()
+        do_keys_matter = self.is_compacted or self.keys.may_clash() or bool(self._not_whole)
         for found in self.own:
             reason = found.reason
             if reason is None and do_keys_matter:
-                reason = self._of_key(found) or self._of_transaction(found)
+                reason = self._of_key_and_transaction(found)
             if reason in IN_DOUBT and found.batch.is_transactional:
                 self._doubt(found, reason)
             yield Decision(salvaged(self.topic_partition, found.branch.name, found.batch, found.record), reason)
@@ -152,48 +173,104 @@ class ExaminedPartition:
         doubt.last_offset = record.offset
         doubt.records += 1
 
-    def _of_transaction(self, found: Found) -> Reason | None:
-        return Reason.INCOMPLETE if self._not_whole and _name(found.branch, found.batch) in self._not_whole else None
+    def _of_key_and_transaction(self, found: Found) -> Reason | None:
+        """Judge a record by its key; one of a transaction as all of that is judged."""
+        conflict, reason = self._of_key(found)
+        if found.batch.is_transactional:
+            if self._not_whole and _name(found.branch, found.batch) in self._not_whole:
+                reason = reason or Reason.INCOMPLETE
+            elif reason is Reason.SUPERSEDED and not self.is_compacted:
+                reason = None  # it is whole, and the later record of the key follows
+        if conflict and reason is None:
+            conflict.salvaged += 1
+        return reason
 
-    def _of_key(self, found: Found) -> Reason | None:
+    def _of_key(self, found: Found) -> tuple[Conflict | None, Reason | None]:
         branch, batch, record, _ = found
         key = record.key
         if key is None:
-            return None
+            return None, None
         is_last = self.keys.is_last(branch, record, key)
         if self.is_compacted and not is_last:
-            return Reason.SUPERSEDED
+            return None, Reason.SUPERSEDED
         others = self.keys.against(branch, record, key)
-        return self._of_conflict(branch, batch, record, key, others, is_last=is_last) if others else None
-
-    def _of_conflict(
-        self, branch: Branch, batch: Batch, record: Record, key: bytes, others: list[KeyWrite], *, is_last: bool
-    ) -> Reason | None:
+        if not others:
+            return None, None
         losing = KeyWrite.of(branch.name, batch, record)
-        topic, partition = self.topic_partition
-        conflict = self.conflicts.setdefault((branch.name, key), Conflict(topic, partition, key, losing, others[0]))
-        conflict.losing, conflict.other = losing, others[0]
-        conflict.records += 1
+        conflict = self._conflict(key, losing, others[0])
         if self.rule in {ConflictRule.NEWEST, ConflictRule.LOSING} and not is_last:
-            return Reason.SUPERSEDED
-        if not wins(losing, others, self.kept, self.rule):
-            return Reason.CONFLICT if self.rule is ConflictRule.LIST else Reason.OLDER
-        conflict.salvaged += 1
-        return None
+            return conflict, Reason.SUPERSEDED
+        if wins(losing, others, self.kept, self.rule):
+            return conflict, None
+        return conflict, Reason.CONFLICT if self.rule is ConflictRule.LIST else Reason.NOT_NEWER
 
-    def _transactions_in_conflict(self) -> set[TransactionName]:
-        return {
-            _name(branch, batch)
-            for branch, batch, record, reason in self.own
-            if reason is None
-            and batch.is_transactional
-            and record.key is not None
-            and self.keys.against(branch, record, record.key)
-        }
+    def _conflict(self, key: bytes, losing: KeyWrite, other: KeyWrite) -> Conflict:
+        """Note a record of a key that is in conflict."""
+        topic, partition = self.topic_partition
+        conflict = self.conflicts.setdefault((losing.source, key), Conflict(topic, partition, key, losing, other))
+        conflict.losing, conflict.other = losing, other
+        conflict.records += 1
+        return conflict
+
+    def _transactions_left_out(self) -> set[TransactionName]:
+        names: set[TransactionName] = set()
+        for found in self.own:
+            if found.batch.is_transactional and not self._may_be_written(found):
+                names.update(self._names(found.branch, found.batch))
+        return names
+
+    def _may_be_written(self, found: Found) -> bool:
+        """Tell whether nothing about a record keeps its transaction, if that was committed, from being salvaged."""
+        branch, batch, record, reason = found
+        if reason is not None:
+            return reason is not Reason.UNDECIDED or branch.reason(batch) is not None
+        others = [] if record.key is None else self.keys.against(branch, record, record.key)
+        return not others or wins(KeyWrite.of(branch.name, batch, record), others, self.kept, self.rule)
+
+    def _names(self, branch: Branch, batch: Batch) -> Iterator[TransactionName]:
+        """Name the transaction of a batch in every losing copy that has its beginning: they share its records."""
+        first = branch.first_of_transaction(batch)
+        for other in self.own.branches:
+            if other is branch or first < branch.ends[other.name]:
+                yield other.name, batch.producer_id, first
 
 
 def _name(branch: Branch, batch: Batch) -> TransactionName:
     return branch.name, batch.producer_id, branch.first_of_transaction(batch)
+
+
+def _fork(name: str, log: RecoveredLog, offset: int, kept: RecoveredLog) -> Fork:
+    return Fork(name, max(offset, log.log_start_offset), kept.log_end_offset, log.log_end_offset)
+
+
+def _damage(copies: Mapping[str, SoundCopy], logs: Mapping[str, RecoveredLog]) -> Iterator[Damage]:
+    """Give the damage of what was checked, and what was seen when the other logs were opened."""
+    for name, log in logs.items():
+        end, damage = (copies[name].end, copies[name].damage) if name in copies else (log.log_end_offset, log.damage)
+        if damage:
+            yield Damage(name, end, damage)
+
+
+def _differences(
+    kept: str, logs: Mapping[str, RecoveredLog], ends: Mapping[str, Mapping[str, int]]
+) -> Iterator[Difference]:
+    for name, log in logs.items():
+        if name != kept and (found := difference(logs[kept], name, log, ends[name][kept])):
+            yield found
+
+
+def _empty(log: RecoveredLog) -> RecoveredLog:
+    """Return what a broker has that does not hold the partition."""
+    return replace(
+        log,
+        log_start_offset=0,
+        log_end_offset=0,
+        high_watermark=None,
+        history=EpochHistory(),
+        segments=(),
+        valid_bytes=0,
+        damage=None,
+    )
 
 
 def _common_ends(kept: str, logs: Mapping[str, RecoveredLog]) -> dict[str, dict[str, int]]:

@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.own_records import Found
 from replication.salvage.transactions import Outcome
+
+MOST_OF_VALUE: Final = 64
+"""Bytes of a value that are remembered, for somebody to know it by: its record's place is there to read all of it."""
 
 
 class KeyWrite(NamedTuple):
@@ -19,12 +22,15 @@ class KeyWrite(NamedTuple):
     offset: int
     timestamp: int
     value: bytes | None
+    """Its first bytes, `MOST_OF_VALUE` at most; None for a tombstone."""
+    value_size: int | None
+    """Bytes of the whole value."""
 
     @classmethod
-    def of(cls, source: str, batch: Batch, record: Record, *, with_value: bool = True) -> "KeyWrite":
-        """Take a record; its value only where it will be shown."""
-        value = record.value if with_value else None
-        return cls(source, batch.leader_epoch, record.offset, record.timestamp, value)
+    def of(cls, source: str, batch: Batch, record: Record) -> "KeyWrite":
+        """Take a record, and of its value the first bytes."""
+        start, size = (None, None) if record.value is None else (record.value[:MOST_OF_VALUE], len(record.value))
+        return cls(source, batch.leader_epoch, record.offset, record.timestamp, start, size)
 
 
 @dataclass(slots=True)
@@ -42,7 +48,7 @@ class KeyWrites:
         losing: dict[str, dict[bytes, KeyWrite]] = {branch.name: {} for branch in branches}
         for branch, batch, record, reason in own:
             if reason is None and record.key is not None:
-                losing[branch.name][record.key] = KeyWrite.of(branch.name, batch, record, with_value=False)
+                losing[branch.name][record.key] = KeyWrite.of(branch.name, batch, record)
         written = {key for keys in losing.values() for key in keys}
         on_both: dict[bytes, KeyWrite] = {}
         if written:

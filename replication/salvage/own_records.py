@@ -104,7 +104,8 @@ class _Pass:
         if any(each.holds(batch) for each in shared):
             return
         given = {record for each in shared for record in each.records(batch)}
-        start = batch.base_offset if batch.is_transactional else branch.fork  # which may be within the batch
+        start = branch.copy.log.log_start_offset  # which may be within the batch, as the fork may be
+        start = start if batch.is_transactional else max(start, branch.fork)
         may_be_held = reason is None and self._may_be_held(batch)
         is_known = False
         for record in batch.records():

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from replication.salvage.common_part import Difference
 from replication.salvage.conflict import Conflict
-from replication.salvage.examined_partition import Damage, ExaminedPartition, Fork, TransactionInDoubt
+from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork, TransactionInDoubt
 from replication.salvage.key_writes import KeyWrite
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvaged_record import Decision
@@ -36,8 +37,13 @@ class PartitionReport:
     topic: str
     partition: int
     kept: str
+    kept_holds: bool
+    """Whether the kept copy holds the partition; else all that the others hold is beyond it."""
     forks: Sequence[Fork]
     damage: Sequence[Damage]
+    damage_below: Sequence[DamageBelow]
+    differences: Sequence[Difference]
+    """Other copies whose records differ from the kept one's, though their epochs are the same."""
     is_compacted: bool
     salvaged: int = 0
     first_timestamp: int | None = None
@@ -53,7 +59,17 @@ class PartitionReport:
     def of(cls, examined: ExaminedPartition) -> "PartitionReport":
         """Begin the report of a partition."""
         topic, partition = examined.topic_partition
-        return cls(topic, partition, examined.kept, examined.forks, examined.damage, examined.is_compacted)
+        return cls(
+            topic,
+            partition,
+            examined.kept,
+            examined.kept_holds,
+            examined.forks,
+            examined.damage,
+            examined.damage_below,
+            examined.differences,
+            examined.is_compacted,
+        )
 
     def add(self, decision: Decision) -> None:
         """Count a record."""
@@ -83,8 +99,9 @@ class PartitionReport:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether somebody has to decide about records, or a copy could not be read to its end."""
-        return bool(self.damage or self.transactions) or not IN_DOUBT.isdisjoint(self.counts)
+        """Whether somebody has to decide about records, or a copy is damaged or differs where it should not."""
+        is_unsound = bool(self.damage or self.damage_below or self.differences)
+        return is_unsound or bool(self.transactions) or not IN_DOUBT.isdisjoint(self.counts)
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as `epochlog salvage --json` prints it."""
@@ -92,6 +109,7 @@ class PartitionReport:
             "topic": self.topic,
             "partition": self.partition,
             "is_compacted": self.is_compacted,
+            "kept_holds": self.kept_holds,
             "forks": [each._asdict() for each in self.forks],
             "salvaged": self.salvaged,
             "first_timestamp": self.first_timestamp,
@@ -104,6 +122,8 @@ class PartitionReport:
             "not_read": [
                 {"source": source, "offset": offset, "message": str(error)} for source, offset, error in self.damage
             ],
+            "damaged_below": [{"source": source, "message": str(error)} for source, error in self.damage_below],
+            "differences": [each._asdict() for each in self.differences],
         }
 
     def _ranges(self) -> Iterator[dict[str, Any]]:

@@ -16,7 +16,7 @@ class Reason(StrEnum):
     SAME = "same-key-and-value"
     SUPERSEDED = "superseded"
     CONFLICT = "conflict"
-    OLDER = "older-than-the-other-side"
+    NOT_NEWER = "not-newer-than-the-other-side"
 
     @property
     def meaning(self) -> str:
@@ -28,14 +28,14 @@ IN_DOUBT: Final = frozenset({Reason.OPEN, Reason.INCOMPLETE, Reason.UNDECIDED, R
 """Reasons about which somebody has to decide; all others are settled."""
 
 _MEANINGS: Final = {
-    Reason.CONTROL: "Kafka's own markers, which no consumer gets",
+    Reason.CONTROL: "of Kafka's own, which mark the ends of transactions and which no consumer gets",
     Reason.ABORTED: "of transactions that were aborted",
     Reason.OPEN: "of transactions that have no end in any copy",
-    Reason.INCOMPLETE: "of committed transactions of which a part is missing or in conflict",
+    Reason.INCOMPLETE: "of committed transactions of which a part is missing, in conflict or undecided",
     Reason.UNDECIDED: "of transactions that were committed there and are still open in the kept copy",
     Reason.RESENT: "in the kept copy too: their producer sent them again after the failure",
     Reason.SAME: "in the kept copy too, by equal key and value",
     Reason.SUPERSEDED: "superseded by a later record of the same key on the losing side",
-    Reason.CONFLICT: "in conflict: their key was written on both sides after the fork",
-    Reason.OLDER: "in conflict, and older than what the other side has of the key",
+    Reason.CONFLICT: "in conflict: another copy has another write of their key after the fork",
+    Reason.NOT_NEWER: "in conflict, and not newer than what another copy has of their key",
 }

@@ -1,8 +1,20 @@
 """What is salvaged where the files do not decide it."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
-from replication.salvage.conflict_rule import ConflictRule
+
+class ConflictRule(StrEnum):
+    """What is salvaged of a key that two copies wrote after they diverged; of a transaction all, or nothing."""
+
+    LIST = "list"
+    """Nothing: somebody has to decide."""
+    NEWEST = "newest"
+    """The losing side's last value, if it is newer by its timestamp than the other side's."""
+    LOSING = "losing"
+    """The losing side's last value."""
+    BOTH = "both"
+    """Everything that the losing side has of it."""
 
 
 @dataclass(frozen=True, slots=True)

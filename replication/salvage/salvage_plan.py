@@ -1,6 +1,6 @@
 """What losing copies hold and the kept one lacks, partition by partition."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -38,11 +38,14 @@ class SalvagePlan:
     kept: str
     partitions: Sequence[TopicPartition]
     options: SalvageOptions
+    lacking: Sequence[TopicPartition] = ()
+    """Partitions that other copies hold and the kept one does not, and that are not looked at: no topic was named."""
 
     def reports(self, sink: Sink = discard, *, on_error: OnError = stop) -> Iterator[PartitionReport]:
         """Give every salvaged record to `sink`, and yield a partition's report once all of its records were given.
 
-        Memory holds the keys that the losing copies wrote after the fork, not the records. `on_error` decides whether a
+        Memory holds the keys that the losing copies wrote after the fork, with the first bytes of each one's last
+        value, not the records. `on_error` decides whether a
         partition that cannot be read is left out: none of its records is given. Raises what `sink` raises, and
         LogStoreError and OSError where files change while they are read.
         """
@@ -64,12 +67,19 @@ class SalvagePlan:
                 yield examined
 
     def _examined(self, partition: TopicPartition, on_error: OnError) -> ExaminedPartition | None:
+        copies = holding(self.replicas, partition)
+        is_held = self.kept in copies
+
         def examine(logs: Mapping[str, RecoveredLog]) -> ExaminedPartition | None:
-            if self.kept not in logs:
+            if is_held and self.kept not in logs:
                 return None  # `on_error` knows why
             return ExaminedPartition.examine(partition, logs, self.kept, self.options)
 
-        return judge_copies(partition, holding(self.replicas, partition), examine, on_error)
+        return judge_copies(partition, copies, examine, on_error, least=2 if is_held else 1)
+
+    def holders(self, partition: TopicPartition) -> list[str]:
+        """Return whose copies hold a partition."""
+        return list(holding(self.replicas, partition))
 
 
 def plan_salvage(
@@ -83,23 +93,28 @@ def plan_salvage(
     """Open copies of brokers' log directories, of which one was kept.
 
     `copies` are log.dirs roots, or directories that hold a broker's several roots; `kept` is the name of the kept one's
-    directory or its node.id. Only partitions that the kept copy and another one hold are looked at, and none of Kafka's
-    own topics unless `topics` names it.
+    directory or its node.id. Partitions are looked at that the kept copy and another one hold. Those that the kept one
+    does not hold are looked at only where `topics` names theirs: it may never have been a replica. So are Kafka's own.
 
     Raises UnknownBrokerError if `kept` is none of them, SameBrokerError if a broker is named twice, NothingChosenError
-    if no partition is of `topics`, and what `replication.planning.open_replicas` raises.
+    if no copy has one of `topics` or of `options.compacted`, or no other copy has any of `topics`, and what
+    `replication.planning.open_replicas` raises.
     """
     replicas = open_replicas(copies, on_error=on_error)
     _ensure_one_copy_each(replicas)
     chosen = _kept(replicas, kept)
+    options = options or SalvageOptions()
+    _ensure_known(replicas, topics)
+    _ensure_known(replicas, options.compacted)
     common = [each for each in in_common(replicas) if each in chosen.partitions]
+    lacking = sorted({each for other in replicas for each in other.partitions} - chosen.held) if chosen.is_root else []
     if topics:
-        partitions = [each for each in common if each.topic in topics]
+        partitions = sorted(each for each in (*common, *lacking) if each.topic in topics)
         if not partitions:
-            raise NothingChosenError(topics, {each.topic for each in common})
-    else:
-        partitions = [each for each in common if each.topic not in KAFKAS_OWN]
-    return SalvagePlan(replicas, chosen.name, partitions, options or SalvageOptions())
+            raise NothingChosenError(topics, {each.topic for each in (*common, *lacking)})
+        return SalvagePlan(replicas, chosen.name, partitions, options)
+    common, lacking = ([each for each in held if each.topic not in KAFKAS_OWN] for held in (common, lacking))
+    return SalvagePlan(replicas, chosen.name, common, options, lacking)
 
 
 def _carried_out(examined: ExaminedPartition, sink: Sink) -> PartitionReport:
@@ -121,6 +136,12 @@ def _kept(replicas: Sequence[Replica], kept: str) -> Replica:
         if replica.node_id is not None and kept == str(replica.node_id):
             return replica
     raise UnknownBrokerError(kept, {replica.name: replica.node_id for replica in replicas})
+
+
+def _ensure_known(replicas: Sequence[Replica], topics: Collection[str]) -> None:
+    known = {partition.topic for replica in replicas for partition in replica.held}
+    if unknown := sorted(set(topics) - known):
+        raise NothingChosenError(unknown, known)
 
 
 def _ensure_one_copy_each(replicas: Sequence[Replica]) -> None:

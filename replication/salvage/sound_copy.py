@@ -30,6 +30,8 @@ class SoundCopy:
     end: int
     """Up to there batches are sound; beyond it nothing is read."""
     damage: LogStoreError | None
+    damage_below: LogStoreError | None = None
+    """The first damaged batch below what was to be checked, where one was seen on the way there."""
     is_transactional: bool = False
     """Whether a batch of a transaction was seen."""
     renumbered: set[int] = field(default_factory=set)
@@ -50,7 +52,8 @@ class SoundCopy:
         return copy
 
     def batches(self, start: int) -> Iterator[Batch]:
-        """Walk over the sound batches that reach `start` or beyond. Raises OSError."""
+        """Walk over the sound batches that reach `start` and the log's start, or beyond. Raises OSError."""
+        start = max(start, self.log.log_start_offset)
         for file in self.log.files_from(start):
             for batch in file.batches():
                 if batch.last_offset >= self.end:
@@ -83,6 +86,8 @@ class SoundCopy:
 
     def _take(self, file: LogFile, columns: BatchColumns, start: int) -> None:
         """Go on to the end of these batches. Raises LogStoreError at the first that is not sound."""
+        if self.damage_below is None and not columns.crc_valid.all():
+            self.damage_below = _first_damage(file, columns.where(columns.last_offset < start))
         wanted = columns.where(columns.last_offset >= start)
         before = np.concatenate(([self.end - 1], wanted.last_offset[:-1]))[: len(wanted)]
         is_early = wanted.base_offset <= before
@@ -106,3 +111,12 @@ class SoundCopy:
             )
         if columns.stop not in _SOUND_STOPS:
             read_batch(file.data, columns.next_position, str(file.path))  # which says what is wrong
+
+
+def _first_damage(file: LogFile, columns: BatchColumns) -> LogStoreError | None:
+    for position in columns.position[~columns.crc_valid].tolist():
+        try:
+            read_batch(file.data, position, str(file.path)).ensure_valid()
+        except LogStoreError as error:
+            return error
+    return None

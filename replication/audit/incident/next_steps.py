@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Final
 
 from replication.audit.incident.stakes import Stake
@@ -37,6 +38,7 @@ def next_steps(
     yield from _elect(sound, document["snapshots"], bootstrap)
     yield from _end_transactions(document["hanging_transactions"], bootstrap)
     yield from _reset_groups(document["consumer_offsets"], bootstrap)
+    yield from _salvage([each for each in document["partitions"] if _is_chosen(each, sound)], document["snapshots"])
     yield _verify(roots, bootstrap)
 
 
@@ -124,6 +126,44 @@ def _reset_groups(offsets: Sequence[Json], bootstrap: str) -> Iterator[Step]:
             "would skip records, or start over",
             tuple(f"{reset_group(each, bootstrap)} --execute" for each in offsets[:MOST_COMMANDS]),
         )
+
+
+def _is_chosen(partition: Json, stakes: Sequence[Stake]) -> bool:
+    """Whether a leader is proposed that lacks records of another copy."""
+    least = candidate_of(partition, partition["least_loss"])
+    lost = least["lost"] if least else None
+    return bool(lost and lost["records"]) and name_of(partition) in {stake.partition for stake in stakes}
+
+
+def _salvage(partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[Step]:
+    """Say how the records are found that are lost all the same."""
+    if partitions:
+        leaders = sorted({each["least_loss"] for each in partitions})
+        several = ". Take from each file only the partitions that its --kept broker leads" if len(leaders) > 1 else ""
+        yield Step(
+            "Salvage what the leaders lack all the same and the backed up copies of the others hold: look first, then "
+            f"write it to a file with --to instead of --dry-run{several}",
+            tuple(_salvages(partitions, leaders, snapshots)) if all(map(_is_one_directory, snapshots)) else (),
+        )
+
+
+def _is_one_directory(snapshot: Json) -> bool:
+    return len(snapshot["roots"]) == 1 and "://" not in snapshot["roots"][0]
+
+
+def _salvages(partitions: Sequence[Json], leaders: Sequence[str], snapshots: Sequence[Json]) -> Iterator[str]:
+    roots = {each["name"]: each["roots"][0] for each in snapshots}
+    for leader in leaders[:MOST_COMMANDS]:
+        copies = [root if name == leader else f"{root}.kept" for name, root in roots.items()]
+        topics = ",".join(sorted({each["topic"] for each in partitions if each["least_loss"] == leader}))
+        words = ["epochlog", "salvage", *copies, "--kept", _broker(leader, snapshots), "--topics", topics, "--dry-run"]
+        yield shlex.join(words)
+
+
+def _broker(name: str, snapshots: Sequence[Json]) -> str:
+    """Name a broker by its number, else by its directory."""
+    snapshot = next(each for each in snapshots if each["name"] == name)
+    return PurePath(snapshot["roots"][0]).name if snapshot["node_id"] is None else str(snapshot["node_id"])
 
 
 def _verify(roots: Sequence[str], bootstrap: str) -> Step:

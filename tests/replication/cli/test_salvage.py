@@ -35,8 +35,9 @@ def test_a_dry_run_says_what_the_run_does_and_writes_nothing(tmp_path: Path) -> 
     done = epochlog("salvage", *DIVERGED, "--kept", "broker-2", "--to", target)
     assert done.status == 0
     assert dry.out.startswith("240 records to salvage: what other copies have and broker-2 lacks")
-    lines = done.out.splitlines()
-    assert [line for line in lines if line != f"Written to {target}."] == dry.out.splitlines()
+    lines = [line for line in done.out.splitlines() if line != f"Written to {target}."]
+    words = dry.out.replace("to\n  salvage", "salvaged").replace("to salvage", "salvaged").split()
+    assert " ".join(lines).split() == words
     assert len(target.read_text().splitlines()) == 240
     assert all(len(line) <= 100 for line in done.out.splitlines())
 
@@ -54,7 +55,9 @@ def test_what_somebody_has_to_decide_is_listed_and_the_status_is_1(tmp_path: Pat
     outcome = epochlog("salvage", *roots, "--kept", "broker-0", "--dry-run")
     assert outcome.status == 1
     lines = [line.strip() for line in outcome.out.splitlines()]
-    assert "1 record in conflict: their key was written on both sides after the fork" in lines
+    assert "1 record in conflict: another copy has another write of their key after the fork" in lines
+    assert lines.count("Choose what is salvaged of keys in conflict with --conflicts newest, losing or both.") == 1
+    assert "1 record of Kafka's own, which mark the ends of transactions and which no consumer gets" in lines
     assert "\x1b" not in outcome.out
     assert any(line.startswith('Key "k\\x1b[2J": broker-1 has "lost value"') for line in lines)
     assert any(line.startswith("Producer 7, epoch 0, of broker-1 from offset 5 on") for line in lines)
@@ -82,7 +85,8 @@ def test_json_lists_all_of_it(tmp_path: Path) -> None:
         (["--to", "/x.csv"], ".parquet"),
         (["--kept", "broker-9", "--dry-run"], "broker-9"),
         (["--dry-run", "--conflicts", "mine"], "mine"),
-        (["--dry-run", "--topics", "u"], "u"),
+        (["--dry-run", "--topics", "t,u"], "of the topics u; the snapshots hold the topics t"),
+        (["--dry-run", "--compacted", "u"], "of the topics u; the snapshots hold the topics t"),
     ],
 )
 def test_bad_input_is_refused(
@@ -94,6 +98,58 @@ def test_bad_input_is_refused(
     assert (outcome.status, outcome.out) == (2, "")
     assert words in outcome.err
     assert [each.name for each in tmp_path.iterdir()] == ["copies"]
+
+
+def test_partitions_that_the_kept_copy_lacks_are_told_and_the_status_is_1_until_they_are_named(tmp_path: Path) -> None:
+    roots = [write_copy(tmp_path / f"broker-{number}", [COMMON]) for number in (0, 1, 2)]
+    write_copy(roots[1], [COMMON], topic="u")
+    write_copy(roots[1], [COMMON], topic="v")
+    write_copy(roots[2], [COMMON], topic="v")
+    arguments = ["salvage", *roots, "--kept", "broker-0", "--dry-run"]
+    told = epochlog(*arguments)
+    assert (told.status, told.err) == (1, "")
+    assert "broker-0 does not hold 2 partitions of which other copies were found" in told.out
+    assert "  u-0: held by broker-1\n  v-0: held by broker-1, broker-2\n" in told.out
+    document = epochlog(*arguments, "--json").document
+    assert document["lacking"] == [
+        {"topic": "u", "partition": 0, "replicas": ["broker-1"]},
+        {"topic": "v", "partition": 0, "replicas": ["broker-1", "broker-2"]},
+    ]
+    named = epochlog(*arguments, "--topics", "u,v")
+    assert (named.status, named.err) == (0, "")
+    assert named.out.startswith(
+        "2 records to salvage: what other copies have and broker-0 lacks, in 2 of 2 partitions."
+    )
+    assert "u-0: 1 record" in named.out
+    assert "broker-0 does not hold it: either it was never a replica, or it has lost it" in named.out
+
+
+def test_copies_that_differ_or_are_damaged_below_the_fork_are_told_and_the_status_is_1(tmp_path: Path) -> None:
+    below = data(0, b"below")
+    kept = write_copy(tmp_path / "broker-0", [below, data(0, b"a"), data(2, b"kept")])
+    lost = write_copy(tmp_path / "broker-1", [below, data(0, b"b"), data(1, b"lost")])
+    log = kept / "t-0" / f"{0:020d}.log"
+    log.write_bytes(log.read_bytes().replace(b"below", b"Below"))
+    for root in (kept, lost):
+        (root / ".kafka_cleanshutdown").touch()
+    outcome = epochlog("salvage", kept, lost, "--kept", "broker-0", "--dry-run")
+    assert outcome.status == 1
+    words = " ".join(outcome.out.split())
+    assert "broker-1 and broker-0 have different records at offset 1, under the same leader epochs." in words
+    assert "Damaged below the fork: broker-0: " in words
+    [partition] = epochlog("salvage", kept, lost, "--kept", "broker-0", "--dry-run", "--json").document["partitions"]
+    assert partition["differences"] == [{"source": "broker-1", "offset": 1}]
+    assert [each["source"] for each in partition["damaged_below"]] == ["broker-0"]
+
+
+def test_only_partitions_of_which_something_is_salvaged_are_counted_and_a_tombstone_is_called_one(
+    tmp_path: Path,
+) -> None:
+    kept = write_copy(tmp_path / "broker-0", [COMMON, data(2, b"x", key=b"k")])
+    lost = write_copy(tmp_path / "broker-1", [COMMON, data(1, None, key=b"k")])
+    out = epochlog("salvage", kept, lost, "--kept", "broker-0", "--dry-run").out
+    assert out.startswith("0 records to salvage: what other copies have and broker-0 lacks, in 0 of 1 partition.")
+    assert 'Key "k": broker-1 has a tombstone of 1970-01-01' in out
 
 
 def test_a_partition_that_cannot_be_read_ends_with_2_and_the_others_are_written(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ class Copies:
         begun = [entry for batches, end in transactions(self.kept) if not end for entry in batches]
         pending = {each.value for entry in begun for each in entry.sent}
         own: dict[str, list[tuple[Sent, Entry]]] = {}
+        undecided: set[Entry] = set()
         given: set[bytes] = set()
         for name, entry in self._candidates(result):
             for sent in entry.sent:
@@ -46,10 +47,11 @@ class Copies:
                     continue
                 if sent.value in pending and entry not in self.kept:
                     result.left_for_a_decision.add(sent.value)
+                    undecided.add(entry)
                     continue
                 given.add(sent.value)
                 own.setdefault(name, []).append((sent, entry))
-        self._judge_keys(result, own)
+        self._judge_keys(result, own, undecided)
         result.left_for_a_decision -= result.salvaged | visible
         return result
 
@@ -105,27 +107,33 @@ class Copies:
         ]
         return min(ends, key=lambda end: end.leader_epoch).commits if ends else None
 
-    def _judge_keys(self, result: Expected, own: dict[str, list[tuple[Sent, Entry]]]) -> None:
+    def _judge_keys(self, result: Expected, own: dict[str, list[tuple[Sent, Entry]]], undecided: set[Entry]) -> None:
         clashing: set[Sent] = set()
+        in_doubt = set(undecided)
         for name, records in own.items():
             for sent, entry in records:
                 if sent.key is not None and self._is_written_elsewhere(name, sent, entry, own):
                     clashing.add(sent)
+                    in_doubt.add(entry)
                     result.conflicts.add((name, sent.key))
         result.in_conflict = {each.value for each in clashing}
-        for name, records in own.items():
-            spoilt = [
-                batches
-                for batches, _ in transactions(self.copies[name])
-                if any(sent in clashing and entry in batches for sent, entry in records)
-            ]
+        spoilt = self._in_transactions_of(in_doubt)
+        for records in own.values():
             for sent, entry in records:
                 if sent in clashing:
                     continue
-                if any(entry in batches for batches in spoilt):
+                if entry in spoilt:
                     result.left_for_a_decision.add(sent.value)
                 else:
                     result.salvaged.add(sent.value)
+
+    def _in_transactions_of(self, in_doubt: set[Entry]) -> set[Entry]:
+        """All batches of the transactions, in any losing copy, that these are of or share a batch with."""
+        whole = [set(batches) for entries in self.losing.values() for batches, _ in transactions(entries)]
+        spoilt = {entry for entry in in_doubt if entry.is_transactional}
+        while more := [each for each in whole if each & spoilt and not each <= spoilt]:
+            spoilt.update(*more)
+        return spoilt
 
     def _is_written_elsewhere(
         self, name: str, sent: Sent, entry: Entry, own: dict[str, list[tuple[Sent, Entry]]]

@@ -36,8 +36,8 @@ def test_a_key_written_on_both_sides_is_a_conflict(
     assert values(records) == salvaged
     [conflict] = report.conflicts
     assert conflict.key == b"k"
-    assert conflict.losing == ("broker-1", 1, 2, 20, b"new")
-    assert conflict.other == ("broker-0", 2, 2, kept_time, b"theirs")
+    assert conflict.losing == ("broker-1", 1, 2, 20, b"new", 3)
+    assert conflict.other == ("broker-0", 2, 2, kept_time, b"theirs", 6)
     assert (conflict.records, conflict.salvaged) == (2, sum(each in {b"old", b"new"} for each in salvaged))
 
 
@@ -53,6 +53,7 @@ def test_two_losing_copies_can_be_in_conflict_with_each_other(tmp_path: Path) ->
     losing = [COMMON, data(1, b"a", key=b"k", timestamp=5)], [COMMON, data(2, b"b", key=b"k", timestamp=4)]
     records, report = salvage(tmp_path, kept, *losing)
     assert (records, len(report.conflicts)) == ([], 2)
+    assert [(each.losing.value, each.other.value) for each in report.conflicts] == [(b"a", b"b"), (b"b", b"a")]
     for rule in (ConflictRule.NEWEST, ConflictRule.LOSING):
         records, _ = salvage(tmp_path / rule, kept, *losing, conflicts=rule)
         assert values(records) == [b"a"]
@@ -103,3 +104,11 @@ def test_a_key_that_losing_copies_wrote_before_they_diverged_is_no_conflict_betw
     losing = [COMMON, shared, data(2, b"x")], [COMMON, shared, data(3, b"new", key=b"k")]
     records, report = salvage(tmp_path, [COMMON], *losing)
     assert (values(records), report.conflicts) == ([b"old", b"x", b"new"], [])
+
+
+def test_of_values_in_conflict_only_the_first_bytes_are_remembered(tmp_path: Path) -> None:
+    large = bytes(range(256)) * 1_000
+    _, report = salvage(tmp_path, [COMMON, data(2, None, key=b"k")], [COMMON, data(1, large, key=b"k")])
+    [conflict] = report.conflicts
+    assert (conflict.losing.value, conflict.losing.value_size) == (large[:64], len(large))
+    assert (conflict.other.value, conflict.other.value_size) == (None, None)

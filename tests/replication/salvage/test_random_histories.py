@@ -4,11 +4,14 @@ import random
 from collections import Counter
 from pathlib import Path
 
-from replication.salvage import PartitionReport, Reason, SalvagedRecord, plan_salvage
+from replication.salvage import ConflictRule, PartitionReport, Reason, SalvagedRecord, SalvageOptions, plan_salvage
 from tests.campaign import Campaign
+from tests.replication.salvage.copies import data, write_copy
 from tests.replication.salvage.expected import Copies
-from tests.replication.salvage.history import History
+from tests.replication.salvage.history import TOPIC, History, transactions
 
+LACKING = "broker-9"
+"""It does not hold the partition."""
 HISTORIES = Campaign("salvage: random histories", full=1_000, share=100)
 
 
@@ -19,7 +22,10 @@ def test_in_any_history_what_survives_is_there_once(tmp_path: Path) -> None:
     for number in range(HISTORIES.count):
         history = History(rng, tmp_path / str(number), rng.choice([2, 3, 3]), keyed=rng.choice([0, 0.05, 0.3]))
         history.run(steps=rng.randint(5, 120))
-        for kept in sorted({rng.choice(history.roots).name, history.roots[history.leader].name}):
+        lacking = write_copy(tmp_path / str(number) / LACKING, [data(0, b"other")], topic="u")
+        history.roots.append(lacking)
+        history.entries.append([])
+        for kept in sorted({rng.choice(history.roots).name, history.roots[history.leader].name, LACKING}):
             report = check(history, kept)
             reasons += Counter(report.counts)
             salvaged += report.salvaged
@@ -30,9 +36,10 @@ def test_in_any_history_what_survives_is_there_once(tmp_path: Path) -> None:
 
 
 def check(history: History, kept: str) -> PartitionReport:
-    plan = plan_salvage(history.roots, kept)
+    plan = plan_salvage(history.roots, kept, topics=[TOPIC])
     records: list[SalvagedRecord] = []
     [report] = plan.reports(records.append)
+    assert report.kept_holds == (kept != LACKING)
     [dry] = plan.reports()
     assert dry == report, "the dry run is what happens"
     assert list(plan.records()) == records
@@ -49,7 +56,22 @@ def check(history: History, kept: str) -> PartitionReport:
     assert {producer_of(history, value) for value in expected.left_for_a_decision} <= in_doubt
     check_acknowledged(history, copies, {*visible, *values, *expected.left_for_a_decision, *expected.in_conflict})
     check_order(history, values)
+    for rule in (ConflictRule.NEWEST, ConflictRule.LOSING, ConflictRule.BOTH):
+        check_rule(history, copies, rule, expected.salvaged)
     return report
+
+
+def check_rule(history: History, copies: Copies, rule: ConflictRule, undisputed: set[bytes]) -> None:
+    """By a rule more is salvaged, and of each transaction all that the kept copy lacks, or nothing."""
+    plan = plan_salvage(history.roots, copies.kept_name, SalvageOptions(rule), topics=[TOPIC])
+    values = {record.value or b"" for record in plan.records()}
+    assert undisputed <= values
+    visible = {sent.value for entry in copies.seen[copies.kept_name] for sent in entry.sent}
+    for entries in copies.losing.values():
+        for batches, end in transactions(entries):
+            lacking = {each.value for entry in batches for each in entry.sent} - visible
+            if end and end.commits:
+                assert not lacking & values or lacking <= values, "a transaction is whole"
 
 
 def check_acknowledged(history: History, copies: Copies, accounted: set[bytes]) -> None:

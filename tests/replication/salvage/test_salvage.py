@@ -9,7 +9,7 @@ import pytest
 from logstore import Codec, Header
 from logstore.errors import LogStoreError
 from replication.errors import DifferentClustersError, NothingChosenError, NothingInCommonError, SameBrokerError
-from replication.salvage import Reason, UnknownBrokerError, plan_salvage
+from replication.salvage import Reason, SalvageOptions, UnknownBrokerError, plan_salvage
 from tests.data.replicas import LABELS, cross, replicas
 from tests.replication.salvage.copies import data, salvage, values, write_copy
 
@@ -25,6 +25,7 @@ def test_of_real_replicas_it_finds_what_each_choice_of_a_leader_loses(label: str
         for report in plan_salvage([kept, other], kept.name).reports():
             offset = report.forks[0].offset if report.forks else None
             place = f"{report.topic}-{report.partition}", f"{kept.name}->{other.name}"
+            assert (report.differences, report.damage_below) == ([], [])
             found[place] = (report.salvaged, offset, report.counts)
     assert found == {
         (partition, pair): (lost := truth["records_lost"], truth["truncation_offset"] if lost else None, {})
@@ -142,6 +143,125 @@ def test_of_a_damaged_copy_what_is_sound_is_taken_and_what_is_not_read_is_said(s
     assert (source, offset) == ("broker-1", 2)
     assert isinstance(error, LogStoreError)
     assert report.is_in_doubt
+
+
+def flip(root: Path, content: bytes) -> None:
+    log = root / "t-0" / f"{0:020d}.log"
+    data = bytearray(log.read_bytes())
+    data[data.index(content)] ^= 1
+    log.write_bytes(data)
+
+
+@pytest.mark.parametrize("damaged", [0, 1])
+def test_damage_below_the_fork_is_said_where_it_was_seen(damaged: int, tmp_path: Path) -> None:
+    common = [data(0, b"below"), data(0, b"last")]
+    roots = [
+        write_copy(tmp_path / "broker-0", [*common, data(2, b"kept")]),
+        write_copy(tmp_path / "broker-1", [*common, data(1, b"lost")]),
+    ]
+    flip(roots[damaged], b"below")
+    for root in roots:
+        (root / ".kafka_cleanshutdown").touch()
+    records: list[Any] = []
+    [report] = plan_salvage(roots, "broker-0").reports(records.append)
+    assert values(records) == [b"lost"]
+    assert [(source, getattr(error, "offset", None)) for source, error in report.damage_below] == [
+        (f"broker-{damaged}", 0)
+    ]
+    assert (report.damage, report.is_in_doubt) == ([], True)
+
+
+def test_damage_of_a_copy_that_ends_for_it_before_the_kept_one_is_said(tmp_path: Path) -> None:
+    roots = [
+        write_copy(tmp_path / f"broker-{number}", [COMMON, data(0, b"a"), data(1 + number, b"b")]) for number in (0, 1)
+    ]
+    flip(roots[1], b"a")
+    [report] = plan_salvage(roots, "broker-0").reports()
+    assert [(source, offset) for source, offset, _ in report.damage] == [("broker-1", 1)]
+    assert report.is_in_doubt
+
+
+def test_copies_that_differ_below_the_fork_or_without_one_are_told_and_not_salvaged(tmp_path: Path) -> None:
+    for case, (kept, lost) in {"fork": ([data(2, b"kept")], [data(1, b"lost")]), "none": ([], [])}.items():
+        ours, theirs = [COMMON, data(0, b"a"), *kept], [COMMON, data(0, b"b"), *lost]
+        records, report = salvage(tmp_path / case, ours, theirs)
+        assert len(records) == len(lost)
+        assert (report.differences, report.is_in_doubt) == ([("broker-1", 1)], True)
+
+
+def test_copies_that_compaction_left_other_batches_of_do_not_differ(tmp_path: Path) -> None:
+    alone = [COMMON, data(0, b"a", key=b"k"), data(0, b"b", key=b"k")]
+    _, report = salvage(tmp_path, [COMMON, data(0, b"a", b"b", key=b"k")], alone)
+    assert (report.differences, report.is_in_doubt) == ([], False)
+
+
+SHARED = data(1, b"shared")
+
+
+@pytest.mark.parametrize(
+    ("losing", "salvaged"),
+    [
+        ([[COMMON, SHARED]], [b"common", b"shared"]),
+        ([[COMMON, SHARED], [COMMON, SHARED]], [b"common", b"shared"]),
+        (
+            [[COMMON, SHARED, data(2, b"one")], [COMMON, SHARED, data(3, b"other")]],
+            [b"common", b"shared", b"one", b"other"],
+        ),
+        ([[COMMON, data(1, b"open", producer=7, transactional=True)]], [b"common"]),
+    ],
+)
+def test_a_partition_that_the_kept_copy_lacks_is_salvaged_whole_where_it_is_named(
+    losing: list[list[Any]], salvaged: list[bytes], tmp_path: Path
+) -> None:
+    """It may never have been a replica: so nobody gets all of a partition by accident."""
+    kept, roots = tmp_path / "kept", [tmp_path / f"broker-{number}" for number in range(len(losing))]
+    for root in (kept, *roots):
+        write_copy(root, [COMMON], topic="u")
+    for root, parts in zip(roots, losing, strict=True):
+        write_copy(root, parts)
+    plan = plan_salvage([kept, *roots], "kept")
+    assert ([each.topic for each in plan.partitions], [each.topic for each in plan.lacking]) == (["u"], ["t"])
+    assert plan.holders(plan.lacking[0]) == [root.name for root in roots]
+    records: list[Any] = []
+    plan = plan_salvage([kept, *roots], "kept", topics=["t"])
+    [report] = plan.reports(records.append)
+    assert values(records) == salvaged
+    assert (plan.lacking, report.kept_holds) == ((), False)
+    assert list(plan.records()) == records
+
+
+def test_of_one_that_the_kept_copy_lacks_what_begins_later_is_taken_from_there(tmp_path: Path) -> None:
+    write_copy(tmp_path / "kept", [COMMON], topic="u")
+    root = write_copy(tmp_path / "broker", [COMMON, data(1, b"a"), data(1, b"b")])
+    write_copy(root, [COMMON], topic="u")
+    (root / "log-start-offset-checkpoint").write_text("0\n1\nt 0 2\n")
+    records: list[Any] = []
+    [report] = plan_salvage([tmp_path / "kept", root], "kept", topics=["t"]).reports(records.append)
+    assert (values(records), report.forks) == ([b"b"], [("broker", 2, 0, 3)])
+
+
+def test_one_that_the_kept_copy_holds_and_cannot_be_opened_is_not_lacking(tmp_path: Path) -> None:
+    roots = [write_copy(tmp_path / f"broker-{number}", [COMMON]) for number in (0, 1)]
+    for root in roots:
+        write_copy(root, [COMMON], topic="u")
+    log = roots[0] / "t-0" / f"{0:020d}.log"
+    log.unlink()
+    log.symlink_to(tmp_path / "elsewhere")
+    failed: list[Any] = []
+    plan = plan_salvage(roots, "broker-0", on_error=lambda *what: failed.append(what))
+    assert (len(failed), plan.lacking) == (1, [])
+    assert [each.topic for each in plan.partitions] == ["u"]
+
+
+def test_topics_that_no_copy_has_are_refused(tmp_path: Path) -> None:
+    roots = [write_copy(tmp_path / f"broker-{number}", [COMMON]) for number in (0, 1)]
+    with pytest.raises(NothingChosenError, match=r"of the topics nope; .* the topics t$"):
+        plan_salvage(roots, "broker-0", topics=["t", "nope"])
+    write_copy(roots[0], [COMMON], topic="alone")
+    with pytest.raises(NothingChosenError, match=r"of the topics alone; .* the topics t$"):
+        plan_salvage(roots, "broker-0", topics=["alone"])
+    with pytest.raises(NothingChosenError, match=r"of the topics keyz; .* the topics alone, t$"):
+        plan_salvage(roots, "broker-0", SalvageOptions(compacted=frozenset({"keyz"})))
 
 
 def test_kafkas_own_topics_are_left_alone_unless_they_are_named(tmp_path: Path) -> None:

@@ -80,6 +80,12 @@ def test_what_was_sent_again_in_an_open_transaction_of_the_kept_copy_is_undecide
     assert (records, report.counts) == ([], {Reason.CONTROL: 1, Reason.UNDECIDED: 1})
 
 
+def test_one_of_which_only_a_part_was_sent_again_in_an_open_transaction_is_undecided_whole(tmp_path: Path) -> None:
+    losing = [COMMON, transaction(1, b"a"), transaction(1, b"b", sequence=1), marker(1, COMMIT, 7)]
+    records, report = salvage(tmp_path, [COMMON, transaction(2, b"a")], losing, conflicts=ConflictRule.BOTH)
+    assert (records, report.counts) == ([], {Reason.CONTROL: 1, Reason.INCOMPLETE: 1, Reason.UNDECIDED: 1})
+
+
 def test_one_that_two_copies_share_is_taken_from_the_one_that_has_its_end(tmp_path: Path) -> None:
     shared = transaction(1, b"shared")
     records, report = salvage(tmp_path, [COMMON], [COMMON, shared], [COMMON, shared, marker(1, COMMIT, 7)])
@@ -102,6 +108,41 @@ def test_one_with_a_conflict_is_left_out_whole(tmp_path: Path) -> None:
     assert (records, report.counts) == ([], {Reason.CONTROL: 1, Reason.INCOMPLETE: 1, Reason.CONFLICT: 1})
     records, _ = salvage(tmp_path / "both", kept, losing, conflicts=ConflictRule.BOTH)
     assert values(records) == [b"a", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept_time", "salvaged", "reasons"),
+    [
+        (ConflictRule.NEWEST, 500, [b"a", b"b"], {}),
+        (ConflictRule.NEWEST, 1_000, [], {Reason.INCOMPLETE: 1, Reason.NOT_NEWER: 1}),
+        (ConflictRule.LOSING, 1_000, [b"a", b"b"], {}),
+    ],
+)
+def test_one_with_a_conflict_is_salvaged_whole_or_not_at_all_whatever_the_rule(
+    rule: ConflictRule, kept_time: int, salvaged: list[bytes], reasons: dict[Reason, int], tmp_path: Path
+) -> None:
+    losing = [COMMON, transaction(1, b"a", key=b"k"), transaction(1, b"b", sequence=1), marker(1, COMMIT, 7)]
+    kept = [COMMON, data(2, b"other", key=b"k", timestamp=kept_time)]
+    records, report = salvage(tmp_path, kept, losing, conflicts=rule)
+    assert (values(records), report.counts) == (salvaged, {Reason.CONTROL: 1, **reasons})
+    assert report.conflicts[0].salvaged == bool(salvaged)
+    assert report.is_in_doubt == (not salvaged)
+
+
+def test_of_one_that_is_salvaged_the_values_that_a_later_one_replaces_are_too(tmp_path: Path) -> None:
+    losing = [COMMON, transaction(1, b"a", b"b", key=b"k"), marker(1, COMMIT, 7), data(1, b"c", key=b"k")]
+    kept = [COMMON, data(2, b"other", key=b"k")]
+    records, report = salvage(tmp_path, kept, losing, conflicts=ConflictRule.LOSING)
+    assert values(records) == [b"a", b"b", b"c"]
+    assert (report.conflicts[0].records, report.conflicts[0].salvaged) == (3, 3)
+
+
+def test_one_that_two_copies_share_is_left_out_of_both(tmp_path: Path) -> None:
+    """Its first records are given by one copy, and the one with the conflict by the other."""
+    shared = transaction(1, b"shared")
+    losing = [COMMON, shared], [COMMON, shared, transaction(1, b"b", sequence=1, key=b"k"), marker(1, COMMIT, 7)]
+    records, report = salvage(tmp_path, [COMMON, data(2, b"other", key=b"k")], *losing)
+    assert (records, report.counts) == ([], {Reason.CONTROL: 1, Reason.INCOMPLETE: 1, Reason.CONFLICT: 1})
 
 
 def test_what_the_kept_copy_has_in_an_aborted_transaction_is_lost_all_the_same(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from replication.cli.main import COMMANDS
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.random_clusters import write_clusters
 from tests.replication.audit.snapshot_roots import batches, write_root
+from tests.replication.cli.command import epochlog
 
 OFFSETS = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0"
 
@@ -43,6 +44,18 @@ def test_an_unclean_election_is_told_with_times_and_both_choices() -> None:
     )
     assert recommendation == "Kafka elects broker-2, but least is lost under broker-1: choose before it elects."
     assert found.damage == ()
+
+
+def test_what_the_chosen_leader_lacks_all_the_same_is_found_by_the_command_that_is_named(tmp_path: Path) -> None:
+    copies = shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    found, _ = of(copies)
+    for root in sorted(copies.iterdir()):
+        shutil.copytree(root, f"{root}.kept")
+    [step] = [step for step in found.steps if step.what.startswith("Salvage")]
+    [command] = step.commands
+    program, *words = shlex.split(command)
+    assert (program, words[-5:]) == ("epochlog", ["--kept", "1", "--topics", "diverge,hwloss", "--dry-run"])
+    assert epochlog(*words).out.startswith("82 records to salvage: what other copies have and broker-1 lacks")
 
 
 def test_where_copies_agree_nothing_is_at_stake() -> None:
