@@ -3,7 +3,7 @@
 Whoever tells of something holds the log's lock, and a handler may be slow. Worse, up to Python 3.12 a signal that
 raises in the middle of `Handler.handle` leaves that handler's lock taken for ever, and who waits for it would keep the
 log's. Signals are handled in the main thread alone, so they never meet this one there. Nor do they do harm here: what
-is waited for are plain locks, which are taken in one step, where `Event` and `Thread.start` take several.
+is waited for are locks, which are taken in one step, where `Event` and `Thread.start` take several.
 """
 
 import atexit
@@ -12,7 +12,7 @@ import os
 from _thread import LockType, start_new_thread
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Lock, get_ident
+from threading import Lock, RLock, get_ident
 from typing import Final
 
 IDLE_SECONDS: Final = 1.0
@@ -34,7 +34,8 @@ class LoggingThread:
     def _begin(self) -> None:
         """Start without messages: those that wait in a forked process are its parent's."""
         self._messages: SimpleQueue[logging.LogRecord | LockType] = SimpleQueue()
-        self._lock = Lock()
+        # A signal handler may log, or close a log, in the middle of what holds this.
+        self._lock = RLock()
         self._thread = 0
         """Its number; 0 while there is none."""
         self._late: LockType | None = None

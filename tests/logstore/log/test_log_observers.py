@@ -5,10 +5,11 @@ import logging
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from _thread import start_new_thread
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers
 from logstore.log.observers.logging_observer import LOGGING
+from logstore.log.observers.logging_thread import LoggingThread
 from logstore.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=300, file_delete_delay_ms=0, retention_ms=-1)
@@ -152,6 +154,25 @@ def test_a_handler_that_hangs_is_waited_for_once_and_not_by_every_log(
             time.sleep(0.001)
         assert LOGGING.drain(60)
         assert told == ["INFO"]
+
+
+def test_a_signal_handler_may_log_while_its_thread_begins_to_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def start_interrupted(work: Callable[[], object], arguments: tuple[()]) -> int:
+        monkeypatch.undo()
+        logging_thread.tell(logging.INFO, "from a signal handler")
+        return start_new_thread(work, arguments)
+
+    logging_thread = LoggingThread(logging.getLogger("logstore"))
+    with caplog.at_level(logging.INFO, "logstore"):
+        monkeypatch.setattr("logstore.log.observers.logging_thread.start_new_thread", start_interrupted)
+        caller = Thread(target=logging_thread.tell, args=(logging.INFO, "interrupted"), daemon=True)
+        caller.start()
+        caller.join(60)
+        assert not caller.is_alive()
+        assert logging_thread.drain(60)
+    assert sorted(caplog.messages) == ["from a signal handler", "interrupted"]
 
 
 def test_a_forked_process_logs_too_and_not_what_its_parent_has_told(tmp_path: Path) -> None:
