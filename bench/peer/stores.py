@@ -78,8 +78,8 @@ class FlushedLogStore(LogStore):
     """A `Log` that is flushed by the thread that appends, where there is one alone."""
 
     def append(self, values: Sequence[bytes]) -> None:
-        super().append(values)
-        self.flush()
+        self._log.append(values)
+        self._log.flush()
 
 
 class SqliteStore(Store):
