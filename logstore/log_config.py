@@ -15,6 +15,8 @@ DAY_MS: Final = 86_400_000
 
 DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Memory for the keys of one compaction: Kafka's default of `log.cleaner.dedupe.buffer.size`."""
+POLL_SECONDS: Final = 0.05
+"""How often the tails of a log that is only read look for more."""
 SMALLEST_SEGMENT: Final = 14
 SMALLEST_INDEX: Final = 4
 """Bytes; Kafka's own lower bounds."""

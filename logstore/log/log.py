@@ -43,7 +43,7 @@ from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
-from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, LogConfig
+from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, POLL_SECONDS, LogConfig
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.open_files import OpenFiles
@@ -128,7 +128,7 @@ class Log(ReadableLog):
     @overload
     @classmethod
     def open(
-        cls, directory: str | os.PathLike[str], *, read_only: Literal[True], poll_seconds: float = 0.05
+        cls, directory: str | os.PathLike[str], *, read_only: Literal[True], poll_seconds: float = POLL_SECONDS
     ) -> "ReadOnlyLog": ...
 
     @classmethod
@@ -160,8 +160,7 @@ class Log(ReadableLog):
         DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root;
         TypeError for arguments that do not go together.
         """
-        if not isinstance(read_only, bool):
-            raise TypeError(f"read_only is {read_only!r}: pass True to only read the log, or False")
+        ensure_bool(read_only, "read_only")
         if read_only:
             refuse_to_readers(
                 config=config is not None,
@@ -173,7 +172,7 @@ class Log(ReadableLog):
                 open_files=open_files is not None,
                 progress=progress is not ignore_progress,
             )
-            return cls.open_read_only(directory, **({} if poll_seconds is None else {"poll_seconds": poll_seconds}))
+            return cls.open_read_only(directory, poll_seconds=POLL_SECONDS if poll_seconds is None else poll_seconds)
         if poll_seconds is not None:
             raise TypeError("poll_seconds is for a log that is only read: pass read_only=True with it")
         path = Path(directory).absolute()
@@ -209,7 +208,7 @@ class Log(ReadableLog):
             raise
 
     @staticmethod
-    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = 0.05) -> "ReadOnlyLog":
+    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> "ReadOnlyLog":
         """Open a log only to read it, beside the process that writes it, or a dead broker's: see `ReadOnlyLog`.
 
         Nothing is locked, recovered or written. Its tails look for more every `poll_seconds`. Raises

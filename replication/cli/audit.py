@@ -24,6 +24,7 @@ from replication.cli.output import (
     print_json,
     print_line,
     print_table,
+    separated,
 )
 
 MOST_ROWS = 40
@@ -138,7 +139,7 @@ def audit(
     run = AuditRun(snapshots, engine, master, workers, files)
     files.ensure_writable()
     options = {
-        "topics": [name.strip() for name in topics.split(",") if name.strip()],
+        "topics": separated(topics),
         "sample": sample,
         "replication_factor": replication_factor,
         "records": records,

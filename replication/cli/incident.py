@@ -10,7 +10,7 @@ from replication.cli.audit import exit_status, interruptible
 from replication.cli.audit_engines import AuditRun, Engine
 from replication.cli.audit_files import AuditFiles
 from replication.cli.comparison import Failures
-from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, JsonOption, complain, print_json, shown
+from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, JsonOption, complain, print_json, separated, shown
 from replication.cli.prose import wrapped
 from replication.cli.quorum_report import advise_on_snapshots, status_of
 
@@ -54,7 +54,7 @@ def incident(
 
     files = AuditFiles(report, None, None)
     files.ensure_writable()
-    options = {"topics": [name.strip() for name in topics.split(",") if name.strip()]}
+    options = {"topics": separated(topics)}
     with interruptible():
         document = AuditRun(snapshots, Engine.AUTO, None, None, files).document(options, json=json)
     files.write_report(document)

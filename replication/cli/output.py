@@ -34,6 +34,11 @@ _SURROGATE: Final = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
+def separated(names: str) -> list[str]:
+    """Return the names that an option has, separated by commas."""
+    return [name.strip() for name in names.split(",") if name.strip()]
+
+
 def told(error: BaseException) -> str:
     """Give an error's message, a system's as `FILE: what is wrong`, with all that was noted."""
     message = str(error)

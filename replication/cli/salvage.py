@@ -9,8 +9,8 @@ import typer
 
 from replication.cli.comparison import Failures, name_what_is_left_out
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, shown
-from replication.cli.prose import wrapped
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, separated, shown
+from replication.cli.prose import counted, wrapped
 from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule
 
@@ -106,8 +106,8 @@ def salvage(
     if (to is None) is not dry_run:
         raise typer.BadParameter("name a target, or look first with --dry-run; not both", param_hint="--to")
     failures = Failures()
-    options = SalvageOptions(conflicts, same_key_value, frozenset(_names(compacted)))
-    plan = plan_salvage(copies, kept, options, topics=_names(topics), on_error=failures)
+    options = SalvageOptions(conflicts, same_key_value, frozenset(separated(compacted)))
+    plan = plan_salvage(copies, kept, options, topics=separated(topics), on_error=failures)
     left_out = name_what_is_left_out(plan.replicas, {*plan.lacking, *plan.partitions})
     with _target(to, copies) as write:
         reports = list(plan.reports(write, on_error=failures))
@@ -146,16 +146,12 @@ def _target(to: Path | None, copies: list[Path]) -> "AbstractContextManager[Call
     return open_target(to, copies)
 
 
-def _names(given: str) -> list[str]:
-    return [name.strip() for name in given.split(",") if name.strip()]
-
-
 def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", to: Path | None) -> Iterator[str]:
-    salvaged = _count(sum(each.salvaged for each in reports), "record")
+    salvaged = counted(sum(each.salvaged for each in reports), "record")
     concerned = sum(each.salvaged > 0 for each in reports)
     yield from wrapped(
         f"{salvaged} {_done(to)}: what other copies have and {plan.kept} lacks, in {concerned:,} of "
-        f"{_count(len(reports), 'partition')}."
+        f"{counted(len(reports), 'partition')}."
     )
     if to is not None:
         yield from wrapped(f"Written to {to}.")
@@ -167,7 +163,7 @@ def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", to: Path | Non
         yield ""
         yield "Left out:"
         for meaning, count in totals.items():
-            yield from wrapped(f"{_count(count, 'record')} {meaning}", "    ", "  ")
+            yield from wrapped(f"{counted(count, 'record')} {meaning}", "    ", "  ")
     if any(each.counts.get(Reason.CONFLICT) for each in reports):
         yield from wrapped("Choose what is salvaged of keys in conflict with --conflicts newest, losing or both.")
     yield from _lacking(plan)
@@ -182,7 +178,7 @@ def _lacking(plan: "SalvagePlan") -> Iterator[str]:
         return
     yield ""
     yield from wrapped(
-        f"{plan.kept} does not hold {_count(len(plan.lacking), 'partition')} of which other copies were found: either "
+        f"{plan.kept} does not hold {counted(len(plan.lacking), 'partition')} of which other copies were found: either "
         "it was never a replica, or it has lost them. Nothing of them is salvaged; to salvage all that the others hold "
         "of one, name its topic with --topics."
     )
@@ -193,11 +189,11 @@ def _lacking(plan: "SalvagePlan") -> Iterator[str]:
 
 
 def _partition(report: "PartitionReport", to: Path | None) -> Iterator[str]:
-    records = _count(report.salvaged, "record")
+    records = counted(report.salvaged, "record")
     yield from wrapped(f"{report.topic}-{report.partition}: {records}{_times(report)}", "  ", "")
     yield from _forks(report, to)
     for reason, count in report.counts.items():
-        yield from wrapped(f"Left out: {_count(count, 'record')} {reason.meaning}.", "    ", "  ")
+        yield from wrapped(f"Left out: {counted(count, 'record')} {reason.meaning}.", "    ", "  ")
     for source, offset, error in report.damage:
         yield from wrapped(f"Not read: {source} from offset {offset:,} on: {error}", "    ", "  ")
     for source, damage in report.damage_below:
@@ -220,7 +216,7 @@ def _forks(report: "PartitionReport", to: Path | None) -> Iterator[str]:
             "  ",
         )
     for fork in report.forks:
-        records = _count(report.by_source.get(fork.source, 0), "record")
+        records = counted(report.by_source.get(fork.source, 0), "record")
         has = f"{fork.source} has offsets {fork.offset:,} to {fork.end - 1:,}"
         if report.kept_holds:
             ends = "ends there" if fork.kept_end == fork.offset else f"ends at {fork.kept_end:,}"
@@ -278,13 +274,6 @@ def _times(report: "PartitionReport") -> str:
 
 
 def _time(timestamp: int) -> str:
-    from datetime import UTC, datetime
+    from replication.audit.judgement.times import moment
 
-    try:
-        return f"{datetime.fromtimestamp(timestamp // 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
-    except (ValueError, OverflowError, OSError):
-        return f"timestamp {timestamp}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return moment(timestamp) or f"timestamp {timestamp}"

@@ -20,6 +20,7 @@ from replication.cli.output import (
     progress_bar,
     shown,
 )
+from replication.cli.prose import counted
 
 if TYPE_CHECKING:
     from logstore.verify import Finding
@@ -107,16 +108,12 @@ class Tally:
     def __str__(self) -> str:
         none = "no damage in what was read" if self.unreadable else "no damage"
         parts = [
-            _counted(self.damage, "finding of damage", "findings of damage") if self.damage else none,
-            _counted(self.unreadable, "file unreadable", "files unreadable") if self.unreadable else "",
-            _counted(self.warnings, "warning", "warnings") if self.warnings else "",
-            _counted(self.notes, "informational finding", "informational findings") if self.notes else "",
+            counted(self.damage, "finding of damage", "findings of damage") if self.damage else none,
+            counted(self.unreadable, "file unreadable", "files unreadable") if self.unreadable else "",
+            counted(self.warnings, "warning", "warnings") if self.warnings else "",
+            counted(self.notes, "informational finding", "informational findings") if self.notes else "",
         ]
         return ", ".join(filter(None, parts))
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _print_rows(findings: Iterable[tuple[Path, "Finding"]]) -> None:

@@ -10,8 +10,6 @@ from replication.salvage.salvage_options import ConflictRule
 class Conflict:
     """A key of one partition, with the last write of a losing copy and of one that diverges from it."""
 
-    topic: str
-    partition: int
     key: bytes
     losing: KeyWrite
     other: KeyWrite

@@ -206,8 +206,7 @@ class ExaminedPartition:
 
     def _conflict(self, key: bytes, losing: KeyWrite, other: KeyWrite) -> Conflict:
         """Note a record of a key that is in conflict."""
-        topic, partition = self.topic_partition
-        conflict = self.conflicts.setdefault((losing.source, key), Conflict(topic, partition, key, losing, other))
+        conflict = self.conflicts.setdefault((losing.source, key), Conflict(key, losing, other))
         conflict.losing, conflict.other = losing, other
         conflict.records += 1
         return conflict

@@ -1,7 +1,6 @@
 """What was salvaged of one partition and what was not, as `epochlog salvage` reports it."""
 
-from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,7 +9,7 @@ from replication.salvage.conflict import Conflict
 from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork, TransactionInDoubt
 from replication.salvage.key_writes import KeyWrite
 from replication.salvage.reason import IN_DOUBT, Reason
-from replication.salvage.salvaged_record import Decision
+from replication.salvage.salvaged_record import Decision, in_base64
 
 
 @dataclass(slots=True)
@@ -116,8 +115,8 @@ class PartitionReport:
             "last_timestamp": self.last_timestamp,
             "salvaged_by_source": self.by_source,
             "left_out": {reason.value: count for reason, count in self.counts.items()},
-            "left_out_ranges": list(self._ranges()),
-            "transactions": [{**asdict(each), "reason": each.reason.value} for each in self.transactions],
+            "left_out_ranges": [_with_reason(each) for each in self.left_out],
+            "transactions": [_with_reason(each) for each in self.transactions],
             "conflicts": [_conflict_as_json(each) for each in self.conflicts],
             "not_read": [
                 {"source": source, "offset": offset, "message": str(error)} for source, offset, error in self.damage
@@ -126,16 +125,9 @@ class PartitionReport:
             "differences": [each._asdict() for each in self.differences],
         }
 
-    def _ranges(self) -> Iterator[dict[str, Any]]:
-        for each in self.left_out:
-            yield {
-                "source": each.source,
-                "reason": each.reason.value,
-                "leader_epoch": each.leader_epoch,
-                "first_offset": each.first_offset,
-                "last_offset": each.last_offset,
-                "records": each.records,
-            }
+
+def _with_reason(each: LeftOut | TransactionInDoubt) -> dict[str, Any]:
+    return {**asdict(each), "reason": each.reason.value}
 
 
 def _conflict_as_json(conflict: Conflict) -> dict[str, Any]:
@@ -150,8 +142,3 @@ def _conflict_as_json(conflict: Conflict) -> dict[str, Any]:
 
 def _write_as_json(write: KeyWrite) -> dict[str, Any]:
     return {**write._asdict(), "value": in_base64(write.value)}
-
-
-def in_base64(content: bytes | None) -> str | None:
-    """Write bytes as JSON can have them."""
-    return None if content is None else b64encode(content).decode()

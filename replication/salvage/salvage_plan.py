@@ -7,7 +7,9 @@ from typing import Final
 
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
+from logstore.verify.compaction import ALWAYS_COMPACTED
 from replication.errors import NothingChosenError, SameBrokerError
+from replication.metadata_partition import METADATA_PARTITION
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 from replication.planning.replica import Replica, holding, in_common, open_replicas
 from replication.planning.rereading import judge_copies
@@ -17,9 +19,7 @@ from replication.salvage.partition_report import PartitionReport
 from replication.salvage.salvage_options import SalvageOptions
 from replication.salvage.salvaged_record import SalvagedRecord
 
-KAFKAS_OWN: Final = frozenset(
-    {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
-)
+KAFKAS_OWN: Final = ALWAYS_COMPACTED | {METADATA_PARTITION.topic}
 """Topics whose records mean something only to the broker that wrote them."""
 
 Sink = Callable[[SalvagedRecord], object]
@@ -45,9 +45,9 @@ class SalvagePlan:
         """Give every salvaged record to `sink`, and yield a partition's report once all of its records were given.
 
         Memory holds the keys that the losing copies wrote after the fork, with the first bytes of each one's last
-        value, not the records. `on_error` decides whether a
-        partition that cannot be read is left out: none of its records is given. Raises what `sink` raises, and
-        LogStoreError and OSError where files change while they are read.
+        value, not the records. `on_error` decides whether a partition that cannot be read is left out: none of its
+        records is given. Raises what `sink` raises, and LogStoreError and OSError where files change while they are
+        read.
         """
         return (_carried_out(each, sink) for each in self._examinations(on_error))
 

@@ -1,5 +1,6 @@
 """One record of a losing copy, with where it was found."""
 
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -54,6 +55,11 @@ def salvaged(partition: TopicPartition, source: str, batch: Batch, record: Recor
         sequence_of(batch, record.offset),
         source,
     )
+
+
+def in_base64(content: bytes | None) -> str | None:
+    """Write bytes as JSON can have them."""
+    return None if content is None else b64encode(content).decode()
 
 
 def sequence_of(batch: Batch, offset: int) -> int:

@@ -19,6 +19,7 @@ from logstore.errors import (
     TornBatchError,
 )
 from logstore.file_name import FileKind, file_name
+from logstore.log_config import POLL_SECONDS
 from logstore.offline.live.following import Following
 from logstore.offline.live.polled_tail import PolledTail
 from logstore.offline.live.segment_piece import Piece, SegmentPieces
@@ -28,7 +29,6 @@ from logstore.offline.segment import Segment
 from logstore.segment.read_view import ReadView
 from logstore.topic_partition import TopicPartition
 
-POLL_SECONDS: Final = 0.05
 _ATTEMPTS: Final = 100
 _LOOKS: Final = 10
 """At bytes that are no batch, before they count as damage."""

@@ -2,14 +2,13 @@
 
 import json
 import os
-from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from logstore.batch.batch_attributes import TimestampType
-from replication.salvage.salvaged_record import SalvagedRecord
+from replication.salvage.salvaged_record import SalvagedRecord, in_base64
 
 _TIMESTAMP_TYPES = {
     TimestampType.CREATE_TIME: "create",
@@ -51,13 +50,9 @@ def as_json(record: SalvagedRecord) -> dict[str, Any]:
     }
     for name, content in (("key", record.key), ("payload", record.value)):
         if content is not None and document[name] is None:
-            document[f"{name}_base64"] = b64encode(content).decode()
+            document[f"{name}_base64"] = in_base64(content)
     if any(value is not None and _text(value) is None for _, value in record.headers):
-        document["headers_base64"] = [
-            part
-            for key, value in record.headers
-            for part in (key, None if value is None else b64encode(value).decode())
-        ]
+        document["headers_base64"] = [part for key, value in record.headers for part in (key, in_base64(value))]
     return document
 
 

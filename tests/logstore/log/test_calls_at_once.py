@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -18,7 +17,6 @@ from logstore.log.timestamp_search import EARLIEST
 from logstore.log_config import LogConfig
 from tests.interleaving import BeforeLine
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  a private directory is made in it
 NOW = 10_000
 CONFIG = LogConfig(segment_bytes=200, retention_ms=5_000, file_delete_delay_ms=0, segment_ms=1 << 40)
 START, END = 2, 8
@@ -48,9 +46,8 @@ PAIRS = [(call, other) for call in CALLS for other in CHANGES if call != other]
 
 
 @pytest.fixture
-def directories() -> Iterator[Iterator[Path]]:
-    with TemporaryDirectory(prefix="epochlog-", dir=MEMORY) as root:
-        yield (Path(root, f"t-{number}") for number in count())
+def directories(memory_dir: Path) -> Iterator[Path]:
+    return (memory_dir / f"t-{number}" for number in count())
 
 
 def open_log(directory: Path) -> Log:

@@ -4,7 +4,6 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -217,25 +216,24 @@ def options(rng: random.Random) -> dict[str, int | str]:
     }
 
 
-def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram) -> None:
-    with TemporaryDirectory(prefix="epochlog-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:  # noqa: S108
-        for number in range(SEQUENCES.count):
-            seed = SEQUENCES.seed * 1_000_003 + number
-            rng = random.Random(seed)
-            root = Path(directory) / str(number)
-            root.mkdir()
-            pair = LogPair(log_oracle, root, options(rng))
-            try:
-                sequence = Sequence(pair, rng)
-                sequence.run(STEPS)
-                assert_sound(pair.ours_dir, pair.log.log_start_offset, expected=sequence.expected)
-            except KafkaCannotOpenError:
-                pair.log.abandon()
-            except BaseException as error:
-                log_oracle.ask("crash")
-                error.add_note(f"sequence {number}, seed {seed}")
-                raise
-            rmtree(root)
+def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram, memory_dir: Path) -> None:
+    for number in range(SEQUENCES.count):
+        seed = SEQUENCES.seed * 1_000_003 + number
+        rng = random.Random(seed)
+        root = memory_dir / str(number)
+        root.mkdir()
+        pair = LogPair(log_oracle, root, options(rng))
+        try:
+            sequence = Sequence(pair, rng)
+            sequence.run(STEPS)
+            assert_sound(pair.ours_dir, pair.log.log_start_offset, expected=sequence.expected)
+        except KafkaCannotOpenError:
+            pair.log.abandon()
+        except BaseException as error:
+            log_oracle.ask("crash")
+            error.add_note(f"sequence {number}, seed {seed}")
+            raise
+        rmtree(root)
     SEQUENCES.report(SEQUENCES.count, beside=log_oracle.release)
 
 

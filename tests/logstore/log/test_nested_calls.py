@@ -7,7 +7,6 @@ offset of its own and is read back, and a log that was closed stays closed.
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -20,7 +19,6 @@ from logstore.log_config import LogConfig
 from tests.interruption import Interrupter
 from tests.logstore.directories import assert_sound
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  a private directory is made in it
 CONFIG = LogConfig(segment_bytes=300, file_delete_delay_ms=0)
 STEP = 31
 """Of the points, each so many-th is looked at; which ones, the pair of calls decides. Without it, minutes."""
@@ -87,9 +85,8 @@ NESTED = ["append", "append with a producer", "append_batches", "expire_producer
 
 
 @pytest.fixture
-def directories() -> Iterator[Iterator[Path]]:
-    with TemporaryDirectory(prefix="epochlog-", dir=MEMORY) as root:
-        yield (Path(root, f"t-{number}") for number in count())
+def directories(memory_dir: Path) -> Iterator[Path]:
+    return (memory_dir / f"t-{number}" for number in count())
 
 
 def begin(directory: Path) -> tuple[Log, Acknowledged]:

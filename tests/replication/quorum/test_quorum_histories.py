@@ -1,11 +1,7 @@
 """Whatever happens to a quorum and its follower: what is published was committed, and in the end it is all there."""
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
-
-import pytest
 
 from logstore.errors import LogStoreError
 from replication.quorum.followed_metadata import FollowedMetadata
@@ -20,17 +16,9 @@ FAILURES = Campaign("followed metadata: failing disks", full=2_000, share=40)
 CRASHES = Campaign("followed metadata: lost power", full=400, share=4)
 
 
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory in memory, where there is one: nothing here waits for a disk."""
-    memory = Path("/dev/shm")  # noqa: S108  made under a name of its own
-    with TemporaryDirectory(dir=memory if memory.is_dir() else None) as directory:
-        yield Path(directory)
-
-
-def test_what_is_published_was_committed_and_in_the_end_all_is(place: Path) -> None:
+def test_what_is_published_was_committed_and_in_the_end_all_is(memory_dir: Path) -> None:
     for number in range(HISTORIES.count):
-        life = QuorumLife(random.Random(f"{HISTORIES.seed} {number}"), place / str(number))
+        life = QuorumLife(random.Random(f"{HISTORIES.seed} {number}"), memory_dir / str(number))
         for _ in range(40):
             life.chance.choice(EVENTS)(life)
         life.catch_up()
@@ -40,12 +28,12 @@ def test_what_is_published_was_committed_and_in_the_end_all_is(place: Path) -> N
     HISTORIES.report(HISTORIES.count)
 
 
-def test_a_disk_that_fails_once_costs_nothing_that_was_committed(place: Path) -> None:
+def test_a_disk_that_fails_once_costs_nothing_that_was_committed(memory_dir: Path) -> None:
     """After an error the same follower goes on, or one that is opened anew."""
     failed = 0
     for number in range(FAILURES.count):
         chance = random.Random(f"{FAILURES.seed} {number}")
-        life = QuorumLife(chance, place / str(number))
+        life = QuorumLife(chance, memory_dir / str(number))
         life.followed.close()
         disk = FailingDisk(chance.randrange(1, 120), chance.choice(list(Failure)))
         life.use(disk)
@@ -64,11 +52,11 @@ def test_a_disk_that_fails_once_costs_nothing_that_was_committed(place: Path) ->
     FAILURES.report(FAILURES.count, f"{failed:,} errors")
 
 
-def test_after_lost_power_only_what_was_committed_is_there_and_the_rest_is_fetched(place: Path) -> None:
+def test_after_lost_power_only_what_was_committed_is_there_and_the_rest_is_fetched(memory_dir: Path) -> None:
     opened = 0
     for number in range(CRASHES.count):
         chance = random.Random(f"{CRASHES.seed} {number}")
-        root, disk = place / str(number), RecordingDisk()
+        root, disk = memory_dir / str(number), RecordingDisk()
         root.mkdir()
         life = QuorumLife(chance, root / "copy", disk)
         for _ in range(25):
@@ -77,7 +65,7 @@ def test_after_lost_power_only_what_was_committed_is_there_and_the_rest_is_fetch
         life.abandon()
         states = list(crash_states(disk.steps, root))
         for each, (_, state) in enumerate(chance.sample(states, min(len(states), 40))):
-            crashed = place / f"{number}-{each}"
+            crashed = memory_dir / f"{number}-{each}"
             crashed.mkdir()
             write_state(state, crashed)
             _check_after_crash(life, crashed)
