@@ -14,9 +14,11 @@ from bench.peer.files import config_of
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import CLOCKS, Settings, Timed
 from bench.results import KAFKA, OURS
+from logstore.directory.log_directory import LogDirectory
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.topic_partition import TopicPartition
 
 _OFFSET: Final = Struct(">q")
 _LENGTH: Final = Struct(">i")
@@ -49,6 +51,9 @@ class Side(Protocol):
 
     def follow(self, calls: int) -> Timed:
         """Append as a follower: the log's end and its size in bytes, added."""
+
+    def follow_all(self, root: Path, partitions: list[TopicPartition], segment_bytes: int, rounds: int) -> Timed:
+        """Append to new logs as a follower, a call's bytes to each in one go: their ends and sizes, added."""
 
     def lead(self, calls: int) -> Timed:
         """Append as the leader, one batch a call: the same answer."""
@@ -90,6 +95,13 @@ class Calls:
         for position, records in self._batches:
             _OFFSET.pack_into(call, position, offset)
             offset += records
+
+    def to_each(self, partitions: list[TopicPartition], offsets: list[int]) -> dict[TopicPartition, bytearray]:
+        """Give a call to each partition, numbered from its offset on."""
+        given = dict(zip(partitions, self._data, strict=False))
+        for call, offset in zip(given.values(), offsets, strict=True):
+            self.number(call, offset)
+        return given
 
     def produced(self, calls: int) -> Iterator[bytearray]:
         """Give so many calls as a producer sends them."""
@@ -184,6 +196,20 @@ class Ours:
             spent += now() - start
         return Timed(spent / calls, log.log_end_offset + log.size)
 
+    def follow_all(self, root: Path, partitions: list[TopicPartition], segment_bytes: int, rounds: int) -> Timed:
+        now = self._now
+        spent = 0
+        with LogDirectory.open(root, config_of(segment_bytes)) as directory:
+            logs = [directory.create(partition) for partition in partitions]
+            for _ in range(rounds):
+                batches = self._calls.to_each(partitions, [log.log_end_offset for log in logs])
+                start = now()
+                directory.append_batches(batches)
+                spent += now() - start
+            ends = sum(log.log_end_offset + log.size for log in logs)
+            directory.abandon()
+        return Timed(spent / rounds, ends)
+
     def lead(self, calls: int) -> Timed:
         now = self._now
         log = self._log
@@ -261,6 +287,15 @@ class Kafka:
 
     def follow(self, calls: int) -> Timed:
         return self._timer.ask("follow", calls, operations=calls)
+
+    def follow_all(self, root: Path, partitions: list[TopicPartition], segment_bytes: int, rounds: int) -> Timed:
+        directories = [root / str(partition) for partition in partitions]
+        for directory in directories:
+            directory.mkdir(parents=True)
+        self._timer.ask("openAll", segment_bytes, *directories)
+        timed = self._timer.ask("followAll", rounds, operations=rounds)
+        self._timer.ask("crashAll")
+        return timed
 
     def lead(self, calls: int) -> Timed:
         return self._timer.ask("lead", calls, operations=calls)

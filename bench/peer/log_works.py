@@ -19,6 +19,7 @@ from logstore.kernels.recover import recover
 from logstore.kernels.recovery_state import RecoveryColumns, Slot, new_state
 from logstore.log.isolation import Isolation
 from logstore.offline.log_file import LogFile
+from logstore.topic_partition import TopicPartition
 
 TINY_BATCH: Final = 1 << 10
 GROUPS: Final = {
@@ -43,6 +44,7 @@ COPIES: Final = {"read and copy up to 16 KiB": 16 << 10, "read and copy up to 1 
 SEGMENTS: Final = 16
 QUERIES: Final = 2_000
 OPENINGS: Final = 5
+PARTITIONS: Final = 32
 
 
 class LogWorks:
@@ -71,6 +73,7 @@ class LogWorks:
             packed = f"one batch of 16 KiB, {codec.name.lower()}"
             works[f"append as follower, {packed}"] = partial(self._append, SMALL_BATCH, 1, lead=False, codec=codec)
             works[f"append as leader, {packed}"] = partial(self._append, SMALL_BATCH, 1, lead=True, codec=codec)
+        works[f"append as follower to {PARTITIONS} partitions in one call, 1 KiB each"] = self._append_to_all
         works["recover after a crash, fresh mapping"] = self._recovery
         works["recover after a crash, touched mapping"] = self._recovery_when_touched
         works["recover two logs after a crash, two threads, fresh mappings"] = self._recovery_in_threads
@@ -117,6 +120,24 @@ class LogWorks:
 
         row = Row(name, bytes=call_bytes, items=at_once, unit="batches", group=self.group)
         return self._in_turn(row, measure, **{self._bare.name: partial(self._bare.follow, calls)})
+
+    def _append_to_all(self, name: str) -> Row:
+        """One batch to each of many partitions, as the answer to a follower's fetch has them."""
+        path = self._settings.work / "batches"
+        call_bytes = write_batches(path, TINY_BATCH, 1)
+        rounds = min(max(self._settings.size // call_bytes, 1), self._settings.calls) // PARTITIONS
+        partitions = [TopicPartition("t", number) for number in range(PARTITIONS)]
+        for side in self._sides:
+            side.load_batches(path, call_bytes)
+
+        def measure(side: Side) -> Timed:
+            root = self._place(side).parent
+            timed = side.follow_all(root, partitions, ONE_SEGMENT, max(rounds, 1))
+            shutil.rmtree(root)
+            return timed
+
+        row = Row(name, bytes=PARTITIONS * call_bytes, items=PARTITIONS, unit="batches", group=self.group)
+        return self._in_turn(row, measure)
 
     def _recovered(self, name: str, size: int) -> Row:
         return Row(name, bytes=size, group=self.group)

@@ -5,11 +5,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.history import MAX_EPOCH
+from logstore.append.append_info import AppendInfo
 from logstore.arguments import ensure_bool
+from logstore.batch.buffer import Buffer
 from logstore.clock import now_ms
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
@@ -45,6 +48,8 @@ from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_pa
 if TYPE_CHECKING:
     from logstore.compaction.compaction_report import CompactionReport
     from logstore.log.backup.log_backup import LogBackup
+
+_ANY_EPOCH: Final[Mapping[TopicPartition, int]] = MappingProxyType({})
 
 
 class LogDirectory:
@@ -194,6 +199,39 @@ class LogDirectory:
         if partition not in self._partitions.logs:
             raise UnknownPartitionError(f"there is no partition {partition}", file=self.root, advice="create it first")
         return self._partitions.logs[partition]
+
+    # --- appending
+
+    def append_batches(
+        self,
+        batches: Mapping[TopicPartition, Buffer],
+        *,
+        leader_epochs: Mapping[TopicPartition, int] = _ANY_EPOCH,
+    ) -> dict[TopicPartition, AppendInfo | LogStoreError | OSError]:
+        """Append to several partitions as a follower, in order, as `Log.append_batches` does to each.
+
+        Returns what was appended, by partition. In its place stands the error of a partition that refused its batches,
+        or whose disk failed; the others are appended all the same. `leader_epochs` has the epochs of the leaders that
+        the batches were fetched from, where those are known.
+
+        Raises DirectoryLockedError once closed, OfflineDirectoryError, and TypeError for what are no batches: then
+        the partitions before it have been appended to. Kafka: ReplicaManager.appendRecords.
+
+        >>> done = directory.append_batches({TopicPartition("orders", 0): fetched, TopicPartition("orders", 1): more})
+        >>> {partition: result for partition, result in done.items() if isinstance(result, Exception)}
+        {}
+        """
+        self._guard.ensure_online()
+        known = self._partitions.logs.get
+        done: dict[TopicPartition, AppendInfo | LogStoreError | OSError] = {}
+        for partition, data in batches.items():
+            try:
+                log = known(partition) or self.log(partition)
+                leader_epoch = leader_epochs.get(partition, MAX_EPOCH) if leader_epochs else MAX_EPOCH
+                done[partition] = log.append_batches(data, leader_epoch=leader_epoch)
+            except (LogStoreError, OSError) as error:
+                done[partition] = error
+        return done
 
     # --- partitions come and go
 

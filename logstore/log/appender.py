@@ -30,7 +30,6 @@ from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, CHANGING, OPEN, LogGuard
 from logstore.log.state.undo import Undo
-from logstore.log_config import MAX_INT64
 from logstore.producers.producer import AppendedBatch
 from logstore.producers.producer_append import ProducerAppend
 from logstore.segment.live_segment import LiveSegment
@@ -67,9 +66,6 @@ class Appender:
         self._undo = undo
         self._epochs = epochs
         self._roller = roller
-        self._accepts_unchanged = environment.config.accepts_unchanged
-        # Such an append cannot be taken back once it is flushed: what that opens must be there before.
-        self._flushes_soon = environment.config.flush_messages < MAX_INT64
 
     def append(
         self,
@@ -98,13 +94,14 @@ class Appender:
         with guard.lock:
             if guard.state is not OPEN:
                 guard.ensure_open()
-            if self._flushes_soon:
+            if self._environment.flushes_by_count:
+                # It cannot be taken back once it is flushed: what that opens must be there before.
                 ensure_room(self._directory)
             next_offset, now = contents.end[0], self._clock()
             if leader_epoch is None:
                 leader_epoch = contents.epochs.latest_epoch or 0
             try:
-                if leader_epoch == contents.current_epoch and origin is _CLIENT and self._accepts_unchanged:
+                if leader_epoch == contents.current_epoch and origin is _CLIENT and self._environment.accepts_unchanged:
                     done = self._append_plain(data, own, next_offset, leader_epoch, now)
                     if done is not None:
                         return done
@@ -159,7 +156,7 @@ class Appender:
         with guard.lock:
             if guard.state is not OPEN:
                 guard.ensure_open()
-            if self._flushes_soon:
+            if self._environment.flushes_by_count:
                 ensure_room(self._directory)
             next_offset = contents.end[0]
             try:

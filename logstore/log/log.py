@@ -95,7 +95,7 @@ class Log(ReadableLog):
         undo = Undo(environment, contents)
         advice = _recovery_advice(self.topic_partition if in_directory else None)
         guard = LogGuard(environment, contents, undo, advice)
-        deleted = self._deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
+        deleted = self._deleted = DeletedSegments(environment)
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
@@ -314,7 +314,8 @@ class Log(ReadableLog):
         if durable is not False:
             ensure_bool(durable, "durable")
         info = self._appender.append(records, leader_epoch, template, origin, transaction_version)
-        self._flush_by_count()
+        if self._environment.flushes_by_count:
+            self._flush_by_count()
         return self._durable_appends.when_synced(info) if durable else info
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
@@ -328,7 +329,8 @@ class Log(ReadableLog):
         nothing appended.
         """
         info = self._appender.append_batches(data, leader_epoch)
-        self._flush_by_count()
+        if self._environment.flushes_by_count:
+            self._flush_by_count()
         return info
 
     def _flush_by_count(self) -> None:

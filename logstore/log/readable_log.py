@@ -51,12 +51,16 @@ class ReadableLog:
 
     @property
     def config(self) -> LogConfig:
-        """The configuration. A new one takes effect with the next call."""
+        """The configuration. A new one takes effect with the next call; the size of indexes with the next segment."""
         return self._environment.config
 
     @config.setter
     def config(self, config: LogConfig) -> None:
-        self._environment.config = config
+        if not isinstance(config, LogConfig):
+            raise TypeError(f"config is {config!r}, of type {type(config).__name__}: pass a LogConfig")
+        with self._guard.lock:
+            self._environment.configure(config)
+            self._contents.segments.active.configure(config)
 
     def __repr__(self) -> str:
         return (

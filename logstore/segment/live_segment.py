@@ -181,6 +181,12 @@ class LiveSegment:
 
     # --- appending
 
+    def configure(self, config: LogConfig) -> None:
+        """Take another configuration; the indexes keep the size that they were made with."""
+        self._config = config
+        self._longest_ms = config.longest_segment_ms
+        self._young_until = None
+
     def should_roll(
         self, size: int, max_timestamp: int, last_offset: int, clock: Callable[[], int], jitter_ms: int
     ) -> bool:

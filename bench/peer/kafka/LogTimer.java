@@ -27,6 +27,7 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 public final class LogTimer {
     private static final BrokerTopicStats STATS = new BrokerTopicStats();
     private static UnifiedLog log;
+    private static final List<UnifiedLog> logs = new ArrayList<>();
     private static final List<MemoryRecords> calls = new ArrayList<>();
     private static long[] offsets;
     private static long[] timestamps;
@@ -122,6 +123,32 @@ public final class LogTimer {
         return log.logEndOffset() + log.size();
     }
 
+    /** openAll SEGMENT_BYTES DIRECTORY...: logs that are appended to in turn */
+    private static long openAll(String[] words) throws IOException {
+        LogConfig config = config(words[1]);
+        for (int i = 2; i < words.length; i++) logs.add(open(words[i], config, true));
+        return logs.size();
+    }
+
+    /** followAll ROUNDS: one call to each log, as ReplicaManager goes over the partitions of a request */
+    private static long followAll(int rounds) {
+        for (int round = 0; round < rounds; round++) {
+            for (int i = 0; i < logs.size(); i++) number(calls.get(i).buffer(), logs.get(i).logEndOffset());
+            Stopwatch.start();
+            for (int i = 0; i < logs.size(); i++) logs.get(i).appendAsFollower(calls.get(i), 0);
+            Stopwatch.stop();
+        }
+        long ends = 0;
+        for (UnifiedLog each : logs) ends += each.logEndOffset() + each.size();
+        return ends;
+    }
+
+    private static long crashAll() {
+        logs.forEach(LogTimer::letGo);
+        logs.clear();
+        return 0;
+    }
+
     private static long lead(int count) throws IOException {
         for (int number = 0; number < count; number++) {
             MemoryRecords call = calls.get(number % calls.size());
@@ -198,6 +225,9 @@ public final class LogTimer {
             case "close": return close();
             case "batches": return batches(words[1], words[2]);
             case "follow": return follow(Integer.parseInt(words[1]));
+            case "openAll": return openAll(words);
+            case "followAll": return followAll(Integer.parseInt(words[1]));
+            case "crashAll": return crashAll();
             case "lead": return lead(Integer.parseInt(words[1]));
             case "queries": return queries(words[1]);
             case "read": return read(Integer.parseInt(words[1]), FetchIsolation.valueOf(words[2]));

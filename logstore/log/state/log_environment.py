@@ -8,7 +8,7 @@ from epoch.filesystem import FileSystem
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers
 from logstore.log.observers.logging_observer import LoggingObserver
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 from logstore.segment.open_files import OpenFiles
 
 
@@ -26,6 +26,17 @@ class LogEnvironment:
     open_files: OpenFiles | None
     events: LogObserver = field(init=False)
     """Told what is rare: all but appends and flushes."""
+    accepts_unchanged: bool = field(init=False)
+    """`LogConfig.accepts_unchanged`, which each append asks for."""
+    flushes_by_count: bool = field(init=False)
+    """Whether appends flush once `flush_messages` are not on stable storage."""
 
     def __post_init__(self) -> None:
+        self.configure(self.config)
         self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()
+
+    def configure(self, config: LogConfig) -> None:
+        """Take another configuration."""
+        self.config = config
+        self.accepts_unchanged = config.accepts_unchanged
+        self.flushes_by_count = config.flush_messages < MAX_INT64

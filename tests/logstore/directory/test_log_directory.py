@@ -11,16 +11,20 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeGuard
 from uuid import uuid4
 
 import pytest
 
 from epoch.filesystem import FileSystem
 from logstore.append.append_info import AppendInfo
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
+    CorruptBatchError,
     DirectoryLockedError,
     InvalidDirectoryNameError,
     LogClosedError,
@@ -649,3 +653,67 @@ def test_a_log_whose_directory_is_gone_is_not_recovered(tmp_path: Path) -> None:
     with pytest.raises(LogClosedError, match="there is nothing to recover"):
         log.recover()
     assert not log.directory.exists()
+
+
+class TestAppendsToSeveralPartitions:
+    def fetched(self, offset: int) -> bytes:
+        return bytes(encode_batch(records(), BatchTemplate(base_offset=offset, leader_epoch=0)))
+
+    def test_each_gets_its_batches(self, root: Path) -> None:
+        with filled(root) as directory:
+            done = directory.append_batches({ORDERS: self.fetched(3), OTHERS: self.fetched(3) + self.fetched(6)})
+            assert {partition: result.last_offset for partition, result in done.items() if appended(result)} == {
+                ORDERS: 5,
+                OTHERS: 8,
+            }
+            for partition, end in (ORDERS, 6), (OTHERS, 9):
+                log = directory.log(partition)
+                assert log.log_end_offset == end
+                assert [record.offset for record in log.records(0)] == list(range(end))
+
+    def test_one_that_refuses_keeps_no_other_from_its_batches(self, root: Path) -> None:
+        unknown = TopicPartition("unknown", 0)
+        broken = bytearray(self.fetched(3))
+        broken[-1] ^= 1
+        with filled(root) as directory:
+            done = directory.append_batches({unknown: self.fetched(0), ORDERS: broken, OTHERS: self.fetched(3)})
+            assert list(done) == [unknown, ORDERS, OTHERS]
+            assert isinstance(done[unknown], UnknownPartitionError)
+            assert isinstance(done[ORDERS], CorruptBatchError)
+            assert appended(done[OTHERS])
+            assert (directory.log(ORDERS).log_end_offset, directory.log(OTHERS).log_end_offset) == (3, 6)
+
+    def test_one_whose_disk_fails_keeps_no_other_from_its_batches(self, root: Path) -> None:
+        class Fails(FailingDisk):
+            """Below one partition."""
+
+            def write(self, descriptor: int, data: bytes | memoryview) -> None:
+                if f"/{ORDERS}/" in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
+                    self._step()
+                super(FailingDisk, self).write(descriptor, data)
+
+        filled(root).close()
+        disk = Fails()
+        with LogDirectory.open(root, filesystem=disk) as directory:
+            disk.error = errno.EIO
+            done = directory.append_batches({ORDERS: self.fetched(3), OTHERS: self.fetched(3)})
+            assert isinstance(done[ORDERS], OSError)
+            assert appended(done[OTHERS])
+            directory.abandon()
+
+    def test_what_was_fetched_from_an_older_leader_ends_before_the_batches_of_a_newer_one(self, root: Path) -> None:
+        newer = bytes(encode_batch(records(), BatchTemplate(base_offset=6, leader_epoch=2)))
+        with filled(root) as directory:
+            fetched = self.fetched(3) + newer
+            directory.append_batches({ORDERS: fetched, OTHERS: fetched}, leader_epochs={ORDERS: 1})
+            assert (directory.log(ORDERS).log_end_offset, directory.log(OTHERS).log_end_offset) == (6, 9)
+
+    def test_none_is_appended_to_once_the_directory_is_closed(self, root: Path) -> None:
+        directory = filled(root)
+        directory.close()
+        with pytest.raises(DirectoryLockedError):
+            directory.append_batches({ORDERS: self.fetched(3)})
+
+
+def appended(result: AppendInfo | LogStoreError | OSError) -> TypeGuard[AppendInfo]:
+    return isinstance(result, AppendInfo)
