@@ -11,16 +11,20 @@ from replication.protocol.messages import (
     broker_registration,
     describe_cluster,
     describe_configs,
+    describe_producers,
     describe_quorum,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
     fetch,
     fetch_form,
     fetch_snapshot,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_for_leader_epoch,
+    write_txn_markers,
 )
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.api_versions import ApiVersionsRequest
@@ -28,8 +32,10 @@ from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatReques
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
 from replication.protocol.messages.describe_configs import DescribeConfigsRequest
+from replication.protocol.messages.describe_producers import DescribeProducersRequest
 from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from replication.protocol.messages.elect_leaders import ElectLeadersRequest
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
@@ -37,9 +43,11 @@ from replication.protocol.messages.form import Form
 from replication.protocol.messages.kio_apis import kio_api
 from replication.protocol.messages.list_offsets import ListOffsetsRequest
 from replication.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from replication.protocol.messages.list_transactions import ListTransactionsRequest
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.messages.request import Request
+from replication.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from replication.protocol.wire.kio_messages import RequestPayload
 
 
@@ -89,6 +97,10 @@ _OURS: Final[Mapping[type, Api]] = {
     DescribeQuorumRequest: _api(describe_quorum),
     DescribeTopicPartitionsRequest: _api(describe_topic_partitions),
     ListPartitionReassignmentsRequest: _api(list_partition_reassignments),
+    DescribeProducersRequest: _api(describe_producers),
+    ListTransactionsRequest: _api(list_transactions, list_transactions.list_transactions_versions),
+    DescribeTransactionsRequest: _api(describe_transactions),
+    WriteTxnMarkersRequest: _api(write_txn_markers, write_txn_markers.write_txn_markers_versions),
     BrokerHeartbeatRequest: _api(broker_heartbeat),
     BrokerRegistrationRequest: _api(broker_registration),
     FetchSnapshotRequest: _api(fetch_snapshot),

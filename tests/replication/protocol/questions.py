@@ -9,15 +9,19 @@ from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatReques
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
 from replication.protocol.messages.describe_configs import DescribeConfigsRequest
+from replication.protocol.messages.describe_producers import DescribeProducersRequest
 from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from replication.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest
 from replication.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from replication.protocol.messages.list_transactions import ListTransactionsRequest
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from tests.replication.protocol.strategies import TOPIC_IDS
 
 _ORDERS = {TopicPartition("orders", 0): FetchPartition(0, 100)}
@@ -27,6 +31,7 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
     3: (MetadataRequest(topics=None), range(4, 14)),
     18: (ApiVersionsRequest(client_software_name="epochlog", client_software_version="1.0"), range(5)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
+    27: (WriteTxnMarkersRequest(markers=()), range(1, 3)),
     32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
     43: (ElectLeadersRequest(election_type=ElectionType.PREFERRED, partitions=None), range(3)),
     46: (ListPartitionReassignmentsRequest(), range(1)),
@@ -50,5 +55,8 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
         range(3),
     ),
     60: (DescribeClusterRequest(), range(3)),
+    61: (DescribeProducersRequest(partitions=(TopicPartition("orders", 0),)), range(1)),
+    65: (DescribeTransactionsRequest(transactional_ids=("payments",)), range(1)),
+    66: (ListTransactionsRequest(), range(3)),
     75: (DescribeTopicPartitionsRequest(), range(1)),
 }
