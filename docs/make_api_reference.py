@@ -16,6 +16,7 @@ MODULES: Final = {
     "replication.planning": "What replicas would truncate, and who should lead.",
     "replication.quorum_recovery": "Which copy of the controllers' metadata to restore from.",
     "replication.salvage": "What losing copies hold and the kept one lacks. Each name loads its module on first use.",
+    "replication.transactions": "Hanging transactions, and broken ones. Each name loads its module on first use.",
     "replication.audit": "Whether copies of partitions agree. What needs Spark loads it on first use.",
 }
 WITHOUT_ALL: Final = {"epoch.bulk": ("EndOffsets", "EpochTable")}

@@ -38,6 +38,7 @@ from replication.cli.plan import plan
 from replication.cli.recover import recover
 from replication.cli.salvage import salvage
 from replication.cli.schema import schema
+from replication.cli.transactions import transactions
 from replication.cli.truncate import truncate
 from replication.cli.verify import verify
 from replication.cli.version import print_version, version
@@ -48,6 +49,7 @@ COMMANDS = (
     audit,
     incident,
     salvage,
+    transactions,
     dump,
     verify,
     epochs,

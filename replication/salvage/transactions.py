@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from logstore.batch.batch_attributes import LAST_SEQUENCE
 from logstore.batch.batches import Batch
@@ -31,6 +32,9 @@ class Transaction:
     """Of its last record: the marker follows later."""
     leader_epoch: int
     """Under which its last batch was written."""
+    first_sequence: int
+    last_sequence: int
+    """The sequence numbers of its first and last record."""
     outcome: Outcome = Outcome.OPEN
     end_offset: int | None = None
     """The marker's; None where there is none."""
@@ -40,11 +44,21 @@ class Transaction:
     """Whether sequence numbers are missing among its records, or right before them."""
 
 
+class LoneEnd(NamedTuple):
+    """A marker that no record of its transaction comes before."""
+
+    offset: int
+    producer_epoch: int
+    outcome: Outcome
+
+
 @dataclass(slots=True)
 class Transactions:
     """All transactions of a copy, each producer's in the order of their offsets."""
 
     by_producer: dict[int, list[Transaction]] = field(default_factory=lambda: defaultdict(list))
+    lone_ends: dict[int, list[LoneEnd]] = field(default_factory=lambda: defaultdict(list))
+    """Each producer's markers that end no record of this copy."""
     _sequences: dict[tuple[int, int], int] = field(default_factory=dict)
     """The next sequence number of a producer and its epoch."""
 
@@ -79,9 +93,11 @@ class Transactions:
         control = ControlRecord.of(next(batch.records()))
         if control.type not in {ControlType.COMMIT, ControlType.ABORT}:
             return
-        if (current := self._open(batch.producer_id)) is not None:
-            current.outcome = Outcome.COMMITTED if control.type == ControlType.COMMIT else Outcome.ABORTED
-            current.end_offset, current.end_epoch = batch.base_offset, batch.leader_epoch
+        outcome = Outcome.COMMITTED if control.type == ControlType.COMMIT else Outcome.ABORTED
+        if (current := self._open(batch.producer_id)) is None:
+            self.lone_ends[batch.producer_id].append(LoneEnd(batch.base_offset, batch.producer_epoch, outcome))
+        else:
+            current.outcome, current.end_offset, current.end_epoch = outcome, batch.base_offset, batch.leader_epoch
 
     def _extend(self, batch: Batch) -> None:
         producer = batch.producer_id, batch.producer_epoch
@@ -89,9 +105,11 @@ class Transactions:
         self._sequences[producer] = (batch.last_sequence + 1) & LAST_SEQUENCE
         current = self._open(batch.producer_id)
         if current is None:
-            current = Transaction(*producer, batch.base_offset, batch.last_offset, batch.leader_epoch)
+            place = batch.base_offset, batch.last_offset, batch.leader_epoch
+            current = Transaction(*producer, *place, batch.base_sequence, batch.last_sequence)
             self.by_producer[batch.producer_id].append(current)
         current.last_offset, current.leader_epoch = batch.last_offset, batch.leader_epoch
+        current.last_sequence = batch.last_sequence
         current.has_gap |= has_gap
 
     def _open(self, producer_id: int) -> Transaction | None:

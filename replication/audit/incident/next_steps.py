@@ -114,8 +114,11 @@ def _end_transactions(transactions: Sequence[Json], bootstrap: str) -> Iterator[
     if transactions:
         yield Step(
             "End the transactions that no coordinator will end, once their partitions have leaders: until then "
-            "consumers of committed records wait before them",
-            tuple(abort_transaction(each, bootstrap) for each in transactions[:MOST_COMMANDS]),
+            "consumers of committed records wait before them. Look first what the cluster says of them",
+            (
+                f"epochlog transactions --bootstrap {bootstrap} --abort --dry-run",
+                *(abort_transaction(each, bootstrap) for each in transactions[:MOST_COMMANDS]),
+            ),
         )
 
 

@@ -216,6 +216,7 @@ ON_REAL_DATA: dict[str, tuple[object, ...]] = {
     "advise": (BROKER_1, BROKER_2, replicas("diverged") / "broker-3"),
     "incident": (BROKER_1, BROKER_2),
     "salvage": (BROKER_1, BROKER_2, "--kept", "broker-2", "--dry-run"),
+    "transactions": (BROKER_1, BROKER_2, "--kept", "broker-2"),
     "recover": (BROKER_1, "--all", "--output", COPY),
     "truncate": (BROKER_1 / "diverge-0", "--to", "310", "--output", COPY),
     "schema": (),

@@ -1,0 +1,286 @@
+"""`epochlog transactions`."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from replication.cli.comparison import Failures
+from replication.cli.connection import CommandConfig, client_settings
+from replication.cli.failure import CommandError, MissingPackageError, UsageError
+from replication.cli.output import (
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    JsonOption,
+    complain,
+    print_json,
+    separated,
+    shown,
+    told,
+)
+from replication.cli.prose import counted, wrapped
+
+if TYPE_CHECKING:
+    from replication.transactions.broken_transaction import BrokenTransaction
+    from replication.transactions.broken_transactions import ComparedTransactions
+    from replication.transactions.ending import Ended
+    from replication.transactions.search import Found
+
+_MINUTES: Final = 15
+_PLACEHOLDER: Final = "BROKER:9092"
+
+
+def transactions(
+    copies: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DIR...]",
+            readable=False,
+            help="Copies of brokers' log.dirs roots, each a broker's, or a directory that holds its several roots.",
+        ),
+    ] = None,
+    *,
+    kept: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BROKER",
+            help="Of the copies, the one that was kept: the name of its directory, or its node.id.",
+            show_default=False,
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap",
+            "--bootstrap-server",
+            metavar="HOST:PORT,...",
+            help="Look at a running cluster instead; brokers to connect to first.",
+            show_default=False,
+        ),
+    ] = None,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="NAMES", help="Only these topics, separated by commas.")
+    ] = "",
+    max_transaction_timeout: Annotated[
+        int,
+        typer.Option(
+            "--max-transaction-timeout",
+            metavar="MINUTES",
+            min=0,
+            help="transaction.max.timeout.ms of the brokers, in minutes: what is younger may still be ended.",
+        ),
+    ] = _MINUTES,
+    abort: Annotated[
+        bool, typer.Option("--abort", help="End the transactions that hang, by abort markers, after confirmation.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --abort: only say what would be ended.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --abort: do not ask for confirmation.")] = False,
+    command_config: CommandConfig = None,
+    json: JsonOption = False,
+) -> None:
+    """Find transactions that nobody will end, on a running cluster, or that an unclean election broke, in copies.
+
+    On a cluster: open transactions that no coordinator will end, as kafka-transactions find-hanging does; consumers of
+    committed records wait before them. --abort ends those alone of which this is certain. In copies: transactions whose
+    end, beginning or records were cut off, and those that two copies decide differently.
+
+    Exit status 1 if any is found, or is left open; 2 if something could not be looked at.
+
+    Example: epochlog transactions --bootstrap broker1:9092 --abort --dry-run
+    """
+    if bool(copies) is (bootstrap is not None):
+        raise UsageError("name either copies (DIR...) or a cluster (--bootstrap)")
+    if copies:
+        if kept is None:
+            raise typer.BadParameter("name the copy that was kept", param_hint="--kept")
+        if abort or dry_run:
+            raise typer.BadParameter(
+                "a transaction is ended on a running cluster: add --bootstrap", param_hint="--abort"
+            )
+        _compare(copies, kept, separated(topics), json=json)
+    elif bootstrap is not None:
+        if kept is not None:
+            raise typer.BadParameter("it belongs to copies (DIR...)", param_hint="--kept")
+        if dry_run and not abort:
+            raise typer.BadParameter("add --abort: without, nothing is changed anyway", param_hint="--dry-run")
+        _search(
+            bootstrap,
+            command_config,
+            separated(topics),
+            max_transaction_timeout * 60_000,
+            abort=abort and not dry_run,
+            yes=yes,
+            json=json,
+        )
+
+
+def _search(
+    bootstrap: str,
+    command_config: Path | None,
+    topics: list[str],
+    max_timeout_ms: int,
+    *,
+    abort: bool,
+    yes: bool,
+    json: bool,
+) -> None:
+    try:
+        from replication.protocol.client.cluster_client import ClusterClient
+        from replication.transactions.cluster import abort_hanging, find_hanging
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("connecting to a cluster needs", error, "wire") from error
+
+    with ClusterClient(bootstrap, client_settings(command_config)) as client:
+        found = find_hanging(
+            client, topics=lambda name: not topics or name in topics, max_transaction_timeout_ms=max_timeout_ms
+        )
+        for gap in found.gaps:
+            complain(str(gap))
+        if not json:
+            for line in _found_lines(found, bootstrap, with_commands=not abort):
+                print(line)
+        ended: tuple[Ended, ...] = ()
+        if abort and found.hanging:
+            _confirm(found, yes=yes)
+            ended = abort_hanging(client, found.hanging)
+    failed = [each for each in ended if each.error is not None]
+    if json:
+        print_json(
+            {
+                "transactions": [each.as_json() for each in found.transactions],
+                "gaps": [gap._asdict() for gap in found.gaps],
+                "ended": [each.as_json() for each in ended],
+            }
+        )
+    for each in ended:
+        _tell_end(each, json=json)
+    if failed or found.gaps:
+        raise typer.Exit(EXIT_FAILED)
+    if len(ended) < len(found.transactions):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _confirm(found: "Found", *, yes: bool) -> None:
+    """Ask whether the transactions are to be ended. Raises CommandError where the answer is not yes."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("there is no terminal to ask for confirmation on: add --yes, or --dry-run to only look")
+    print(f"Abort {counted(len(found.hanging), 'transaction')}? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise CommandError("nothing was ended: the answer was not yes")
+
+
+def _tell_end(ended: "Ended", *, json: bool) -> None:
+    if ended.error is not None:
+        complain(f"{ended.transaction}: {ended.error}")
+    elif not json:
+        for line in wrapped(f"Aborted: {ended.transaction}."):
+            print(line)
+
+
+def _found_lines(found: "Found", bootstrap: str, *, with_commands: bool) -> Iterator[str]:
+    from replication.audit.judgement.cluster_commands import abort_transaction
+    from replication.transactions.judged_transaction import Verdict
+
+    if not found.transactions:
+        yield "No open transaction." if not found.gaps else "No open transaction in what could be looked at."
+        return
+    by_verdict = {verdict: [each for each in found.transactions if each.verdict is verdict] for verdict in Verdict}
+    for verdict, judged in by_verdict.items():
+        if judged:
+            yield f"{counted(len(judged), 'open transaction')} {_MEANINGS[verdict.value]}:"
+        for each in judged:
+            yield from wrapped(f"{each.transaction}: {each.reason}", "    ", "  ")
+            if verdict is Verdict.HANGING and with_commands:
+                first = each.transaction.first_offset
+                yield f"      {abort_transaction({**each.transaction.as_json(), 'first_offset': first}, bootstrap)}"
+    if by_verdict[Verdict.HANGING] and with_commands:
+        yield "End those that hang with the commands above, or all of them with --abort."
+
+
+_MEANINGS: Final = {
+    "hanging": "that nobody will end",
+    "ongoing": "that will be ended",
+    "unproven": "of which it is not certain whether anybody will end it",
+}
+
+
+def _compare(copies: list[Path], kept: str, topics: list[str], *, json: bool) -> None:
+    from replication.salvage.salvage_plan import plan_salvage
+    from replication.transactions.broken_transactions import find_broken
+
+    failures = Failures()
+    plan = plan_salvage(copies, kept, topics=topics, on_error=failures)
+    compared = list(find_broken(plan, topics=topics, on_error=failures))
+    broken = [each for partition in compared for each in partition.broken]
+    for partition in compared:
+        for replica, damage in partition.damage.items():
+            complain(f"{partition.partition}: {replica} is not read behind its damage: {told(damage)}")
+    if json:
+        print_json(
+            {
+                "kept": plan.kept,
+                "partitions": len(compared),
+                "transactions": [each.as_json() for each in broken],
+                "damaged": [_damage(each) for each in compared if each.damage],
+                "errors": failures.as_json(),
+            }
+        )
+    else:
+        for line in _broken_lines(broken, plan.kept, len(compared)):
+            print(line)
+    if failures.matter(compared):
+        raise typer.Exit(EXIT_FAILED)
+    if broken or any(each.damage for each in compared):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _damage(compared: "ComparedTransactions") -> dict[str, object]:
+    return {**compared.partition._asdict(), "replicas": {name: told(each) for name, each in compared.damage.items()}}
+
+
+def _broken_lines(broken: "list[BrokenTransaction]", kept: str, partitions: int) -> Iterator[str]:
+    from replication.audit.judgement.cluster_commands import abort_transaction
+
+    if not broken:
+        yield f"No broken transaction in {counted(partitions, 'partition')}."
+        return
+    yield f"{counted(len(broken), 'broken transaction')} in {counted(partitions, 'partition')}:"
+    for each in broken:
+        yield from wrapped(_sentence(each, kept), "    ", "  ")
+        if each.is_open:
+            command = abort_transaction({**each.as_json(), "first_offset": each.kept_offset}, _PLACEHOLDER)
+            yield f"      {shown(command)}"
+    if any(each.is_open for each in broken):
+        yield from wrapped(
+            f"Those that are open hang if no coordinator ends them: on the cluster, epochlog transactions --bootstrap "
+            f"{_PLACEHOLDER} tells that, and with --abort ends them. Of one that the other copy has committed, "
+            "epochlog salvage then brings the records back."
+        )
+
+
+def _sentence(broken: "BrokenTransaction", kept: str) -> str:
+    whose = (
+        f"{broken.partition}: producer {broken.producer_id} (epoch {broken.producer_epoch}), offsets "
+        f"{broken.first_offset:,} to {broken.last_offset:,} of {broken.replica}"
+    )
+    here = f"{kept}, which diverges at {broken.fork:,}"
+    end = f"{broken.replica} has {broken.outcome.value} it"
+    match broken.kind.value:
+        case "end-cut-off":
+            what = f"{end} at {broken.end_offset:,}; in {here}, it is open, and consumers of committed records wait"
+        case "decided-differently":
+            what = (
+                f"{end} at {broken.end_offset:,}; {here}, has {broken.kept_outcome.value} it at {broken.kept_offset:,}"
+            )
+        case "part-cut-off":
+            became = "may still be" if broken.is_open else "was"
+            what = f"in {here}, it {became} committed without what lies beyond that"
+        case "beginning-cut-off":
+            what = f"{here}, has only later records of it, and it is {broken.kept_outcome.value} there"
+        case _:
+            what = f"{here}, has none of its records, and its commit at {broken.kept_offset:,}"
+    return f"{whose}: {what}."

@@ -1,0 +1,53 @@
+"""Finds and ends hanging transactions on a running cluster: the thin shell around `search` and `ending`."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from logstore.clock import now_ms
+from replication.errors import ReplicationError
+from replication.protocol.client.cluster_client import ClusterClient
+from replication.transactions.ending import Ended, abort
+from replication.transactions.judged_transaction import JudgedTransaction, Verdict
+from replication.transactions.search import MAX_TRANSACTION_TIMEOUT_MS, Found, Questions, search
+
+T = TypeVar("T")
+
+
+def find_hanging(
+    client: ClusterClient,
+    *,
+    topics: Callable[[str], bool] = lambda _: True,
+    max_transaction_timeout_ms: int = MAX_TRANSACTION_TIMEOUT_MS,
+) -> Found:
+    """Find the open transactions of the topics, and judge whether their coordinators will end them.
+
+    `max_transaction_timeout_ms` is the brokers' transaction.max.timeout.ms. Kafka: `kafka-transactions find-hanging`.
+
+    Raises NoBrokerError and other errors of connections where no broker lists the topics. All else that fails is in
+    `gaps`, and what is not known for that counts as unproven.
+    """
+    return answered(search(topics, now_ms(), max_transaction_timeout_ms), client)
+
+
+def abort_hanging(client: ClusterClient, found: Iterable[JudgedTransaction]) -> tuple[Ended, ...]:
+    """End those transactions that hang by abort markers; all others are left alone. Needs Alter on the cluster.
+
+    Kafka: `kafka-transactions abort`. Raises nothing: what failed is told of each.
+    """
+    return answered(abort(each.transaction for each in found if each.verdict is Verdict.HANGING), client)
+
+
+def answered(questions: Questions[T], client: ClusterClient) -> T:
+    """Ask one question after the other; throw into `questions` what keeps one from being answered."""
+    try:
+        broker, request = next(questions)
+        while True:
+            try:
+                answer = (client if broker is None else client.connection_to(broker)).ask(request)
+            except ReplicationError as error:
+                broker, request = questions.throw(error)
+            else:
+                broker, request = questions.send(answer)
+    except StopIteration as end:
+        result: T = end.value
+        return result
