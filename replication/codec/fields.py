@@ -7,7 +7,7 @@ before, it is an int16 for strings and an int32 for all else, and -1 for null. E
     isr: Annotated[OptionalInt32s, Tag(0)] = None
 
 A reader checks each length against what is left before it makes room. It takes bytes or a view of them; what it returns
-is independent of the view.
+is independent of the view, but for OptionalRecordsView.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -239,6 +239,14 @@ def _bytes(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
     return _counted(lengths, _append, read, least=1, nothing=b"", optional=optional)
 
 
+def _view(lengths: _Lengths) -> FieldType[Any]:
+    def read(length: int, data: Data, position: int) -> tuple[memoryview, int]:
+        end = position + length
+        return memoryview(data)[position:end], end
+
+    return _counted(lengths, _append, read, least=1, nothing=memoryview(b""), optional=True)
+
+
 def _string(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
     def read(length: int, data: Data, position: int) -> tuple[str, int]:
         end = position + length
@@ -338,6 +346,8 @@ Bytes = Annotated[bytes, _BYTES]
 Records = Annotated[bytes | memoryview, _BYTES]
 """Read as bytes, written from a view too."""
 OptionalRecords = Annotated[bytes | memoryview | None, _OPTIONAL_BYTES]
+OptionalRecordsView = Annotated[bytes | memoryview | None, _both(lambda lengths, _: _view(lengths))]
+"""Read as a view of what is read, the one value that keeps hold of it."""
 OptionalBytes = Annotated[bytes | None, _OPTIONAL_BYTES]
 Int32s = Annotated[tuple[int, ...], _INT32S]
 OptionalInt32s = Annotated[tuple[int, ...] | None, _OPTIONAL_INT32S]

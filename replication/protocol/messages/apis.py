@@ -24,6 +24,7 @@ from replication.protocol.messages import (
     list_transactions,
     metadata,
     offset_for_leader_epoch,
+    produce,
     write_txn_markers,
 )
 from replication.protocol.messages.api import Api
@@ -46,6 +47,7 @@ from replication.protocol.messages.list_partition_reassignments import ListParti
 from replication.protocol.messages.list_transactions import ListTransactionsRequest
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.messages.produce import ProduceRequest
 from replication.protocol.messages.request import Request
 from replication.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from replication.protocol.wire.kio_messages import RequestPayload
@@ -87,6 +89,7 @@ def _api(module: Any, versions: Callable[[Any], range] | None = None) -> Api:
 
 
 _OURS: Final[Mapping[type, Api]] = {
+    ProduceRequest: _api(produce, produce.produce_versions),
     FetchRequest: replace(_api(fetch_form, fetch.fetch_versions), read_answer=_read_fetch_answer),
     ListOffsetsRequest: _api(list_offsets, list_offsets.list_offsets_versions),
     MetadataRequest: _api(metadata, metadata.metadata_versions),

@@ -21,11 +21,13 @@ from replication.protocol.messages.list_partition_reassignments import ListParti
 from replication.protocol.messages.list_transactions import ListTransactionsRequest
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.messages.produce import ProduceRequest
 from replication.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from tests.replication.protocol.strategies import TOPIC_IDS
 
 _ORDERS = {TopicPartition("orders", 0): FetchPartition(0, 100)}
 QUESTIONS: dict[int, tuple[Any, range]] = {
+    0: (ProduceRequest(partitions={TopicPartition("orders", 0): b""}, topic_ids=TOPIC_IDS), range(3, 14)),
     1: (FetchRequest(partitions=_ORDERS, topic_ids=TOPIC_IDS), range(4, 19)),
     2: (ListOffsetsRequest(partitions={}), range(1, 12)),
     3: (MetadataRequest(topics=None), range(4, 14)),

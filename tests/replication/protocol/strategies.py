@@ -14,6 +14,7 @@ from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
+from replication.protocol.messages.produce import ProduceRequest
 
 TOPIC_IDS = {name: UUID(int=number + 1) for number, name in enumerate(("orders", "payments", "a.b-c_d", "x" * 249))}
 
@@ -44,6 +45,14 @@ epoch_requests = st.builds(
     OffsetForLeaderEpochRequest,
     partitions=st.dictionaries(partitions, st.builds(EpochQuestion, int32, int32)),
     replica_id=int32,
+)
+produce_requests = st.builds(
+    ProduceRequest,
+    partitions=st.dictionaries(partitions, st.none() | st.binary(max_size=40)),
+    acks=st.sampled_from([-1, 0, 1]),
+    timeout_ms=st.integers(0, 2**31 - 1),
+    transactional_id=st.none() | st.text(max_size=20),
+    topic_ids=st.just(TOPIC_IDS),
 )
 list_offsets_requests = st.builds(
     ListOffsetsRequest,

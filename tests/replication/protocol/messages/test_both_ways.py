@@ -39,6 +39,7 @@ from tests.replication.protocol.strategies import (
     fetch_snapshot_requests,
     list_offsets_requests,
     metadata_requests,
+    produce_requests,
 )
 from tests.replication.protocol.test_fuzz import CHANGES
 
@@ -48,8 +49,8 @@ BYTES_FOR_A_BYTE = 300
 BYTES_FOR_A_MESSAGE = 50_000
 SINCE_SESSIONS = 7
 """The first version of Fetch in which partitions can be forgotten."""
-OTHER_APIS = (0, 17, 36)
-"""Of kio's messages: Produce, SaslHandshake and SaslAuthenticate."""
+OTHER_APIS = (22, 17, 36)
+"""Of kio's messages: InitProducerId, SaslHandshake and SaslAuthenticate."""
 
 
 class Case(NamedTuple):
@@ -78,6 +79,7 @@ REQUESTS = st.one_of(
     epoch_requests,
     list_offsets_requests,
     metadata_requests,
+    produce_requests,
     elect_leaders_requests,
     broker_heartbeat_requests,
     broker_registration_requests,
