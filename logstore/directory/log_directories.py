@@ -25,7 +25,7 @@ from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
-from logstore.recovery.segment_recovery import OnBytes
+from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import TopicPartition
 
 

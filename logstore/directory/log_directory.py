@@ -42,7 +42,7 @@ from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
-from logstore.recovery.segment_recovery import OnBytes
+from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition, parse_directory_name
 
 if TYPE_CHECKING:

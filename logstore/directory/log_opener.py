@@ -6,7 +6,7 @@ from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers
-from logstore.recovery.segment_recovery import OnBytes
+from logstore.recovery.segment_walk import OnBytes
 from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import TopicPartition
 

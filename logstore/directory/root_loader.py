@@ -16,7 +16,7 @@ from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.offline_log_directory import is_live_partitions
-from logstore.recovery.segment_recovery import OnBytes
+from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import (
     METADATA_TOPIC,
     DirectoryMark,

@@ -30,10 +30,12 @@ from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
+from logstore.producers.unwritten_files import UnwrittenFiles
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
-from logstore.recovery.segment_recovery import OnBytes, SegmentRecovery, recover_segment
+from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
+from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.segment_list import SegmentList
@@ -171,19 +173,23 @@ class _Loader:
         for base_offset in flushed:
             if not has_good_indexes(self._directory, base_offset):
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
-                self._recover_in_turn([base_offset])
-        self._recover_in_turn(unflushed)
+                self._recover_in_turn([base_offset], UnwrittenFiles())
+        self._recover_in_turn(unflushed, self._filesystem)
 
-    def _recover_in_turn(self, base_offsets: Sequence[int]) -> None:
-        """Recover segments that follow one another, split where they must be, and drop those behind damage."""
+    def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem) -> None:
+        """Recover segments that follow one another, split where they must be, and drop those behind damage.
+
+        `snapshots` is what producers' snapshots are written to. Where a flushed segment has lost its indexes alone,
+        those behind it stay what they are: Kafka removes them, and may then forget all producers.
+        """
         waiting = list(base_offsets)
-        producers = self._producers_at(waiting[0]) if waiting else self._new_producers()
+        producers = self._producers_at(waiting[0], snapshots) if waiting else self._new_producers()
         while waiting:
             base_offset, *later = waiting
             found = self._recover(base_offset, producers, later)
             if found.parts:
                 waiting = sorted({*self._split(base_offset, found.parts), *later})
-                producers = self._producers_at(base_offset)
+                producers = self._producers_at(base_offset, snapshots)
             else:
                 waiting = later if not found.dropped_bytes else []
 
@@ -253,7 +259,7 @@ class _Loader:
             return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
         except (TornBatchError, InvalidBatchHeaderError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
-            self._recover_in_turn([base_offset])
+            self._recover_in_turn([base_offset], self._filesystem)
             base_offset = self._base_offsets[-1]
             return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
 
@@ -326,13 +332,13 @@ class _Loader:
 
     # --- producers
 
-    def _new_producers(self) -> ProducerState:
+    def _new_producers(self, filesystem: FileSystem | None = None) -> ProducerState:
         expiration_ms = self._config.producer_id_expiration_ms
-        return ProducerState(self._directory, filesystem=self._filesystem, expiration_ms=expiration_ms)
+        return ProducerState(self._directory, filesystem=filesystem or self._filesystem, expiration_ms=expiration_ms)
 
-    def _producers_at(self, offset: int) -> ProducerState:
+    def _producers_at(self, offset: int, snapshots: FileSystem) -> ProducerState:
         """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
-        producers = self._new_producers()
+        producers = self._new_producers(snapshots)
         segments = self._open_segments()
         self._rebuild(producers, segments, offset, self._log_start_offset)
         for segment in segments:

@@ -8,6 +8,7 @@ from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
 from logstore.indexes.live_transaction_index import LiveTransactionIndex
+from logstore.indexes.transaction_index import AbortedTransaction
 
 T = TypeVar("T")
 
@@ -56,6 +57,13 @@ class SegmentIndexes:
         base_offset, size, filesystem = self._base_offset, self._max_bytes, self._filesystem
         self._offset = LiveOffsetIndex(self._path(FileKind.OFFSET_INDEX), base_offset, size, filesystem)
         self._time = LiveTimeIndex(self._path(FileKind.TIME_INDEX), base_offset, size, filesystem)
+
+    def take(self, offsets: bytes, times: bytes, aborted: tuple[AbortedTransaction, ...]) -> None:
+        """Use these instead of what is in the files; the first two as their files' bytes. Raises CorruptIndexError."""
+        base_offset, size, filesystem = self._base_offset, self._max_bytes, self._filesystem
+        self._offset = LiveOffsetIndex(self._path(FileKind.OFFSET_INDEX), base_offset, size, filesystem, offsets)
+        self._time = LiveTimeIndex(self._path(FileKind.TIME_INDEX), base_offset, size, filesystem, times)
+        self._transactions = LiveTransactionIndex(self._path(FileKind.TRANSACTION_INDEX), filesystem, aborted)
 
     @property
     def offset(self) -> LiveOffsetIndex:

@@ -32,7 +32,7 @@ from logstore.kernels import (
     standalone,
 )
 from logstore.log.timestamp_search import FIND_RECORD, FIRST_RECORD_FROM
-from logstore.recovery.segment_recovery import RECOVER
+from logstore.recovery.segment_walk import RECOVER
 from logstore.segment.view_records import VIEW_SCAN
 from logstore.verify.batch_totals import BatchTotals
 

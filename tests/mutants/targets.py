@@ -61,6 +61,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "logstore/recovery/recovery_estimate.py": (f"{RECOVERY}/test_recovery_estimate.py",),
     "logstore/recovery/recovery_report.py": (f"{RECOVERY}/test_recovery_report.py", *LOADER),
     "logstore/recovery/segment_recovery.py": (f"{RECOVERY}/test_segment_recovery.py", *LOADER),
+    "logstore/recovery/segment_walk.py": (f"{RECOVERY}/test_segment_recovery.py", *LOADER),
     "logstore/recovery/segment_split.py": LOADER,
     "replication/audit/log_rows/conditions/column_condition.py": CONDITIONS,
     "replication/audit/log_rows/conditions/condition.py": CONDITIONS,

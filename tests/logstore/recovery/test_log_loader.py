@@ -406,6 +406,17 @@ class TestAfterACleanStop:
         assert set(load(directory).producers.producers) == {7}
         assert set(load(directory, clean_shutdown=True).producers.producers) == {7}
 
+    @pytest.mark.parametrize("start", [0, 40])
+    def test_producers_are_not_forgotten_for_an_index_that_is_made_anew(self, start: int, directory: Path) -> None:
+        append_of_producer(directory)
+        load(directory, log_start_offset=start)
+        snapshots = {path: path.read_bytes() for path in directory.glob("*.snapshot")}
+        file(directory, 0, "index").unlink()
+        loaded = load(directory, clean_shutdown=True, log_start_offset=start)
+        assert loaded.report.rebuilt_indexes == [file(directory, 0).name]
+        assert set(loaded.producers.producers) == {7}
+        assert {path: path.read_bytes() for path in directory.glob("*.snapshot")} == snapshots
+
     def test_snapshots_of_no_segment_are_removed(self, directory: Path) -> None:
         load(directory)
         shutil.copy(file(directory, 30, "snapshot"), file(directory, 17, "snapshot"))

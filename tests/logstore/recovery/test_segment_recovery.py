@@ -12,8 +12,9 @@ from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.recovery import segment_recovery
-from logstore.recovery.segment_recovery import OnBytes, SegmentRecovery, check_part, recover_segment
+from logstore.recovery import segment_recovery, segment_walk
+from logstore.recovery.segment_recovery import check_part, recover_segment
+from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
 from tests.disk import NamingDisk
 from tests.logstore.batches import simple_batch
 from tests.logstore.golden import LEGACY
@@ -169,7 +170,7 @@ def test_new_indexes_are_down_on_the_disk_before_it_is_done(tmp_path: Path) -> N
 
 
 def test_it_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_recovery, "STEP_BYTES", len(WHOLE) // 3)
+    monkeypatch.setattr(segment_walk, "STEP_BYTES", len(WHOLE) // 3)
     told = list[int]()
     recover(tmp_path, WHOLE, progress=told.append)
     assert told == [len(WHOLE) // 3] * 3 + [len(WHOLE) % 3] * bool(len(WHOLE) % 3)

@@ -1,0 +1,1 @@
+"""A log that nobody writes, read as one that is in use."""

@@ -1,0 +1,100 @@
+"""A log that nobody writes, such as a dead broker's, read as `Log` is and without a write."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import NoReturn, Self
+
+from logstore.clock import now_ms
+from logstore.errors import ReadOnlyError
+from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.log.cursors.cursor import Cursor
+from logstore.log.flusher import Flusher
+from logstore.log.readable_log import ReadableLog
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import CLOSED, LogGuard
+from logstore.log.state.undo import Undo
+from logstore.log_config import LogConfig
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.recovery.frozen_loader import ReadOnlyFiles, load_frozen
+from logstore.segment.open_files import OpenFiles
+
+_ADVICE = "open it with `Log.open` to write it"
+
+
+class FrozenLog(ReadableLog):
+    """What a broker would serve of a directory once it had opened and, where needed, recovered it.
+
+    It takes no lock, and changes no file and no time stamp: what recovery would do is done in memory. The high
+    watermark is the log's end, as on a broker that leads alone. Nobody may write the directory meanwhile; what somebody
+    does write is read with `Log.open_read_only`.
+
+    >>> with FrozenLog.open("/backup/broker-1/orders-0") as log:
+    ...     view = log.read(log.log_start_offset, 1 << 20, isolation=Isolation.READ_COMMITTED)
+    """
+
+    def __init__(self, environment: LogEnvironment, contents: LogContents, recovered: RecoveredLog) -> None:
+        """Read what was loaded; see `open` and `of`."""
+        self.recovered: RecoveredLog = recovered
+        """What recovery keeps, and its damage."""
+        undo = Undo(environment, contents)
+        guard = LogGuard(environment, contents, undo, _ADVICE)
+        own: OwnCheckpoints | None = None
+        super().__init__(environment, contents, guard, Flusher(environment, contents, guard, own))
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str], config: LogConfig | None = None) -> Self:
+        """Open a partition directory; `config` matters for the size and interval of indexes that are made anew.
+
+        Raises NotALogDirectoryError and what `of` raises.
+        """
+        return cls.of(RecoveredLog.load(PartitionDirectory.open(Path(directory).absolute())), config)
+
+    @classmethod
+    def of(
+        cls,
+        recovered: RecoveredLog,
+        config: LogConfig | None = None,
+        *,
+        clock: Callable[[], int] = now_ms,
+        open_files: OpenFiles | None = None,
+    ) -> Self:
+        """Open what `RecoveredLog.load` found, such as a partition of an `OfflineLogDirectory`.
+
+        `open_files` bounds the descriptors and mappings of several logs. Raises epoch.EpochError, LogStoreError and
+        OSError.
+        """
+        config = config or LogConfig()
+        loaded = load_frozen(recovered, config, now_ms=clock(), open_files=open_files)
+        directory = recovered.partition.path
+        environment = LogEnvironment(directory, config, ReadOnlyFiles(), clock, None, open_files)
+        contents = LogContents(loaded)
+        contents.move_high_watermark(loaded.log_end_offset)
+        return cls(environment, contents, recovered)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close its files; what was read stays valid."""
+        with self._guard.lock:
+            self._guard.state = CLOSED
+            for segment in self._contents.segments.segments:
+                segment.abandon()
+            self._contents.wake()
+
+    def cursor(self, name: str) -> Cursor:
+        """Refuse: a cursor is kept in the log's directory. Raises ReadOnlyError."""
+        del name
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise ReadOnlyError("the log was opened to be read only", file=self.directory, advice=_ADVICE)

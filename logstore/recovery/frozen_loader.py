@@ -1,0 +1,140 @@
+"""Load a log as a broker would, and write nothing: what recovery changes in files is changed in memory alone."""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from epoch.cache import LeaderEpochFileCache
+from epoch.filesystem import FileSystem
+from logstore.base_offsets import first_unflushed
+from logstore.indexes.index_sanity import has_good_indexes
+from logstore.log_config import LogConfig
+from logstore.offline.log_file import LogFile
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.offline.segment import Segment
+from logstore.producers.producer_replay import rebuild_producers
+from logstore.producers.producer_state import ProducerState
+from logstore.producers.unwritten_files import UnwrittenFiles
+from logstore.recovery.log_loader import LoadedLog
+from logstore.recovery.recovery_report import RecoveryReport
+from logstore.recovery.segment_walk import SegmentWalk
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.open_files import OpenFiles
+from logstore.segment.segment_list import SegmentList
+
+
+class ReadOnlyFiles(FileSystem):
+    """Refuses to write: nothing that only reads a log comes here."""
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        """Refuse."""
+        del truncate
+        self._refuse(path)
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Refuse."""
+        del size
+        self._refuse(path)
+
+    def unlink(self, path: Path) -> None:
+        """Refuse."""
+        self._refuse(path)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Refuse."""
+        del target
+        self._refuse(source)
+
+    def _refuse(self, path: Path) -> NoReturn:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+
+def load_frozen(
+    recovered: RecoveredLog, config: LogConfig, *, now_ms: int, open_files: OpenFiles | None = None
+) -> LoadedLog:
+    """Load what recovery would keep. Raises CorruptIndexError, what `ProducerState.replay` raises, and OSError."""
+    loader = _FrozenLoader(recovered, config, now_ms, open_files)
+    try:
+        return loader.load()
+    except BaseException:
+        for segment in loader.segments:
+            segment.abandon()
+        raise
+
+
+class _FrozenLoader:
+    def __init__(self, recovered: RecoveredLog, config: LogConfig, now_ms: int, open_files: OpenFiles | None) -> None:
+        self._recovered = recovered
+        self._directory = recovered.partition.path
+        self._config = config
+        self._now_ms = now_ms
+        self._open_files = open_files
+        self.segments: list[LiveSegment] = []
+        self._recovered_producers: ProducerState | None = None
+        """As the unflushed segments leave them; None where there is none."""
+
+    def load(self) -> LoadedLog:
+        """Take over the segments, with indexes made anew where recovery would, and bring the producers up to date."""
+        recovered, checkpoints = self._recovered, self._recovered.partition.checkpoints
+        start, end = recovered.log_start_offset, recovered.log_end_offset
+        base_offsets = [segment.base_offset for segment in recovered.segments]
+        unflushed = first_unflushed(
+            base_offsets, checkpoints.recovery_point or 0, clean_shutdown=checkpoints.clean_shutdown
+        )
+        for number, segment in enumerate(recovered.segments):
+            self._take(segment, is_unflushed=number >= unflushed)
+        if not self.segments:
+            self.segments.append(self._segment(start, 0))
+        recovery_point = end if checkpoints.clean_shutdown else min(checkpoints.recovery_point or 0, end)
+        producers = self._recovered_producers or self._producers_at(self.segments, end)
+        producers.end_offset = end
+        epochs = LeaderEpochFileCache(recovered.history)
+        return LoadedLog(self.segments, start, end, recovery_point, epochs, producers, RecoveryReport())
+
+    def _take(self, segment: Segment, *, is_unflushed: bool) -> None:
+        recovered, base_offset = self._recovered, segment.base_offset
+        is_last = segment is recovered.segments[-1]
+        size = recovered.valid_bytes if is_last else segment.size
+        live = self._segment(base_offset, size)
+        if is_unflushed or size < segment.size:
+            producers = self._recovered_producers or self._producers_at(self.segments, base_offset)
+            self._rebuild_indexes(live, size, producers)
+            self._recovered_producers = producers
+        elif not has_good_indexes(self._directory, base_offset):
+            self._rebuild_indexes(live, size, self._producers_at(self.segments, base_offset))
+        self.segments.append(live)
+
+    def _rebuild_indexes(self, live: LiveSegment, size: int, producers: ProducerState) -> None:
+        with LogFile.open(live.path) as log:
+            walk = SegmentWalk(LogFile(log.data[:size], live.path), live.base_offset, self._config, producers.replay)
+            walk.to_the_end(lambda _: None)
+        live.indexes.take(walk.indexes.offset_index(), walk.time_index(), tuple(walk.aborted))
+
+    def _segment(self, base_offset: int, size: int) -> LiveSegment:
+        return LiveSegment(
+            self._directory,
+            base_offset,
+            self._config,
+            ReadOnlyFiles(),
+            size=size,
+            created_ms=self._now_ms,
+            open_files=self._open_files,
+        )
+
+    def _producers_at(self, segments: Sequence[LiveSegment], offset: int) -> ProducerState:
+        """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
+        expiration_ms = self._config.producer_id_expiration_ms
+        producers = ProducerState(self._directory, filesystem=UnwrittenFiles(), expiration_ms=expiration_ms)
+        checkpoints = self._recovered.partition.checkpoints
+        if segments and not (checkpoints.clean_shutdown and producers.latest_snapshot_offset is None):
+            rebuild_producers(
+                producers,
+                SegmentList(segments),
+                log_start_offset=self._recovered.log_start_offset,
+                log_end_offset=offset,
+                now_ms=self._now_ms,
+            )
+        producers.end_offset = offset
+        return producers
