@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from replication.cli.change import Change, DryRunOption, InPlaceOption, OutputOption, Workplace, YesOption
 from replication.cli.failure import error_as_json
 from replication.cli.output import (
     EXIT_CRITICAL,
@@ -22,7 +23,6 @@ from replication.cli.output import (
     told,
 )
 from replication.cli.recovery_outcome import RecoveryOutcome
-from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, Workplace, YesOption
 
 if TYPE_CHECKING:
     from logstore import Log, LogStoreError, RecoveryEstimate, TopicPartition
@@ -58,9 +58,9 @@ def recover(
     from logstore import RecoveryEstimate
     from logstore.topic_partition import parse_directory_name
 
-    repair = Repair(directory, output, in_place, dry_run, yes, json)
-    repair.ensure_allowed()
-    with repair.locked() as workplace:
+    change = Change(directory, output, in_place, dry_run, yes, json)
+    change.ensure_allowed()
+    with change.locked() as workplace:
         partitions = workplace.partitions
         if everything:
             partitions = [replace(each, checkpoints=_unchecked(each.checkpoints)) for each in partitions]
@@ -71,11 +71,11 @@ def recover(
         if dry_run:
             outcomes, unreadable = _each(partitions, partial(_expected, as_root=workplace.is_brokers_root))
         else:
-            repair.propose(str(estimate), *(_left_alone(*each) for each in unusable.items()))
+            change.propose(str(estimate), *(_left_alone(*each) for each in unusable.items()))
             path = workplace.made()
             with progress_bar("recovering", estimate.bytes) as advance:
                 # Opening a root as a whole would fail at a log that stands in its way.
-                if workplace.is_brokers_root and (repair.output or not unusable):
+                if workplace.is_brokers_root and (change.output or not unusable):
                     outcomes, unreadable = _recover_root(workplace, path, advance, everything=everything)
                 else:
                     copies = [workplace.moved(each, path) for each in partitions]

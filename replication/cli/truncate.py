@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from replication.cli.change import Change, DryRunOption, InPlaceOption, OutputOption, YesOption
 from replication.cli.output import EXIT_CRITICAL, EXIT_FINDINGS, JsonOption, print_json, progress_bar, shown
-from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
 from replication.cli.unusable_file import UnusableFileError
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def truncate(
     from logstore import NotALogDirectoryError, OfflineLogDirectory, RecoveryEstimate
     from logstore.directory.offline_log import OfflineLog, ensure_checkpoints_parse
 
-    repair = Repair(directory, output, in_place, dry_run, yes, json)
-    repair.ensure_allowed()
-    with repair.locked() as workplace:
+    change = Change(directory, output, in_place, dry_run, yes, json)
+    change.ensure_allowed()
+    with change.locked() as workplace:
         opened = workplace.opened
         if isinstance(opened, OfflineLogDirectory):
             raise NotALogDirectoryError(
@@ -65,7 +65,7 @@ def truncate(
             _report({**outcome, "dry_run": True}, _plan(outcome), json=json)
             _end_as(outcome)
             return
-        repair.propose(*_plan(outcome))
+        change.propose(*_plan(outcome))
         path = workplace.made()
         with (
             progress_bar("truncating", RecoveryEstimate.of([opened]).bytes) as advance,

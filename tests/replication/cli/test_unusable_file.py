@@ -11,7 +11,7 @@ import pytest
 from logstore.directory.log_directory import LogDirectory
 from tests.data.replicas import replicas
 from tests.replication.cli.command import epochlog
-from tests.replication.cli.test_repair import contents
+from tests.replication.cli.test_change import contents
 
 LOG = f"{0:020}.log"
 INDEX = f"{0:020}.index"

@@ -31,8 +31,8 @@ _NOT_WRITABLE: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 @dataclass(frozen=True)
-class Repair:
-    """Where a repair was asked to write, and how."""
+class Change:
+    """Where a change was asked to be written, and how."""
 
     directory: Path
     output: Path | None
@@ -65,7 +65,7 @@ class Repair:
 
         What is changed is locked, by files that are made where they are missing; what is only read is locked where
         that takes no new file. Raises DirectoryLockedError, OSError, and NotALogDirectoryError where a partition is a
-        symbolic link. A log of a root that cannot be repaired is left alone; one that is named itself raises
+        symbolic link. A log of a root that cannot be changed is left alone; one that is named itself raises
         UnusableFileError.
         """
         from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
@@ -105,7 +105,7 @@ class Repair:
 
 @dataclass(frozen=True)
 class Workplace:
-    """What is to be repaired, as it was read once nobody else could change it."""
+    """What is to be changed, as it was read once nobody else could change it."""
 
     opened: "OfflineLogDirectory | PartitionDirectory"
     output: Path | None
@@ -114,7 +114,7 @@ class Workplace:
     had_locks: bool
     """Whether a log had a lock file of its own before those were taken."""
     unusable: "Mapping[Path, UnusableFileError]"
-    """The logs of a root that cannot be repaired, by their directories, and why: they are left alone."""
+    """The logs of a root that cannot be changed, by their directories, and why: they are left alone."""
 
     def hand_over_root(self) -> "DirectoryLock | None":
         """Return the root's lock to what opens the root, and release its logs' own locks, which that checks."""
@@ -126,7 +126,7 @@ class Workplace:
 
     @property
     def partitions(self) -> "Sequence[PartitionDirectory]":
-        """The partition, or all of the root that can be repaired."""
+        """The partition, or all of the root that can be changed."""
         from logstore.offline.offline_log_directory import OfflineLogDirectory
 
         if not isinstance(self.opened, OfflineLogDirectory):
@@ -191,7 +191,7 @@ def _refuse_links(found: "OfflineLogDirectory | PartitionDirectory") -> None:
 def _unusable(
     found: "OfflineLogDirectory | PartitionDirectory", *, is_changed: bool
 ) -> "dict[Path, UnusableFileError]":
-    """Find the logs of a root that cannot be repaired. Raises UnusableFileError for a partition's own directory."""
+    """Find the logs of a root that cannot be changed. Raises UnusableFileError for a partition's own directory."""
     from logstore.offline.offline_log_directory import OfflineLogDirectory
 
     if not isinstance(found, OfflineLogDirectory):

@@ -17,9 +17,9 @@ from logstore.log.log import Log
 from logstore.offline import directory_copy
 from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
-from replication.cli import repair
+from replication.cli import change
 from tests.replication.cli.command import Outcome, epochlog
-from tests.replication.cli.test_repair import ORDERS, contents, is_sound, root_with_a_torn_log
+from tests.replication.cli.test_change import ORDERS, contents, is_sound, root_with_a_torn_log
 
 COMMANDS = pytest.mark.parametrize(
     "command", [["truncate", "root/orders-0", "--to", 3], ["recover", "root/orders-0"], ["recover", "root"]]
@@ -62,7 +62,7 @@ class Terminal(io.StringIO):
 
 
 def answering(monkeypatch: pytest.MonkeyPatch, answer: str, look: Callable[[], object] = lambda: None) -> None:
-    monkeypatch.setattr(repair, "_can_ask", lambda: True)
+    monkeypatch.setattr(change, "_can_ask", lambda: True)
     monkeypatch.setattr(sys, "stdin", Terminal(answer, look))
 
 
