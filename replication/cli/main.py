@@ -36,6 +36,7 @@ from replication.cli.output import (
 )
 from replication.cli.plan import plan
 from replication.cli.recover import recover
+from replication.cli.repair import repair
 from replication.cli.salvage import salvage
 from replication.cli.schema import schema
 from replication.cli.transactions import transactions
@@ -56,6 +57,7 @@ COMMANDS = (
     plan,
     advise,
     recover,
+    repair,
     truncate,
     mirror,
     cluster,

@@ -217,6 +217,7 @@ ON_REAL_DATA: dict[str, tuple[object, ...]] = {
     "incident": (BROKER_1, BROKER_2),
     "salvage": (BROKER_1, BROKER_2, "--kept", "broker-2", "--dry-run"),
     "transactions": (BROKER_1, BROKER_2, "--kept", "broker-2"),
+    "repair": (BROKER_1 / "diverge-0", "--from", BROKER_2 / "diverge-0", "--output", COPY),
     "recover": (BROKER_1, "--all", "--output", COPY),
     "truncate": (BROKER_1 / "diverge-0", "--to", "310", "--output", COPY),
     "schema": (),

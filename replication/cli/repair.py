@@ -1,0 +1,178 @@
+"""`epochlog repair`."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replication.cli.failure import UsageError
+from replication.cli.output import (
+    EXIT_CRITICAL,
+    EXIT_FINDINGS,
+    JsonOption,
+    complain,
+    print_json,
+    progress_bar,
+    shown,
+    told,
+)
+from replication.cli.prose import counted, wrapped
+
+if TYPE_CHECKING:
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
+    from logstore.offline.partition_directory import PartitionDirectory
+    from replication.repair import HealedRange, LeftRange, RepairPlan, RepairReport
+
+
+def repair(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A partition directory or log.dirs root.")],
+    *,
+    others: Annotated[
+        list[Path],
+        typer.Option(
+            "--from",
+            metavar="OTHER",
+            readable=False,
+            help="The same of another replica; several times for several.",
+        ),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="COPY",
+            help="Write the repaired copy here; it must not exist yet.",
+            show_default=False,
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be healed.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Heal a damaged copy from other replicas: write a new one, in which their sound batches replace what is damaged.
+
+    Batches are taken only where the batches around them and the leader epochs prove that they belong there; what cannot
+    be proven is left as it is. Indexes, producer snapshots and leader epochs that are wrong or missing are made anew.
+    DIR and the others are only read. No broker may work on DIR.
+
+    Exit status 3 if committed records are still damaged or missing; 1 if anything else was wrong, healed or not. A dry
+    run judges the logs alone, not the files beside them.
+
+    Example: epochlog repair broker-1/orders-0 --from broker-2/orders-0 --output repaired
+    """
+    from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
+    from replication.repair.target import ensure_new, open_target
+
+    if (output is None) is not dry_run:
+        raise UsageError("name a new directory with --output, or look first with --dry-run; not both")
+    if output is not None:
+        ensure_new(output, [directory, *others])
+    damaged, sources = open_offline(directory), [open_offline(other) for other in others]
+    _ensure_free(damaged)
+    partitions = list(damaged.partitions()) if isinstance(damaged, OfflineLogDirectory) else [damaged]
+    if output is None:
+        reports = [_plan(each, sources).report() for each in partitions]
+    else:
+        with open_target(output, [directory, *others]) as target:
+            reports = list(_write(damaged, partitions, sources, target))
+    if json:
+        document = {"dry_run": dry_run, "output": None if output is None else str(output)}
+        print_json({**document, "partitions": [each.as_json() for each in reports]})
+    else:
+        for line in _lines(reports, output):
+            print(line)
+    if any(each.committed_left for each in reports):
+        raise typer.Exit(EXIT_CRITICAL)
+    if not all(each.is_sound for each in reports):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _ensure_free(damaged: "OfflineLogDirectory | PartitionDirectory") -> None:
+    """Refuse what a broker works on. Raises DirectoryLockedError."""
+    from logstore.files.directory_lock import DirectoryLock
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
+
+    own = [damaged.path / name for name in damaged.live_names()] if isinstance(damaged, OfflineLogDirectory) else []
+    for place in (damaged.path, *(own or [damaged.path.parent])):
+        DirectoryLock.ensure_free(place)
+
+
+def _plan(
+    partition: "PartitionDirectory", sources: "Sequence[OfflineLogDirectory | PartitionDirectory]"
+) -> "RepairPlan":
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
+    from replication.repair import plan_repair
+
+    others = []
+    for source in sources:
+        if not isinstance(source, OfflineLogDirectory):
+            others.append(source)
+        elif partition.path.name in source.live_names():
+            others.append(source.open_partition(partition.path.name))
+    return plan_repair(partition, others)
+
+
+def _write(
+    damaged: "OfflineLogDirectory | PartitionDirectory",
+    partitions: "Sequence[PartitionDirectory]",
+    sources: "Sequence[OfflineLogDirectory | PartitionDirectory]",
+    target: Path,
+) -> "Iterator[RepairReport]":
+    """Write all partitions, of a root also what is beside them."""
+    from logstore.directory.offline_log import lower_checkpoints
+    from logstore.errors import LogStoreError
+    from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
+    from logstore.offline.directory_copy import copy_directory
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
+
+    is_root = isinstance(damaged, OfflineLogDirectory)
+    if is_root:
+        copy_directory(damaged.path, target, without={each.path for each in partitions})
+    for partition in partitions:
+        plan = _plan(partition, sources)
+        with progress_bar(f"writing {partition.path.name}", plan.bytes) as advance:
+            report = plan.write(target / partition.path.name, progress=advance)
+        if is_root:
+            try:
+                lower_checkpoints(
+                    target, partition.topic_partition, plan.log_end_offset, kept={HIGH_WATERMARK_CHECKPOINT}
+                )
+            except LogStoreError as error:
+                complain(f"left as it is: {told(error)}")
+        yield report
+
+
+def _lines(reports: "Sequence[RepairReport]", output: Path | None) -> Iterator[str]:
+    for report in reports:
+        name = f"{report.topic}-{report.partition}"
+        if report.is_sound:
+            yield from wrapped(f"{name}: nothing is wrong")
+        for healed in report.healed:
+            yield from wrapped(f"{name}: {_healed(healed, output)}", "  ", "")
+        if report.made_anew:
+            yield from wrapped(f"{name}: made anew: {', '.join(report.made_anew)}", "  ", "")
+        for left in report.left:
+            yield from wrapped(f"{name}: {_left(left)}", "  ", "")
+        for finding in report.findings:
+            place = f" in {finding.file}" if finding.file else ""
+            yield from wrapped(f"{name}: still wrong{place}: {finding.kind}: {finding.message}", "  ", "")
+    if output is not None:
+        yield f"Written to {shown(str(output))}"
+
+
+def _healed(healed: "HealedRange", output: Path | None) -> str:
+    is_to_be = output is None
+    at = f"position {healed.position:,} of {healed.file}"
+    if not healed.batches:
+        done = "to leave out" if is_to_be else "left out"
+        return f"{done}: {counted(healed.damaged_bytes, 'byte')} at {at}, which are no batch of this log"
+    there = f"in place of {counted(healed.damaged_bytes, 'byte')}" if healed.damaged_bytes else "which were missing"
+    return (
+        f"{'to heal' if is_to_be else 'healed'}: offsets {healed.first_offset:,} to {healed.end_offset - 1:,}, "
+        f"{counted(healed.batches, 'batch', 'batches')} of {', '.join(healed.sources)}, {there} at {at}"
+    )
+
+
+def _left(left: "LeftRange") -> str:
+    end = "on" if left.end_offset is None else f"to {left.end_offset - 1:,}"
+    return f"left as it is: offsets {left.first_offset:,} {end}, position {left.position:,} of {left.file}: {left.why}"

@@ -1,0 +1,85 @@
+"""Where a log is not whole: bytes that are no sound batch in its order, or offsets that no batch has."""
+
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import NamedTuple
+
+import numpy as np
+
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from replication.repair.scanned_copy import ScannedCopy
+
+
+class Region(NamedTuple):
+    """Bytes of a segment's log, by the number of the segment; the end is left out."""
+
+    segment: int
+    start: int
+    end: int
+
+
+class Gap(NamedTuple):
+    """What lies between two sound batches that should follow one another, or at an end of the log."""
+
+    row: int
+    """Of the sound batch that follows; there is none at the log's end."""
+    start: int
+    """The first offset that no sound batch has."""
+    end: int | None
+    """The base offset of the batch that follows; None at the log's end."""
+    regions: tuple[Region, ...]
+    """The bytes that stand there, some of each segment."""
+
+    @property
+    def bytes(self) -> int:
+        """How many those are."""
+        return sum(region.end - region.start for region in self.regions)
+
+
+def find_gaps(copy: ScannedCopy) -> Iterator[Gap]:
+    """Find where a copy is not whole, in order; holes that compaction may have made are none.
+
+    The last one is at the log's end, and only says what stands there.
+    """
+    rows, starts = copy.rows, np.array(copy.starts)
+    begins = starts[rows.segment] + rows.position
+    ends = np.concatenate([[0], begins + rows.size])
+    first = first_offset(copy)
+    offsets = np.concatenate([[first], rows.last_offset + 1])
+    is_gap = begins > ends[:-1]
+    if not copy.is_compacted:
+        is_gap |= rows.base_offset > offsets[:-1]
+    for row in np.flatnonzero(is_gap).tolist():
+        regions = tuple(Region(*each) for each in copy.split(int(ends[row]), int(begins[row])))
+        start, end = int(offsets[row]), int(rows.base_offset[row])
+        yield Gap(row, min(start, end), end, regions)
+    regions = tuple(Region(*each) for each in copy.split(int(ends[-1]), copy.starts[-1]))
+    yield Gap(len(rows), int(offsets[-1]), None, regions)
+
+
+def first_offset(copy: ScannedCopy) -> int:
+    """Return where the log begins: by its files' names, by its leader epochs, and by its first batch."""
+    partition, history = copy.partition, copy.checkpoint
+    named = [*copy.bases, *copy.bases_without_log()]
+    if history and history.earliest and not any(partition.named(FileKind.LOG, FileFate.DELETED)):
+        # Whoever deletes segments moves the first epoch's start too.
+        named.append(history.earliest.start_offset)
+    if len(copy.rows):
+        named.append(int(copy.rows.base_offset[0]))
+    return min(named, default=partition.checkpoints.log_start_offset or 0)
+
+
+def known_end(copy: ScannedCopy) -> tuple[int, str]:
+    """Return an offset that the log's end was not below, and by which file, of all that was written down of it."""
+    known = copy.partition.checkpoints
+    latest = copy.checkpoint.latest if copy.checkpoint else None
+    kinds = (FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)
+    named = [(base, file_name(kind, base)) for kind in kinds for base in copy.names.get(kind, ())]
+    return max(
+        (known.high_watermark or 0, HIGH_WATERMARK_CHECKPOINT),
+        (known.recovery_point or 0, RECOVERY_POINT_CHECKPOINT),
+        (latest.start_offset if latest else 0, FileKind.LEADER_EPOCH_CHECKPOINT.value),
+        *named,
+        key=itemgetter(0),
+    )
