@@ -19,8 +19,8 @@ What holds for all commands:
 
 - Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: failed in
   whole or in part: each failure is one line on standard error, and the rest is still done.
-  `elect` exits with 1 instead of 2, as Kafka's own tool does. 3 (`advise`, `audit`, `recover` and `truncate`):
-  acknowledged records are lost, or will be under the leader that Kafka elects; this takes precedence.
+  `elect` exits with 1 instead of 2, as Kafka's own tool does. 3 (`advise`, `audit`, `recover`, `repair`
+  and `truncate`): acknowledged records are lost, or will be under the leader that Kafka elects; this takes precedence.
 - Exit status 141 if the reader of the output goes away before its end (`| head`), as with any command that a shell
   counts as ended by SIGPIPE. Nothing is printed then.
 - `--json` prints one object with `schema_version`, or for `dump` and `mirror` one per line; errors too. See
