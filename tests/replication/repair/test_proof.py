@@ -123,6 +123,44 @@ def test_nothing_is_taken_where_an_epoch_began_elsewhere_within_the_gap(tmp_path
     assert "other leader epochs there: 2 began at 15, and there at 12" in found.left[0].why
 
 
+def test_the_first_batch_of_a_log_is_compared_too(tmp_path: Path) -> None:
+    damaged = write(tmp_path / "a", batches())
+    other = write(tmp_path / "b", [ABatch(0, 3, 0, "x"), *batches(start=3)])
+    spoil(damaged, 3)
+    found = plan(damaged, other)
+    assert (healed(found), left(found)[0]) == ([], (3, 6))
+    assert "another batch before it, offsets 0 to 2" in found.left[0].why
+
+
+@pytest.mark.parametrize("cut", ["a", "b"])
+def test_the_start_of_the_first_epoch_may_have_moved_with_the_beginning_of_a_log(cut: str, tmp_path: Path) -> None:
+    beginnings = {name: 3 if name == cut else 0 for name in "ab"}
+    damaged, other = (
+        write(tmp_path / name, batches(start=start, end=end), [(0, start)], high_watermark=12)
+        for (name, start), end in zip(beginnings.items(), (9, 12), strict=True)
+    )
+    found = plan(damaged, other)
+    assert (healed(found), found.left) == ([(9, 12)], ())
+
+
+def test_but_not_where_no_batch_of_it_is_shared(tmp_path: Path) -> None:
+    damaged = write(tmp_path / "a", batches(start=3, end=12), [(0, 0)], high_watermark=12)
+    for log in damaged.glob("*.log"):
+        log.write_bytes(b"")
+    other = write(tmp_path / "b", batches(start=3, end=12), [(0, 3)])
+    found = plan(damaged, other)
+    assert (healed(found), left(found)) == ([], [(0, None)])
+
+
+def test_a_copy_that_lacks_the_same_batches_has_nothing(tmp_path: Path) -> None:
+    damaged, other = write(tmp_path / "a", batches()), write(tmp_path / "b", batches())
+    spoil(damaged, 15)
+    spoil(other, 15)
+    found = plan(damaged, other)
+    assert (healed(found), left(found)) == ([], [(15, 18)])
+    assert found.left[0].why == "b/t-0 has no sound batch of these offsets"
+
+
 def test_what_a_leader_wrote_beyond_the_known_end_is_not_added(tmp_path: Path) -> None:
     """The damaged copy was only behind."""
     damaged, other = write(tmp_path / "a", batches(end=30), high_watermark=27), write(tmp_path / "b", batches())

@@ -32,7 +32,8 @@ DAMAGES = {
     "pages": (zero_pages, damage_snapshot),
     "cut": (cut_off, append_garbage),
     "gone": (remove_log,),
-    "epochs": (damage_epochs, cut_out),
+    "epochs": (damage_epochs, damage_snapshot),
+    "out": (cut_out,),
 }
 """By topic."""
 NOW = 1_700_000_000_000
