@@ -67,8 +67,9 @@ class Neighbours:
         return self.compared[np.flatnonzero(alike)[wrong]]
 
     def difference(self) -> int | None:
-        """Return the first row where the copies have different sound batches; None where there is none."""
-        different = np.flatnonzero(self.same == 0)
+        """Return the first row where the copies have different sound batches of one leader epoch; None without any."""
+        ours, theirs = self.copy.rows.leader_epoch, self.other.rows.leader_epoch
+        different = np.flatnonzero((self.same == 0) & (ours[self.compared] == theirs[self.counterparts]))
         return int(self.compared[different[0]]) if len(different) else None
 
     def before(self, row: int) -> int | None:

@@ -6,7 +6,7 @@ import pytest
 
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.repair import RepairReport, plan_repair
-from tests.data.replicas import SNAPSHOTS, damage_kinds, damaged, replicas
+from tests.data.replicas import LABELS, SNAPSHOTS, damage_kinds, damaged, replicas
 from tests.replication.repair.random_damage import logs
 
 HEALED = {
@@ -116,3 +116,17 @@ def test_nothing_of_it_is_healed(kind: str, tmp_path: Path) -> None:
     assert files(copy) == files(tmp_path / "again" / replica / copy.name)
     assert not report.healed
     assert not report.made_anew
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_nothing_is_wrong_with_copies_that_brokers_left(label: str) -> None:
+    """Though some lag, have forked, were compacted differently, or lack what retention took."""
+    looked_at = 0
+    for broker in replicas(label).iterdir():
+        for directory in filter(Path.is_dir, broker.iterdir()):
+            others = [each / directory.name for each in replicas(label).iterdir() if each != broker]
+            opened = [PartitionDirectory.open(each) for each in others if each.is_dir()]
+            plan = plan_repair(PartitionDirectory.open(directory), opened)
+            assert (plan.healed, plan.left) == ((), ()), directory
+            looked_at += 1
+    assert looked_at >= 12
