@@ -8,8 +8,8 @@ from replication.repair.scanned_copy import ScannedCopy
 
 
 def is_never_cleaned(copy: ScannedCopy) -> bool:
-    """Tell whether a broker's checkpoint files speak of the partition, and not of its compaction."""
-    return copy.partition.checkpoints.mentioned and not copy.is_compacted
+    """Tell, of a topic that no copy shows to be compacted, whether a broker's checkpoint files speak of it too."""
+    return copy.partition.checkpoints.mentioned
 
 
 def may_be_cleaned(runs: Iterable[Run]) -> bool:

@@ -57,7 +57,14 @@ class Filling:
         return self.head + self.tail
 
 
-def fill(gap: Gap, copy: ScannedCopy, candidates: Sequence[Candidates], refusals: Sequence[str]) -> Filling:
+def fill(
+    gap: Gap,
+    copy: ScannedCopy,
+    candidates: Sequence[Candidates],
+    refusals: Sequence[str],
+    *,
+    is_compacted: bool,
+) -> Filling:
     """Decide what takes the place of a gap, given what each other copy has for it and why some have nothing."""
     if conflict := _conflict(candidates):
         return Filling(kept=gap.regions, why=conflict)
@@ -65,7 +72,7 @@ def fill(gap: Gap, copy: ScannedCopy, candidates: Sequence[Candidates], refusals
         return _fill_end(gap, copy, candidates, refusals)
     if gap.start == gap.end:
         return Filling()  # nothing fits between its neighbours
-    if copy.is_compacted or any(each.other.is_compacted for each in candidates):
+    if is_compacted:
         return _fill_exactly(gap, copy, candidates, refusals)
     head = tuple(_from_start(gap.start, candidates))
     reached = head[-1].end_offset if head else gap.start

@@ -37,8 +37,8 @@ class Gap(NamedTuple):
         return sum(region.end - region.start for region in self.regions)
 
 
-def find_gaps(copy: ScannedCopy) -> Iterator[Gap]:
-    """Find where a copy is not whole, in order; holes that compaction may have made are none.
+def find_gaps(copy: ScannedCopy, *, is_compacted: bool) -> Iterator[Gap]:
+    """Find where a copy is not whole, in order; in a topic that `is_compacted`, holes without bytes are no gaps.
 
     The last one is at the log's end, and only says what stands there.
     """
@@ -48,7 +48,7 @@ def find_gaps(copy: ScannedCopy) -> Iterator[Gap]:
     first = first_offset(copy)
     offsets = np.concatenate([[first], rows.last_offset + 1])
     is_gap = begins > ends[:-1]
-    if not copy.is_compacted:
+    if not is_compacted:
         is_gap |= rows.base_offset > offsets[:-1]
     for row in np.flatnonzero(is_gap).tolist():
         regions = tuple(Region(*each) for each in copy.split(int(ends[row]), int(begins[row])))

@@ -87,16 +87,20 @@ def plan_repair(damaged: PartitionDirectory, others: Sequence[PartitionDirectory
     healed: list[HealedRange] = []
     left: list[LeftRange] = []
     filled: list[tuple[Gap, Filling]] = []
-    for gap in find_gaps(copy):
+    # Each broker compacts its copy when it comes to it: what one shows holds for the topic.
+    is_compacted = any(each.is_compacted for each in (copy, *sources))
+    for gap in find_gaps(copy, is_compacted=is_compacted):
         answers = [prove(gap, each) for each in neighbours]
         candidates = [each for each in answers if isinstance(each, Candidates)]
-        filling = fill(gap, copy, candidates, [each for each in answers if isinstance(each, str)])
-        if _may_bring_back(copy, gap, filling):
+        refusals = [each for each in answers if isinstance(each, str)]
+        filling = fill(gap, copy, candidates, refusals, is_compacted=is_compacted)
+        if not is_compacted and _may_bring_back(copy, gap, filling):
             filling = Filling(kept=gap.regions, why=MAY_BE_CLEANED)
         filled.append((gap, filling))
         healed += _healed(copy, gap, filling)
         left += _left(copy, gap, filling)
-    left += [each for one in neighbours for each in _different(one)]
+    if not is_compacted:
+        left += [each for one in neighbours for each in _different(one)]
     return RepairPlan(damaged, tuple(healed), tuple(left), Layout.of(copy, filled))
 
 
@@ -180,7 +184,7 @@ def _left(copy: ScannedCopy, gap: Gap, filling: Filling) -> list[LeftRange]:
 def _different(neighbours: Neighbours) -> Iterator[LeftRange]:
     """Report that another copy has different batches, which are sound too: nothing tells which of them are right."""
     copy, row = neighbours.copy, neighbours.difference()
-    if row is None or copy.is_compacted or neighbours.other.is_compacted:
+    if row is None:
         return
     rows = copy.rows
     why = f"{neighbours.other.name} has another batch there, and both are sound: compare all copies with epochlog audit"

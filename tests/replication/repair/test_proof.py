@@ -329,6 +329,15 @@ class TestACompactedLog:
         assert (healed(found), left(found)) == ([], [(15, 21)])
         assert "compacted differently" in found.left[0].why
 
+    def test_one_copy_that_was_compacted_shows_it_of_the_topic(self, tmp_path: Path) -> None:
+        damaged, other = write(tmp_path / "a", self.HELD), write(tmp_path / "b", batches())
+        cleaned = write(tmp_path / "c", self.HELD)
+        spoil(damaged, 15)
+        self.clean(cleaned)
+        found = plan(damaged, other, cleaned)
+        assert (healed(found), found.left) == ([(15, 18)], ())
+        assert found.healed[0].sources == ("c/t-0",)
+
     def test_nothing_is_taken_where_nothing_is_left_to_recognize(self, tmp_path: Path) -> None:
         damaged, other = write(tmp_path / "a", self.HELD), write(tmp_path / "b", self.HELD)
         for each in (damaged, other):
