@@ -53,10 +53,20 @@ def joined(ranges: Ranges) -> Ranges:
 
 def digest_keys(records: RecordColumns) -> tuple[Sums, Sums]:
     """Return two independent digests of each record's key. A null key is not an empty one."""
-    first, second = np.empty(len(records), np.uint64), np.empty(len(records), np.uint64)
-    digest_fields(records.data, records.key_start, records.key_length, FIRST_SEED, first)
-    digest_fields(records.data, records.key_start, records.key_length, SECOND_SEED, second)
-    return first, second
+    return digest_key(records, FIRST_SEED), digest_key(records, SECOND_SEED)
+
+
+def digest_key(records: RecordColumns, seed: np.uint64 = FIRST_SEED) -> Sums:
+    """Return one digest of each record's key. A null key is not an empty one."""
+    digests = np.empty(len(records), np.uint64)
+    digest_fields(
+        records.data,
+        np.ascontiguousarray(records.key_start),
+        np.ascontiguousarray(records.key_length),
+        seed,
+        digests,
+    )
+    return digests
 
 
 def digest_contents(records: RecordColumns) -> Sums:

@@ -135,10 +135,10 @@ def salvage(
 
 def _target(to: Path | None, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
     from replication.salvage.files.target import ensure_writable, open_target
-    from replication.salvage.salvage_plan import discard
+    from replication.salvage.columns.block_sink import DISCARD
 
     if to is None:
-        return nullcontext(discard)
+        return nullcontext(DISCARD)
     try:
         ensure_writable(to, copies)
     except ModuleNotFoundError as error:

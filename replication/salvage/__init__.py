@@ -12,12 +12,14 @@ Names load their modules on first use.
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
+    "columns.block_sink": ("BlockSink",),
+    "columns.salvaged_block": ("SalvagedBlock",),
     "common_part": ("Difference",),
     "conflict": ("Conflict",),
     "errors": ("SalvageError", "TargetError", "UnknownBrokerError"),
     "examined_partition": ("Damage", "DamageBelow", "Fork", "TransactionInDoubt"),
     "files.target": ("open_target",),
-    "key_writes": ("KeyWrite",),
+    "key_write": ("KeyWrite",),
     "partition_report": ("LeftOut", "PartitionReport"),
     "reason": ("Reason",),
     "salvage_options": ("ConflictRule", "SalvageOptions"),

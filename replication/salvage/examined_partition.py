@@ -2,22 +2,26 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+import numpy as np
 
 from epoch import EpochHistory
 from logstore.batch.batches import Batch
 from logstore.errors import LogStoreError
+from logstore.offline.columns.column_reader import Chunk
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
+from replication.salvage.columns.record_block import NUMBERS, REASONS, SALVAGED, RecordBlock, Rows
 from replication.salvage.common_part import Difference, difference
 from replication.salvage.conflict import Conflict, wins
-from replication.salvage.key_writes import KeyWrite, KeyWrites
-from replication.salvage.own_records import Found, KeptRecords, OwnRecords
+from replication.salvage.key_write import KeyWrite, key_of
+from replication.salvage.key_writes import KeyWrites
+from replication.salvage.own_batches import KeptRecords, OwnBatch, OwnBatches, TransactionName
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvage_options import ConflictRule, SalvageOptions
-from replication.salvage.salvaged_record import Decision, salvaged
 from replication.salvage.sound_copy import SoundCopy
 from replication.salvage.transactions import Transactions
 
@@ -49,8 +53,7 @@ class DamageBelow(NamedTuple):
     error: LogStoreError
 
 
-TransactionName = tuple[str, int, int]
-"""A copy, a producer and the transaction's first offset."""
+_IN_DOUBT: Final = sorted(NUMBERS[reason] for reason in IN_DOUBT)
 
 
 @dataclass(slots=True)
@@ -80,12 +83,12 @@ class ExaminedPartition:
     damage_below: Sequence[DamageBelow]
     differences: Sequence[Difference]
     """Other copies that are not what the kept one is, though their epochs say so."""
-    own: OwnRecords
+    own: OwnBatches
     keys: KeyWrites
     rule: ConflictRule
     is_compacted: bool
     conflicts: dict[tuple[str, bytes], Conflict] = field(default_factory=dict)
-    """By copy and key; complete once `decisions` has ended."""
+    """By copy and key; complete once `blocks` has ended."""
     in_doubt: dict[TransactionName, TransactionInDoubt] = field(default_factory=dict)
     """Transactions of which records are left out until somebody decides; complete as `conflicts`."""
     _not_whole: set[TransactionName] = field(default_factory=set)
@@ -128,7 +131,7 @@ class ExaminedPartition:
         ]
         renumbered = frozenset().union(*(copy.renumbered for copy in copies.values()))
         held = KeptRecords.read(compared[kept], start, renumbered, by_key_and_value=options.by_key_and_value)
-        own = OwnRecords(branches, held, renumbered, options.by_key_and_value)
+        own = OwnBatches(branches, held, renumbered, options.by_key_and_value)
         examined = cls(
             partition,
             kept,
@@ -138,7 +141,7 @@ class ExaminedPartition:
             [DamageBelow(copy.name, copy.damage_below) for copy in copies.values() if copy.damage_below],
             list(_differences(kept, logs, ends)),
             own,
-            KeyWrites.read(compared[kept], branches, own),
+            KeyWrites.read(compared[kept], own, is_compacted=is_compacted),
             options.conflicts,
             is_compacted,
         )
@@ -146,57 +149,57 @@ class ExaminedPartition:
             examined._not_whole = examined._transactions_left_out()
         return examined
 
-    def decisions(self) -> Iterator[Decision]:
+    def blocks(self) -> Iterator[RecordBlock]:
         """Decide on every record beyond the forks, in the order in which leaders wrote them. Raises as `examine`."""
         self.conflicts.clear()
         self.in_doubt.clear()
-        do_keys_matter = self.is_compacted or self.keys.may_clash() or bool(self._not_whole)
-        for found in self.own:
-            reason = found.reason
-            if reason is None and do_keys_matter:
-                reason = self._of_key_and_transaction(found)
-            if reason in IN_DOUBT and found.batch.is_transactional:
-                self._doubt(found, reason)
-            yield Decision(salvaged(self.topic_partition, found.branch.name, found.batch, found.record), reason)
+        for block in RecordBlock.read(self.own):
+            self._decide(block)
+            for own, rows in block.by_batch(np.flatnonzero(np.isin(block.reasons, _IN_DOUBT))):
+                if own.batch.is_transactional:
+                    self._doubt(own, block, rows)
+            yield block
         for branch in self.own.branches:
             for each in branch.undecided():
                 name = branch.name, each.producer_id, each.first_offset
                 self.in_doubt.setdefault(name, TransactionInDoubt(branch.name, Reason.UNDECIDED, *astuple(each)[:4]))
 
-    def _doubt(self, found: Found, reason: Reason) -> None:
-        branch, batch, record, _ = found
-        name = _name(branch, batch)
+    def _doubt(self, own: OwnBatch, block: RecordBlock, rows: Rows) -> None:
+        name, batch = own.transaction, own.batch
+        offsets, reason = block.records.offset[rows], REASONS[block.reasons[rows[0]]]
         producer = batch.producer_id, batch.producer_epoch
-        doubt = self.in_doubt.setdefault(
-            name, TransactionInDoubt(branch.name, reason, *producer, name[2], record.offset)
-        )
-        doubt.last_offset = record.offset
-        doubt.records += 1
+        first = TransactionInDoubt(own.branch.name, reason, *producer, name[2], int(offsets[0]))
+        doubt = self.in_doubt.setdefault(name, first)
+        doubt.last_offset = int(offsets[-1])
+        doubt.records += len(rows)
 
-    def _of_key_and_transaction(self, found: Found) -> Reason | None:
-        """Judge a record by its key; one of a transaction as all of that is judged."""
-        conflict, reason = self._of_key(found)
-        if found.batch.is_transactional:
-            if self._not_whole and _name(found.branch, found.batch) in self._not_whole:
-                reason = reason or Reason.INCOMPLETE
-            elif reason is Reason.SUPERSEDED and not self.is_compacted:
+    def _decide(self, block: RecordBlock) -> None:
+        """Judge records by their keys, and those of a transaction as all of that is judged."""
+        suspects = self.keys.rows(block)
+        conflicts = []
+        for row in suspects.tolist():
+            conflict, reason = self._of_key(block, row)
+            if reason is Reason.SUPERSEDED and block.own_of(row).batch.is_transactional and not self.is_compacted:
                 reason = None  # it is whole, and the later record of the key follows
-        if conflict and reason is None:
-            conflict.salvaged += 1
-        return reason
+            block.reasons[row] = NUMBERS[reason]
+            conflicts.append(conflict)
+        if self._not_whole:
+            for own, rows in block.by_batch(np.flatnonzero(block.reasons == SALVAGED)):
+                if own.batch.is_transactional and own.transaction in self._not_whole:
+                    block.reasons[rows] = NUMBERS[Reason.INCOMPLETE]
+        for row, conflict in zip(suspects.tolist(), conflicts, strict=True):
+            if conflict and block.reasons[row] == SALVAGED:
+                conflict.salvaged += 1
 
-    def _of_key(self, found: Found) -> tuple[Conflict | None, Reason | None]:
-        branch, batch, record, _ = found
-        key = record.key
-        if key is None:
-            return None, None
-        is_last = self.keys.is_last(branch, record, key)
+    def _of_key(self, block: RecordBlock, row: int) -> tuple[Conflict | None, Reason | None]:
+        branch, key, offset = block.branch, key_of(block.records, row), int(block.records.offset[row])
+        is_last = self.keys.is_last(branch, offset, key)
         if self.is_compacted and not is_last:
             return None, Reason.SUPERSEDED
-        others = self.keys.against(branch, record, key)
+        others = self.keys.against(branch, offset, key)
         if not others:
             return None, None
-        losing = KeyWrite.of(branch.name, batch, record)
+        losing = KeyWrite.of(branch.name, Chunk(block.records, block.batches), row)
         conflict = self._conflict(key, losing, others[0])
         if self.rule in {ConflictRule.NEWEST, ConflictRule.LOSING} and not is_last:
             return conflict, Reason.SUPERSEDED
@@ -212,30 +215,27 @@ class ExaminedPartition:
         return conflict
 
     def _transactions_left_out(self) -> set[TransactionName]:
+        """Name committed transactions of which a record is kept back."""
         names: set[TransactionName] = set()
-        for found in self.own:
-            if found.batch.is_transactional and not self._may_be_written(found):
-                names.update(self._names(found.branch, found.batch))
+        for block in RecordBlock.read(each for each in self.own if each.batch.is_transactional):
+            undecided = np.flatnonzero(block.reasons == NUMBERS[Reason.UNDECIDED])
+            for own, _ in block.by_batch(undecided):
+                if own.branch.reason(own.batch) is None:  # it is only its number that a kept transaction has, too
+                    names.update(self._names(own))
+            for row in self.keys.rows(block).tolist():
+                key, offset = key_of(block.records, row), int(block.records.offset[row])
+                others = self.keys.against(block.branch, offset, key)
+                losing = KeyWrite.of(block.branch.name, Chunk(block.records, block.batches), row)
+                if others and not wins(losing, others, self.kept, self.rule):
+                    names.update(self._names(block.own_of(row)))
         return names
 
-    def _may_be_written(self, found: Found) -> bool:
-        """Tell whether nothing about a record keeps its transaction, if that was committed, from being salvaged."""
-        branch, batch, record, reason = found
-        if reason is not None:
-            return reason is not Reason.UNDECIDED or branch.reason(batch) is not None
-        others = [] if record.key is None else self.keys.against(branch, record, record.key)
-        return not others or wins(KeyWrite.of(branch.name, batch, record), others, self.kept, self.rule)
-
-    def _names(self, branch: Branch, batch: Batch) -> Iterator[TransactionName]:
+    def _names(self, own: OwnBatch) -> Iterator[TransactionName]:
         """Name the transaction of a batch in every losing copy that has its beginning: they share its records."""
-        first = branch.first_of_transaction(batch)
+        branch, producer_id, first = own.transaction
         for other in self.own.branches:
-            if other is branch or first < branch.ends[other.name]:
-                yield other.name, batch.producer_id, first
-
-
-def _name(branch: Branch, batch: Batch) -> TransactionName:
-    return branch.name, batch.producer_id, branch.first_of_transaction(batch)
+            if other is own.branch or first < own.branch.ends[other.name]:
+                yield other.name, producer_id, first
 
 
 def _fork(name: str, log: RecoveredLog, offset: int, kept: RecoveredLog) -> Fork:

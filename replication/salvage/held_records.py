@@ -3,12 +3,21 @@
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
+from enum import IntEnum
 from hashlib import blake2b
 
 from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from replication.salvage.salvaged_record import sequence_of, sequences_of
+
+
+class Part(IntEnum):
+    """How much of a batch is held already."""
+
+    NONE = 0
+    SOME = 1
+    ALL = 2
 
 
 @dataclass(slots=True)
@@ -26,9 +35,12 @@ class SequenceRanges:
             first, last = min(first, self.firsts[start]), max(last, self.lasts[end - 1])
         self.firsts[start:end], self.lasts[start:end] = [first], [last]
 
-    def __contains__(self, sequence: int) -> bool:
-        number = bisect_right(self.firsts, sequence) - 1
-        return number >= 0 and sequence <= self.lasts[number]
+    def part_of(self, first: int, last: int) -> Part:
+        """Tell how many of the numbers from `first` to `last` are in a range."""
+        number = bisect_right(self.firsts, last) - 1
+        if number < 0 or self.lasts[number] < first:
+            return Part.NONE
+        return Part.ALL if self.firsts[number] <= first and last <= self.lasts[number] else Part.SOME
 
 
 @dataclass(slots=True)
@@ -42,14 +54,19 @@ class HeldSequences:
         for first, last in sequences_of(batch):
             self.ranges[batch.producer_id, batch.producer_epoch].add(first, last)
 
-    def knows(self, batch: Batch) -> bool:
-        """Tell whether a batch of the same producer in the same epoch was added."""
-        return (batch.producer_id, batch.producer_epoch) in self.ranges
+    def part_of(self, batch: Batch) -> Part:
+        """Tell how many of the records of a batch are in batches that were added, as far as its header tells."""
+        ranges = self.ranges.get((batch.producer_id, batch.producer_epoch))
+        if ranges is None:
+            return Part.NONE
+        parts = {ranges.part_of(first, last) for first, last in sequences_of(batch)} or {Part.NONE}
+        return parts.pop() if len(parts) == 1 else Part.SOME
 
     def holds(self, batch: Batch, offset: int) -> bool:
         """Tell whether a batch that was added has the record that `batch` has at `offset`."""
-        numbers = self.ranges.get((batch.producer_id, batch.producer_epoch))
-        return numbers is not None and sequence_of(batch, offset) in numbers
+        ranges = self.ranges.get((batch.producer_id, batch.producer_epoch))
+        sequence = sequence_of(batch, offset)
+        return ranges is not None and ranges.part_of(sequence, sequence) is Part.ALL
 
 
 @dataclass(slots=True)

@@ -1,91 +1,138 @@
 """Who wrote which key last on which side of a fork."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from logstore.batch.batches import Batch
-from logstore.batch.record import Record
+from logstore.kernels.digest import digest_key
+from logstore.offline.columns.column_reader import Chunk
 from replication.salvage.branch import Branch, ComparedCopy
-from replication.salvage.own_records import Found
+from replication.salvage.columns.batch_run import decoded, in_runs
+from replication.salvage.columns.record_block import RecordBlock, Rows
+from replication.salvage.key_write import KeyWrite, key_of
+from replication.salvage.own_batches import OwnBatches
 from replication.salvage.transactions import Outcome
 
-MOST_OF_VALUE: Final = 64
-"""Bytes of a value that are remembered, for somebody to know it by: its record's place is there to read all of it."""
-
-
-class KeyWrite(NamedTuple):
-    """The last record of a key in one copy."""
-
-    source: str
-    leader_epoch: int
-    offset: int
-    timestamp: int
-    value: bytes | None
-    """Its first bytes, `MOST_OF_VALUE` at most; None for a tombstone."""
-    value_size: int | None
-    """Bytes of the whole value."""
-
-    @classmethod
-    def of(cls, source: str, batch: Batch, record: Record) -> "KeyWrite":
-        """Take a record, and of its value the first bytes."""
-        start, size = (None, None) if record.value is None else (record.value[:MOST_OF_VALUE], len(record.value))
-        return cls(source, batch.leader_epoch, record.offset, record.timestamp, start, size)
+Digests = NDArray[np.uint64]
+"""Of keys; equal keys have equal ones, and hardly any others have."""
 
 
 @dataclass(slots=True)
 class KeyWrites:
-    """The last writes of keys: of the losing copies' own records, and of the kept copy's where both wrote one."""
+    """The last writes of the keys that may be superseded or in conflict: no others are made into objects."""
 
-    kept: Mapping[bytes, KeyWrite]
-    losing: Mapping[str, Mapping[bytes, KeyWrite]]
+    branches: Sequence[Branch] = ()
+    suspects: Digests = field(default_factory=lambda: np.empty(0, np.uint64))
+    """Of those keys, sorted."""
+    kept: Mapping[bytes, KeyWrite] = field(default_factory=dict)
+    losing: Mapping[str, Mapping[bytes, KeyWrite]] = field(default_factory=dict)
     """By copy."""
-    branches: Sequence[Branch] = field(default=())
 
     @classmethod
-    def read(cls, kept: ComparedCopy, branches: Sequence[Branch], own: Iterable[Found]) -> "KeyWrites":
+    def read(cls, kept: ComparedCopy, own: OwnBatches, *, is_compacted: bool) -> "KeyWrites":
         """Read all own records, and from the kept copy what consumers get. Raises LogStoreError and OSError."""
-        losing: dict[str, dict[bytes, KeyWrite]] = {branch.name: {} for branch in branches}
-        for branch, batch, record, reason in own:
-            if reason is None and record.key is not None:
-                losing[branch.name][record.key] = KeyWrite.of(branch.name, batch, record)
-        written = {key for keys in losing.values() for key in keys}
-        on_both: dict[bytes, KeyWrite] = {}
-        if written:
-            for batch in kept.copy.batches(min(branch.start for branch in branches)):
-                if not batch.is_control and kept.transactions.outcome_of(batch) is Outcome.COMMITTED:
-                    on_both.update(
-                        (record.key, KeyWrite.of(kept.name, batch, record))
-                        for record in batch.records()
-                        if record.key in written
-                    )
-        return cls(on_both, losing, branches)
+        branches = own.branches
+        start = min((branch.start for branch in branches), default=0)
+        is_kept_written = next(_visible(kept, start), None) is not None
+        if not (is_compacted or len(branches) > 1 or is_kept_written):
+            return cls()
+        written = _written(own)
+        each_once = list(map(np.unique, written.values()))
+        digests, on_both = _on_both(kept, start, np.unique(_joined(each_once)))
+        several = list(written.values()) if is_compacted else []
+        suspects = np.unique(_joined([digests, _repeated(_joined(each_once)), *map(_repeated, several)]))
+        return cls(branches, suspects, on_both, _last_writes(own, suspects))
 
-    def may_clash(self) -> bool:
-        """Tell whether two copies have a key at all: then each record has to be looked at."""
-        return bool(self.kept) or sum(map(bool, self.losing.values())) > 1
+    def rows(self, block: RecordBlock) -> Rows:
+        """Return the rows of a block whose keys have to be looked at."""
+        if not len(self.suspects):
+            return np.empty(0, np.int64)
+        return _among(block, self.suspects)
 
-    def is_last(self, branch: Branch, record: Record, key: bytes) -> bool:
-        """Tell whether no losing copy goes on from this record with a later one of the key."""
-        if self.losing[branch.name][key].offset > record.offset:
+    def is_last(self, branch: Branch, offset: int, key: bytes) -> bool:
+        """Tell whether no losing copy goes on from the record at `offset` with a later one of the key."""
+        if self.losing[branch.name][key].offset > offset:
             return False
         return not any(
-            record.offset < branch.ends[other.name]
-            and (last := self.losing[other.name].get(key))
-            and last.offset > record.offset
+            offset < branch.ends[other.name] and (last := self.losing[other.name].get(key)) and last.offset > offset
             for other in self.branches
             if other is not branch
         )
 
-    def against(self, branch: Branch, record: Record, key: bytes) -> list[KeyWrite]:
-        """Return the last writes of the key in copies that diverge from this record's; the kept one's first."""
+    def against(self, branch: Branch, offset: int, key: bytes) -> list[KeyWrite]:
+        """Return the last writes of the key in copies that diverge from the record at `offset`; the kept one's first."""
         found = []
         kept = self.kept.get(key)
-        if kept and kept.offset >= min(branch.fork, record.offset):
+        if kept and kept.offset >= min(branch.fork, offset):
             found.append(kept)
         for other in self.branches:
             end = branch.ends.get(other.name)
             last = self.losing[other.name].get(key)
-            if other is not branch and end is not None and last and last.offset >= end and record.offset >= end:
+            if other is not branch and end is not None and last and last.offset >= end and offset >= end:
                 found.append(last)
         return found
+
+
+def _written(own: OwnBatches) -> dict[str, Digests]:
+    """Digest the keys of all own records about which nothing is decided yet, by copy."""
+    found: dict[str, list[Digests]] = {branch.name: [] for branch in own.branches}
+    for block in RecordBlock.read(own):
+        found[block.branch.name].append(digest_key(block.records.take(block.keyed())))
+    return {name: _joined(digests) for name, digests in found.items()}
+
+
+def _on_both(kept: ComparedCopy, start: int, written: Digests) -> tuple[Digests, dict[bytes, KeyWrite]]:
+    """Return the kept copy's last writes of keys that the losing ones wrote, and the digests of those."""
+    last: dict[bytes, KeyWrite] = {}
+    found = []
+    for run in in_runs(_visible(kept, start), lambda batch: (batch.file,)):
+        for chunk in decoded(run):
+            records = chunk.records
+            digests = digest_key(records)
+            rows = np.flatnonzero((records.key_length >= 0) & _is_in(digests, written))
+            found.append(np.unique(digests[rows]))
+            last.update((key_of(records, row), KeyWrite.of(kept.name, chunk, row)) for row in rows.tolist())
+    return np.unique(_joined(found)), last
+
+
+def _visible(kept: ComparedCopy, start: int) -> Iterator[Batch]:
+    """Walk over the batches that consumers get."""
+    for batch in kept.copy.batches(start):
+        if not batch.is_control and kept.transactions.outcome_of(batch) is Outcome.COMMITTED:
+            yield batch
+
+
+def _last_writes(own: OwnBatches, suspects: Digests) -> dict[str, dict[bytes, KeyWrite]]:
+    last: dict[str, dict[bytes, KeyWrite]] = {branch.name: {} for branch in own.branches}
+    for block in RecordBlock.read(own) if len(suspects) else ():
+        chunk, name = Chunk(block.records, block.batches), block.branch.name
+        rows = _among(block, suspects).tolist()
+        last[name].update((key_of(block.records, row), KeyWrite.of(name, chunk, row)) for row in rows)
+    return last
+
+
+def _among(block: RecordBlock, suspects: Digests) -> Rows:
+    rows = block.keyed()
+    return rows[_is_in(digest_key(block.records.take(rows)), suspects)]
+
+
+def _is_in(digests: Digests, known: Digests) -> NDArray[np.bool_]:
+    """Tell which of the digests are known; those are sorted."""
+    if not len(known):
+        return np.zeros(len(digests), np.bool_)
+    places = np.minimum(np.searchsorted(known, digests), len(known) - 1)
+    found: NDArray[np.bool_] = known[places] == digests
+    return found
+
+
+def _repeated(digests: Digests) -> Digests:
+    """Return those that are there more than once."""
+    ordered = np.sort(digests)
+    return ordered[1:][ordered[1:] == ordered[:-1]]
+
+
+def _joined(parts: Iterable[Digests]) -> Digests:
+    return np.concatenate([np.empty(0, np.uint64), *parts])

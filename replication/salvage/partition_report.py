@@ -4,12 +4,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import numpy as np
+
+from replication.salvage.columns.record_block import REASONS, SALVAGED, RecordBlock
 from replication.salvage.common_part import Difference
 from replication.salvage.conflict import Conflict
 from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork, TransactionInDoubt
-from replication.salvage.key_writes import KeyWrite
+from replication.salvage.key_write import KeyWrite
 from replication.salvage.reason import IN_DOUBT, Reason
-from replication.salvage.salvaged_record import Decision, in_base64
+from replication.salvage.salvaged_record import in_base64
 
 
 @dataclass(slots=True)
@@ -70,23 +73,33 @@ class PartitionReport:
             examined.is_compacted,
         )
 
-    def add(self, decision: Decision) -> None:
-        """Count a record."""
-        record, reason = decision
-        if reason is None:
-            self.salvaged += 1
-            self.by_source[record.source] = self.by_source.get(record.source, 0) + 1
-            first, last = self.first_timestamp, self.last_timestamp
-            self.first_timestamp = record.timestamp if first is None else min(first, record.timestamp)
-            self.last_timestamp = record.timestamp if last is None else max(last, record.timestamp)
-            return
-        before = self.left_out[-1] if self.left_out else None
-        place = record.source, reason, record.leader_epoch
-        if before and (*place, record.offset) == before.following:
-            before.last_offset = record.offset
-            before.records += 1
-        else:
-            self.left_out.append(LeftOut(*place, record.offset, record.offset))
+    def add(self, block: RecordBlock) -> None:
+        """Count the records of a block."""
+        is_salvaged = block.reasons == SALVAGED
+        if count := int(np.count_nonzero(is_salvaged)):
+            source, times = block.branch.name, block.records.timestamp[is_salvaged]
+            self.salvaged += count
+            self.by_source[source] = self.by_source.get(source, 0) + count
+            known = [each for each in (self.first_timestamp, self.last_timestamp) if each is not None]
+            self.first_timestamp = min(*known, int(times.min()), int(times.max()))
+            self.last_timestamp = max(*known, int(times.min()), int(times.max()))
+        if count < len(block):
+            self._leave_out(block.take(np.flatnonzero(~is_salvaged)))
+
+    def _leave_out(self, block: RecordBlock) -> None:
+        """Note records in ranges that are left out for one reason each."""
+        offsets, epochs = block.records.offset, block.batches.leader_epoch[block.records.batch]
+        is_end = (np.diff(block.reasons) != 0) | (np.diff(epochs) != 0) | (np.diff(offsets) != 1)
+        ends = [*(np.flatnonzero(is_end) + 1).tolist(), len(block)]
+        for first, end in zip([0, *ends], ends, strict=False):
+            place = block.branch.name, REASONS[block.reasons[first]], int(epochs[first])
+            offset, last = int(offsets[first]), int(offsets[end - 1])
+            before = self.left_out[-1] if self.left_out else None
+            if before and (*place, offset) == before.following:
+                before.last_offset = last
+                before.records += end - first
+            else:
+                self.left_out.append(LeftOut(*place, offset, last, end - first))
 
     @property
     def counts(self) -> dict[Reason, int]:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from logstore.verify.compaction import ALWAYS_COMPACTED
@@ -13,6 +15,9 @@ from replication.metadata_partition import METADATA_PARTITION
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 from replication.planning.replica import Replica, holding, in_common, open_replicas
 from replication.planning.rereading import judge_copies
+from replication.salvage.columns.block_sink import DISCARD, give
+from replication.salvage.columns.record_block import SALVAGED, RecordBlock
+from replication.salvage.columns.salvaged_block import SalvagedBlock
 from replication.salvage.errors import UnknownBrokerError
 from replication.salvage.examined_partition import ExaminedPartition
 from replication.salvage.partition_report import PartitionReport
@@ -23,11 +28,7 @@ KAFKAS_OWN: Final = ALWAYS_COMPACTED | {METADATA_PARTITION.topic}
 """Topics whose records mean something only to the broker that wrote them."""
 
 Sink = Callable[[SalvagedRecord], object]
-"""Takes each salvaged record, in order."""
-
-
-def discard(_record: SalvagedRecord) -> None:
-    """Take a record and do nothing with it: a dry run."""
+"""Takes each salvaged record, in order; a BlockSink thousands at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class SalvagePlan:
     lacking: Sequence[TopicPartition] = ()
     """Partitions that other copies hold and the kept one does not, and that are not looked at: no topic was named."""
 
-    def reports(self, sink: Sink = discard, *, on_error: OnError = stop) -> Iterator[PartitionReport]:
+    def reports(self, sink: Sink = DISCARD, *, on_error: OnError = stop) -> Iterator[PartitionReport]:
         """Give every salvaged record to `sink`, and yield a partition's report once all of its records were given.
 
         Memory holds the keys that the losing copies wrote after the fork, with the first bytes of each one's last
@@ -54,7 +55,8 @@ class SalvagePlan:
     def records(self, *, on_error: OnError = stop) -> Iterator[SalvagedRecord]:
         """Yield every salvaged record, partition by partition; `on_error` and errors as of `reports`."""
         for examined in self._examinations(on_error):
-            yield from (record for record, reason in examined.decisions() if reason is None)
+            for block in examined.blocks():
+                yield from _salvaged(examined, block).objects()
 
     def _examinations(self, on_error: OnError) -> Iterator[ExaminedPartition]:
         for partition in self.partitions:
@@ -119,13 +121,18 @@ def plan_salvage(
 
 def _carried_out(examined: ExaminedPartition, sink: Sink) -> PartitionReport:
     report = PartitionReport.of(examined)
-    for decision in examined.decisions():
-        report.add(decision)
-        if decision.reason is None:
-            sink(decision.record)
+    for block in examined.blocks():
+        report.add(block)
+        if salvaged := _salvaged(examined, block):
+            give(sink, salvaged)
     report.conflicts = list(examined.conflicts.values())
     report.transactions = list(examined.in_doubt.values())
     return report
+
+
+def _salvaged(examined: ExaminedPartition, block: RecordBlock) -> SalvagedBlock:
+    records = block.records.take(np.flatnonzero(block.reasons == SALVAGED))
+    return SalvagedBlock(examined.topic_partition, block.branch.name, records, block.batches)
 
 
 def _kept(replicas: Sequence[Replica], kept: str) -> Replica:

@@ -6,9 +6,7 @@ from typing import NamedTuple
 
 from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE, TimestampType
 from logstore.batch.batches import Batch
-from logstore.batch.record import Header, Record
-from logstore.topic_partition import TopicPartition
-from replication.salvage.reason import Reason
+from logstore.batch.record import Header
 
 
 class SalvagedRecord(NamedTuple):
@@ -29,32 +27,6 @@ class SalvagedRecord(NamedTuple):
     sequence: int
     source: str
     """The broker whose copy it was found in."""
-
-
-class Decision(NamedTuple):
-    """A record beyond the fork, and why it is left out; None where it is salvaged."""
-
-    record: SalvagedRecord
-    reason: Reason | None
-
-
-def salvaged(partition: TopicPartition, source: str, batch: Batch, record: Record) -> SalvagedRecord:
-    """Say where a record was found."""
-    return SalvagedRecord(
-        partition.topic,
-        partition.partition,
-        batch.leader_epoch,
-        record.offset,
-        record.timestamp,
-        batch.timestamp_type,
-        record.key,
-        record.value,
-        record.headers,
-        batch.producer_id,
-        batch.producer_epoch,
-        sequence_of(batch, record.offset),
-        source,
-    )
 
 
 def in_base64(content: bytes | None) -> str | None:

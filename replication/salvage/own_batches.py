@@ -1,6 +1,9 @@
-"""What the losing copies have and the kept one lacks: each record once, in the order in which leaders wrote them."""
+"""What the losing copies have and the kept one lacks: each record once, in the order in which leaders wrote them.
 
-from collections.abc import Iterator, Sequence
+Headers decide about most batches as a whole; only where they do not are records made.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import repeat
@@ -9,7 +12,7 @@ from typing import Final, NamedTuple
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from replication.salvage.branch import Branch, ComparedCopy
-from replication.salvage.held_records import HeldContents, HeldSequences, key_and_value, sent_content
+from replication.salvage.held_records import HeldContents, HeldSequences, Part, key_and_value, sent_content
 from replication.salvage.reason import Reason
 from replication.salvage.shared_batches import SharedBatches
 from replication.salvage.transactions import Outcome
@@ -18,13 +21,26 @@ _KNOWN: Final = frozenset({None, Reason.RESENT, Reason.SAME})
 """What is found of records that are there once all is done: another copy's of the same numbers are not needed."""
 
 
-class Found(NamedTuple):
-    """A record of a branch, and why it is left out; None where nothing but its key may still be against it."""
+TransactionName = tuple[str, int, int]
+"""A copy, a producer and the transaction's first offset."""
+
+
+class OwnBatch(NamedTuple):
+    """A batch of a branch, and why its records are left out; None where nothing but their keys may be against them."""
 
     branch: Branch
     batch: Batch
-    record: Record
     reason: Reason | None
+    parts: Mapping[int, Reason | None] | None = None
+    """The same of each record by its offset, where it is not the same of all; of those that it lacks others have more.
+
+    None where `reason` is that of all.
+    """
+
+    @property
+    def transaction(self) -> TransactionName:
+        """The name of the transaction that it is of."""
+        return self.branch.name, self.batch.producer_id, self.branch.first_of_transaction(self.batch)
 
 
 @dataclass(slots=True)
@@ -67,8 +83,8 @@ class KeptRecords:
 
 
 @dataclass(slots=True)
-class OwnRecords:
-    """The records of all branches; each pass over them decides the same."""
+class OwnBatches:
+    """The batches of all branches; each pass over them decides the same."""
 
     branches: Sequence[Branch]
     kept: KeptRecords
@@ -76,18 +92,19 @@ class OwnRecords:
     """Producers that began a new epoch by themselves: they sent again what was unacknowledged, numbered from 0 on."""
     by_key_and_value: bool
 
-    def __iter__(self) -> Iterator[Found]:
-        """Yield the records, in the order of their leader epochs and offsets. Raises LogStoreError and OSError."""
+    def __iter__(self) -> Iterator[OwnBatch]:
+        """Yield the batches, in the order of their leader epochs and offsets. Raises LogStoreError and OSError."""
         walk = _Pass(self)
         streams = [zip(branch.batches(), repeat(branch)) for branch in self.branches]
         for batch, branch in merge(*streams, key=lambda each: (each[0].leader_epoch, each[0].base_offset)):
-            yield from walk.records(branch, batch)
+            if (found := walk.judged(branch, batch)) is not None:
+                yield found
 
 
 class _Pass:
     """One walk over all branches, which remembers what it has given."""
 
-    def __init__(self, own: OwnRecords) -> None:
+    def __init__(self, own: OwnBatches) -> None:
         self._own = own
         self._contents = own.kept.contents.copy()
         self._kept_values = own.kept.keys_and_values.copy()
@@ -96,26 +113,28 @@ class _Pass:
         pairs = [(one, other) for one in own.branches for other in own.branches if one is not other]
         self._shared = {(one.name, other.name): SharedBatches(other.copy, start) for one, other in pairs}
 
-    def records(self, branch: Branch, batch: Batch) -> Iterator[Found]:
-        """Yield the records of a batch that no other branch gives."""
+    def judged(self, branch: Branch, batch: Batch) -> OwnBatch | None:
+        """Judge the records of a batch that no other branch gives; None where there are none."""
         reason = branch.reason(batch)
         givers = [other for other in self._own.branches if self._is_left_to(other, branch, batch, reason)]
         shared = [self._shared[branch.name, other.name] for other in givers]
         if any(each.holds(batch) for each in shared):
-            return
+            return None
         given = {record for each in shared for record in each.records(batch)}
         start = branch.copy.log.log_start_offset  # which may be within the batch, as the fork may be
         start = start if batch.is_transactional else max(start, branch.fork)
-        may_be_held = reason is None and self._may_be_held(batch)
-        is_known = False
-        for record in batch.records():
-            if record.offset < start or (given and record in given):
-                continue
-            found = self._held(batch, record) if may_be_held else reason
-            is_known |= found in _KNOWN
-            yield Found(branch, batch, record, found)
-        if is_known and self._shared:
+        is_mixed = False
+        if reason is None:
+            reason, is_mixed = self._by_header(batch)
+        found = OwnBatch(branch, batch, reason)
+        reasons = {reason}
+        if is_mixed or given or batch.base_offset < start:
+            wanted = (each for each in batch.records() if each.offset >= start and each not in given)
+            parts = {each.offset: self._by_record(batch, each) if is_mixed else reason for each in wanted}
+            found, reasons = OwnBatch(branch, batch, None, parts), set(parts.values())
+        if self._shared and not reasons.isdisjoint(_KNOWN):
             self._sequences.add(batch)
+        return found
 
     def _is_left_to(self, other: Branch, branch: Branch, batch: Batch, reason: Reason | None) -> bool:
         """Tell whether records that both have are the other's to give: who salvages them first, else the first one."""
@@ -124,19 +143,24 @@ class _Pass:
         order = self._own.branches.index
         return (other.reason(batch) is not None, order(other)) < (reason is not None, order(branch))
 
-    def _may_be_held(self, batch: Batch) -> bool:
-        """Tell whether any of a batch's records may be held, which need not be asked of each record then."""
+    def _by_header(self, batch: Batch) -> tuple[Reason | None, bool]:
+        """Return why all records of a batch are left out, and whether instead each has to be looked at."""
         kept = self._own.kept
-        is_numbered_as_held = any(each.knows(batch) for each in (kept.sequences, self._sequences, kept.undecided))
-        return is_numbered_as_held or batch.producer_id in self._own.renumbered or self._own.by_key_and_value
+        resent = max(kept.sequences.part_of(batch), self._sequences.part_of(batch))
+        undecided = kept.undecided.part_of(batch)
+        if resent is Part.ALL:
+            return Reason.RESENT, False
+        if resent is Part.NONE and undecided is Part.ALL:
+            return Reason.UNDECIDED, False
+        return None, Part.SOME in {resent, undecided} or self._is_renumbered(batch) or self._own.by_key_and_value
 
-    def _held(self, batch: Batch, record: Record) -> Reason | None:
+    def _by_record(self, batch: Batch, record: Record) -> Reason | None:
         kept = self._own.kept
         if kept.sequences.holds(batch, record.offset) or self._sequences.holds(batch, record.offset):
             return Reason.RESENT
         if kept.undecided.holds(batch, record.offset):
             return Reason.UNDECIDED
-        if batch.producer_id in self._own.renumbered and not batch.is_transactional:
+        if self._is_renumbered(batch):
             content = sent_content(batch.producer_id, record)
             if self._contents.take(content, batch.producer_epoch):
                 return Reason.RESENT
@@ -144,3 +168,6 @@ class _Pass:
         if self._own.by_key_and_value and self._kept_values.take(key_and_value(record)):
             return Reason.SAME
         return None
+
+    def _is_renumbered(self, batch: Batch) -> bool:
+        return batch.producer_id in self._own.renumbered and not batch.is_transactional

@@ -1,0 +1,96 @@
+"""Salvaged records as columns."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat, starmap
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE, TIMESTAMP_TYPE_BIT, TimestampType
+from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.record import Header
+from logstore.kernels.gather import gather_headers
+from logstore.topic_partition import TopicPartition
+from replication.salvage.salvaged_record import SalvagedRecord
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SalvagedBlock:
+    """Some thousand records of one partition and one copy, in order."""
+
+    topic_partition: TopicPartition
+    source: str
+    """The broker whose copy they were found in."""
+    records: RecordColumns
+    batches: BatchColumns
+    """Headers of their batches."""
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def slice(self, first: int, last: int) -> "SalvagedBlock":
+        """Return the records from row `first` to `last`, which is left out, as views."""
+        return SalvagedBlock(self.topic_partition, self.source, self.records.slice(first, last), self.batches)
+
+    def of_batch(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Return a column of `batches` for each record."""
+        return column[self.records.batch]
+
+    def timestamp_types(self) -> NDArray[np.int8]:
+        """Return the number of each record's TimestampType."""
+        bits = (self.batches.attributes & TIMESTAMP_TYPE_BIT).astype(np.bool_)
+        return self.of_batch(np.where(self.batches.magic == 0, TimestampType.NONE, bits).astype(np.int8))
+
+    def sequences(self) -> NDArray[np.int32]:
+        """Return the sequence number that its producer gave each record; -1 without an idempotent producer."""
+        base = self.of_batch(self.batches.base_sequence).astype(np.int64)
+        number = (base + self.records.offset - self.of_batch(self.batches.base_offset)) & LAST_SEQUENCE
+        return np.where(base == NO_SEQUENCE, NO_SEQUENCE, number).astype(np.int32)
+
+    def objects(self) -> Iterator[SalvagedRecord]:
+        """Make an object of each record."""
+        data = memoryview(self.records.data)
+        rows = zip(
+            repeat(self.topic_partition.topic),
+            repeat(self.topic_partition.partition),
+            self.of_batch(self.batches.leader_epoch).tolist(),
+            self.records.offset.tolist(),
+            self.records.timestamp.tolist(),
+            map(_TIMESTAMP_TYPES.__getitem__, self.timestamp_types().tolist()),
+            _pieces(data, self.records.key_start, self.records.key_length),
+            _pieces(data, self.records.value_start, self.records.value_length),
+            self._headers(),
+            self.of_batch(self.batches.producer_id).tolist(),
+            self.of_batch(self.batches.producer_epoch).tolist(),
+            self.sequences().tolist(),
+            repeat(self.source),
+            strict=False,
+        )
+        return map(cast("Any", tuple.__new__), repeat(SalvagedRecord), rows)  # in C, where `_make` is a frame of Python
+
+    def _headers(self) -> Iterator[tuple[Header, ...]]:
+        counts = self.records.header_count
+        if not counts.any():
+            return repeat((), len(counts))
+        keys, values, is_there = gather_headers(self.records.data, self.records.headers_start, counts)
+        lengths = np.where(is_there, np.diff(values.ends), -1)
+        headers = starmap(
+            Header,
+            zip(
+                (key.decode(errors="replace") for key in _pieces(keys.values, keys.ends[:-1], np.diff(keys.ends))),
+                _pieces(values.values, values.ends[:-1], lengths),
+                strict=True,
+            ),
+        )
+        return (tuple(next(headers) for _ in range(count)) for count in counts.tolist())
+
+
+_TIMESTAMP_TYPES = {int(each): each for each in TimestampType}
+
+
+def _pieces(data: Any, starts: NDArray[Any], lengths: NDArray[Any]) -> Iterator[bytes | None]:
+    content = memoryview(data)
+    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
+        yield None if length < 0 else content[start : start + length].tobytes()
