@@ -15,9 +15,9 @@ from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule
 
 if TYPE_CHECKING:
+    from replication.salvage.columns.key_write import KeyWrite
     from replication.salvage.conflict import Conflict
     from replication.salvage.examined_partition import TransactionInDoubt
-    from replication.salvage.key_writes import KeyWrite
     from replication.salvage.partition_report import PartitionReport
     from replication.salvage.salvage_plan import SalvagePlan
     from replication.salvage.salvaged_record import SalvagedRecord
@@ -134,8 +134,8 @@ def salvage(
 
 
 def _target(to: Path | None, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
-    from replication.salvage.files.target import ensure_writable, open_target
     from replication.salvage.columns.block_sink import DISCARD
+    from replication.salvage.files.target import ensure_writable, open_target
 
     if to is None:
         return nullcontext(DISCARD)

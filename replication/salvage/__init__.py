@@ -19,7 +19,7 @@ _NAMES_BY_MODULE = {
     "errors": ("SalvageError", "TargetError", "UnknownBrokerError"),
     "examined_partition": ("Damage", "DamageBelow", "Fork", "TransactionInDoubt"),
     "files.target": ("open_target",),
-    "key_write": ("KeyWrite",),
+    "columns.key_write": ("KeyWrite",),
     "partition_report": ("LeftOut", "PartitionReport"),
     "reason": ("Reason",),
     "salvage_options": ("ConflictRule", "SalvageOptions"),

@@ -1,4 +1,7 @@
 # What `import replication.salvage` offers, for type checkers; `__init__.py` loads each name on first use.
+from replication.salvage.columns.block_sink import BlockSink as BlockSink
+from replication.salvage.columns.key_write import KeyWrite as KeyWrite
+from replication.salvage.columns.salvaged_block import SalvagedBlock as SalvagedBlock
 from replication.salvage.common_part import Difference as Difference
 from replication.salvage.conflict import Conflict as Conflict
 from replication.salvage.errors import SalvageError as SalvageError
@@ -9,7 +12,6 @@ from replication.salvage.examined_partition import DamageBelow as DamageBelow
 from replication.salvage.examined_partition import Fork as Fork
 from replication.salvage.examined_partition import TransactionInDoubt as TransactionInDoubt
 from replication.salvage.files.target import open_target as open_target
-from replication.salvage.key_writes import KeyWrite as KeyWrite
 from replication.salvage.partition_report import LeftOut as LeftOut
 from replication.salvage.partition_report import PartitionReport as PartitionReport
 from replication.salvage.reason import Reason as Reason

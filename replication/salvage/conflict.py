@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from replication.salvage.key_write import KeyWrite
+from replication.salvage.columns.key_write import KeyWrite
 from replication.salvage.salvage_options import ConflictRule
 
 

@@ -7,18 +7,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from epoch import EpochHistory
-from logstore.batch.batches import Batch
 from logstore.errors import LogStoreError
 from logstore.offline.columns.column_reader import Chunk
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
+from replication.salvage.columns.key_write import KeyWrite, key_of
+from replication.salvage.columns.key_writes import KeyWrites
 from replication.salvage.columns.record_block import NUMBERS, REASONS, SALVAGED, RecordBlock, Rows
 from replication.salvage.common_part import Difference, difference
 from replication.salvage.conflict import Conflict, wins
-from replication.salvage.key_write import KeyWrite, key_of
-from replication.salvage.key_writes import KeyWrites
 from replication.salvage.own_batches import KeptRecords, OwnBatch, OwnBatches, TransactionName
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvage_options import ConflictRule, SalvageOptions
@@ -232,7 +231,7 @@ class ExaminedPartition:
 
     def _names(self, own: OwnBatch) -> Iterator[TransactionName]:
         """Name the transaction of a batch in every losing copy that has its beginning: they share its records."""
-        branch, producer_id, first = own.transaction
+        _, producer_id, first = own.transaction
         for other in self.own.branches:
             if other is own.branch or first < own.branch.ends[other.name]:
                 yield other.name, producer_id, first

@@ -51,7 +51,7 @@ class SalvagedBlock:
 
     def objects(self) -> Iterator[SalvagedRecord]:
         """Make an object of each record."""
-        data = memoryview(self.records.data)
+        data = self.records.data
         rows = zip(
             repeat(self.topic_partition.topic),
             repeat(self.topic_partition.partition),
@@ -74,23 +74,19 @@ class SalvagedBlock:
         counts = self.records.header_count
         if not counts.any():
             return repeat((), len(counts))
-        keys, values, is_there = gather_headers(self.records.data, self.records.headers_start, counts)
-        lengths = np.where(is_there, np.diff(values.ends), -1)
-        headers = starmap(
-            Header,
-            zip(
-                (key.decode(errors="replace") for key in _pieces(keys.values, keys.ends[:-1], np.diff(keys.ends))),
-                _pieces(values.values, values.ends[:-1], lengths),
-                strict=True,
-            ),
-        )
+        found = gather_headers(self.records.data, self.records.headers_start, counts)
+        lengths = np.where(found.is_there, np.diff(found.values.ends), -1)
+        keys = _pieces(found.keys.values, found.keys.ends[:-1], np.diff(found.keys.ends))
+        values = _pieces(found.values.values, found.values.ends[:-1], lengths)
+        texts = ((key or b"").decode(errors="replace") for key in keys)
+        headers = starmap(Header, zip(texts, values, strict=True))
         return (tuple(next(headers) for _ in range(count)) for count in counts.tolist())
 
 
 _TIMESTAMP_TYPES = {int(each): each for each in TimestampType}
 
 
-def _pieces(data: Any, starts: NDArray[Any], lengths: NDArray[Any]) -> Iterator[bytes | None]:
-    content = memoryview(data)
+def _pieces(data: NDArray[np.uint8], starts: NDArray[Any], lengths: NDArray[Any]) -> Iterator[bytes | None]:
+    content = data.data
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
         yield None if length < 0 else content[start : start + length].tobytes()

@@ -25,12 +25,12 @@ class KeyWrite(NamedTuple):
     def of(cls, source: str, chunk: Chunk, row: int) -> "KeyWrite":
         """Take a record, and of its value the first bytes."""
         records, batches = chunk
-        size: int | None = int(records.value_length[row])
-        start = int(records.value_start[row])
-        value = records.data[start : start + min(size, MOST_OF_VALUE)].tobytes() if size >= 0 else None
-        size = None if value is None else size
         epoch = int(batches.leader_epoch[records.batch[row]])
-        return cls(source, epoch, int(records.offset[row]), int(records.timestamp[row]), value, size)
+        place = source, epoch, int(records.offset[row]), int(records.timestamp[row])
+        start, size = int(records.value_start[row]), int(records.value_length[row])
+        if size < 0:
+            return cls(*place, None, None)
+        return cls(*place, records.data[start : start + min(size, MOST_OF_VALUE)].tobytes(), size)
 
 
 def key_of(records: RecordColumns, row: int) -> bytes:
