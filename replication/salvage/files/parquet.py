@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -25,19 +26,24 @@ _REPEATED: Final = ["topic", "partition", "leader_epoch", "timestamp_type", "pro
 def parquet(path: Path) -> Iterator[BlockSink]:
     """Write a new file. Raises OSError."""
     with open(path, "xb") as file:
-        with pq.ParquetWriter(file, SCHEMA, compression="zstd", use_dictionary=_REPEATED) as writer:
-            groups = _RowGroups(writer)
+        with (
+            pq.ParquetWriter(file, SCHEMA, compression="zstd", use_dictionary=_REPEATED) as writer,
+            ThreadPoolExecutor(1, "parquet") as thread,
+        ):
+            groups = _RowGroups(writer, thread)
             yield groups
-            groups.write()
+            groups.finish()
         file.flush()
         os.fsync(file.fileno())
 
 
 class _RowGroups(BlockSink):
-    """Records that wait to become a row group."""
+    """Records that wait to become a row group; the one before them is written meanwhile, by another thread."""
 
-    def __init__(self, writer: pq.ParquetWriter) -> None:
+    def __init__(self, writer: pq.ParquetWriter, thread: ThreadPoolExecutor) -> None:
         self._writer = writer
+        self._thread = thread
+        self._written: Future[None] | None = None
         self._records: list[SalvagedRecord] = []
         self._batches: list[pa.RecordBatch] = []
         self._count = self._size = 0
@@ -54,18 +60,30 @@ class _RowGroups(BlockSink):
         self._records.append(record)
         self._add(1, len(record.key or b"") + len(record.value or b""))
 
-    def write(self) -> None:
-        """Write what waits."""
+    def finish(self) -> None:
+        """Write what waits, and wait for it."""
+        self._write()
+        self._await()
+
+    def _write(self) -> None:
         self._arrange()
+        self._await()
         if self._batches:
-            self._writer.write_table(pa.Table.from_batches(self._batches, SCHEMA), row_group_size=self._count)
+            table = pa.Table.from_batches(self._batches, SCHEMA)
+            self._written = self._thread.submit(self._writer.write_table, table, row_group_size=self._count)
         self._batches, self._count, self._size = [], 0, 0
+
+    def _await(self) -> None:
+        """Raise what went wrong with the row group before."""
+        if self._written is not None:
+            self._written.result()
+            self._written = None
 
     def _add(self, count: int, size: int) -> None:
         self._count += count
         self._size += size
         if self._count >= _RECORDS_AT_ONCE or self._size >= _BYTES_AT_ONCE:
-            self.write()
+            self._write()
 
     def _arrange(self) -> None:
         """Make columns of the objects that wait."""
