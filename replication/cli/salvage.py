@@ -1,7 +1,7 @@
 """`epochlog salvage`."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -109,8 +109,11 @@ def salvage(
     options = SalvageOptions(conflicts, same_key_value, frozenset(separated(compacted)))
     plan = plan_salvage(copies, kept, options, topics=separated(topics), on_error=failures)
     left_out = name_what_is_left_out(plan.replicas, {*plan.lacking, *plan.partitions})
-    with _target(to, copies) as write:
-        reports = list(plan.reports(write, on_error=failures))
+    if to is None:
+        reports = list(plan.dry_run(on_error=failures))
+    else:
+        with _target(to, copies) as write:
+            reports = list(plan.reports(write, on_error=failures))
     if json:
         print_json(
             {
@@ -133,12 +136,9 @@ def salvage(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _target(to: Path | None, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
-    from replication.salvage.columns.block_sink import DISCARD
+def _target(to: Path, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
     from replication.salvage.files.target import ensure_writable, open_target
 
-    if to is None:
-        return nullcontext(DISCARD)
     try:
         ensure_writable(to, copies)
     except ModuleNotFoundError as error:

@@ -1,34 +1,31 @@
 """What losing copies hold and the kept one lacks, partition by partition."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
-from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from logstore.verify.compaction import ALWAYS_COMPACTED
 from replication.errors import NothingChosenError, SameBrokerError
 from replication.metadata_partition import METADATA_PARTITION
-from replication.planning.failures import PARTITION_ERRORS, OnError, stop
+from replication.planning.failures import OnError, stop
 from replication.planning.replica import Replica, holding, in_common, open_replicas
-from replication.planning.rereading import judge_copies
-from replication.salvage.columns.block_sink import DISCARD, give
-from replication.salvage.columns.record_block import SALVAGED, RecordBlock
-from replication.salvage.columns.salvaged_block import SalvagedBlock
+from replication.salvage.columns.block_sink import DISCARD
 from replication.salvage.errors import UnknownBrokerError
-from replication.salvage.examined_partition import ExaminedPartition
 from replication.salvage.partition_report import PartitionReport
+from replication.salvage.partition_salvage import PartitionSalvage, Sink
 from replication.salvage.salvage_options import SalvageOptions
 from replication.salvage.salvaged_record import SalvagedRecord
+from replication.workers.worker_pool import WorkerPool
 
 KAFKAS_OWN: Final = ALWAYS_COMPACTED | {METADATA_PARTITION.topic}
 """Topics whose records mean something only to the broker that wrote them."""
 
-Sink = Callable[[SalvagedRecord], object]
-"""Takes each salvaged record, in order; a BlockSink thousands at once."""
+WORTH_WORKERS: Final = 256 << 20
+"""Bytes that this process looks at alone: starting others would take longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,39 +42,38 @@ class SalvagePlan:
     def reports(self, sink: Sink = DISCARD, *, on_error: OnError = stop) -> Iterator[PartitionReport]:
         """Give every salvaged record to `sink`, and yield a partition's report once all of its records were given.
 
-        Memory holds the keys that the losing copies wrote after the fork, with the first bytes of each one's last
-        value, not the records. `on_error` decides whether a partition that cannot be read is left out: none of its
-        records is given. Raises what `sink` raises, and LogStoreError and OSError where files change while they are
-        read.
+        A `sink` that is a BlockSink takes them some thousand at once. Memory holds eight bytes for each record with a
+        key that the losing copies wrote after the fork, and the keys that may be in conflict, with the first bytes of
+        each one's last values, not the records. `on_error` decides whether a partition that cannot be read is left out:
+        none of its records is given. Raises what `sink` raises, and LogStoreError and OSError where files change while
+        they are read.
         """
-        return (_carried_out(each, sink) for each in self._examinations(on_error))
+        return (report for each in self.salvages() if (report := each.report(sink, on_error)) is not None)
+
+    def dry_run(self, *, workers: int | None = None, on_error: OnError = stop) -> Iterator[PartitionReport]:
+        """Yield the same reports without the records; `workers` processes share the partitions.
+
+        By default they are as many as there are processors, and none for little work; with 0 this process does it.
+        Raises as `reports`, and WorkerDiedError where a worker dies again and again.
+        """
+        salvages = list(self.salvages())
+        with WorkerPool(_workers_for(salvages, workers)) as pool:
+            for each, (report, errors) in zip(salvages, pool.map(_looked_at, zip(salvages)), strict=True):
+                for error in errors:
+                    on_error(each.topic_partition, error)
+                if report is not None:
+                    yield report
 
     def records(self, *, on_error: OnError = stop) -> Iterator[SalvagedRecord]:
         """Yield every salvaged record, partition by partition; `on_error` and errors as of `reports`."""
-        for examined in self._examinations(on_error):
-            for block in examined.blocks():
-                yield from _salvaged(examined, block).objects()
+        for each in self.salvages():
+            for block in each.blocks(on_error):
+                yield from block.objects()
 
-    def _examinations(self, on_error: OnError) -> Iterator[ExaminedPartition]:
-        for partition in self.partitions:
-            try:
-                examined = self._examined(partition, on_error)
-            except PARTITION_ERRORS as error:
-                on_error(partition, error)
-                continue
-            if examined is not None:
-                yield examined
-
-    def _examined(self, partition: TopicPartition, on_error: OnError) -> ExaminedPartition | None:
-        copies = holding(self.replicas, partition)
-        is_held = self.kept in copies
-
-        def examine(logs: Mapping[str, RecoveredLog]) -> ExaminedPartition | None:
-            if is_held and self.kept not in logs:
-                return None  # `on_error` knows why
-            return ExaminedPartition.examine(partition, logs, self.kept, self.options)
-
-        return judge_copies(partition, copies, examine, on_error, least=2 if is_held else 1)
+    def salvages(self) -> Iterator[PartitionSalvage]:
+        """Give what is to be done, partition by partition."""
+        for each in self.partitions:
+            yield PartitionSalvage(each, holding(self.replicas, each), self.kept, self.options)
 
     def holders(self, partition: TopicPartition) -> list[str]:
         """Return whose copies hold a partition."""
@@ -119,20 +115,17 @@ def plan_salvage(
     return SalvagePlan(replicas, chosen.name, common, options, lacking)
 
 
-def _carried_out(examined: ExaminedPartition, sink: Sink) -> PartitionReport:
-    report = PartitionReport.of(examined)
-    for block in examined.blocks():
-        report.add(block)
-        if salvaged := _salvaged(examined, block):
-            give(sink, salvaged)
-    report.conflicts = list(examined.conflicts.values())
-    report.transactions = list(examined.in_doubt.values())
-    return report
+def _workers_for(salvages: Sequence[PartitionSalvage], workers: int | None) -> int:
+    """Choose how many processes there are beside this one; none where another Python cannot be started."""
+    if workers is None and (sum(each.size for each in salvages) < WORTH_WORKERS or not sys.executable):
+        return 0
+    count = min(len(salvages), (os.cpu_count() or 1) if workers is None else workers)
+    return count if count > 1 or workers is not None else 0
 
 
-def _salvaged(examined: ExaminedPartition, block: RecordBlock) -> SalvagedBlock:
-    records = block.records.take(np.flatnonzero(block.reasons == SALVAGED))
-    return SalvagedBlock(examined.topic_partition, block.branch.name, records, block.batches)
+def _looked_at(salvage: PartitionSalvage) -> tuple[PartitionReport | None, list[Exception]]:
+    errors: list[Exception] = []
+    return salvage.report(DISCARD, lambda _, error: errors.append(error)), errors
 
 
 def _kept(replicas: Sequence[Replica], kept: str) -> Replica:

@@ -9,7 +9,6 @@ from typing import Final
 from replication.audit.examination.copy_examiner import Row
 from replication.audit.local.live_auditing import audit_live
 from replication.audit.local.local_audit import LocalAudit, by_partition
-from replication.audit.local.worker_pool import WorkerPool
 from replication.audit.pipeline.audit_options import AuditOptions
 from replication.audit.pipeline.audit_plan import AuditPlan, NewExaminer, plan_audit
 from replication.audit.pipeline.internal_topics import stranded, topic_readings
@@ -19,6 +18,7 @@ from replication.audit.snapshots.arguments import workers_in
 from replication.audit.snapshots.snapshot import Snapshot
 from replication.audit.snapshots.work import Task
 from replication.audit.tables import EXAMINED
+from replication.workers.worker_pool import WorkerPool
 
 WORTH_WORKERS: Final = 256 << 20
 """What this process does alone, in bytes and what copies cost besides: starting others would take longer."""

@@ -12,7 +12,6 @@ from replication.audit.local.live_look import LiveLook, cut_off, look
 from replication.audit.local.live_passes import LivePasses
 from replication.audit.local.live_task import LiveTask, live_tasks
 from replication.audit.local.local_audit import LocalAudit
-from replication.audit.local.worker_pool import WorkerPool
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.internal_topics import Stranded
 from replication.audit.pipeline.live_reading import LiveReading, ReadAgain
@@ -20,6 +19,7 @@ from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.missing_copies import NOWHERE
 from replication.audit.snapshots.work import Job
 from replication.errors import WorkerDiedError
+from replication.workers.worker_pool import WorkerPool
 
 MOVED = "moved-while-read"
 

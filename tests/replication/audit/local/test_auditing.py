@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from bench.audit_cluster import make
 from replication.audit import Audit, LocalAudit, audit, audit_locally
 from replication.audit.local import auditing
-from replication.audit.local.worker_pool import WorkerPool
+from replication.workers.worker_pool import WorkerPool
 from replication.errors import (
     CopyUnreadableError,
     NotAllowedError,

@@ -10,12 +10,12 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from replication.audit.local.worker_calls import Call, receive, send
 from replication.errors import WorkerDiedError
+from replication.workers.worker_calls import Call, receive, send
 
 ATTEMPTS: Final = 4
 """How often a call is tried whose worker dies each time: as often as Spark tries a task."""
-_COMMAND: Final = ("-P", "-m", "replication.audit.local.worker")
+_COMMAND: Final = ("-P", "-m", "replication.workers.worker")
 Result = TypeVar("Result")
 
 
@@ -88,7 +88,7 @@ class WorkerPool:
         """Start processes as they are needed, and `workers` at most."""
         self._workers: list[Worker] = []
         self._of_thread = threading.local()
-        self._threads = ThreadPoolExecutor(workers, "audit worker", self._begin) if workers else None
+        self._threads = ThreadPoolExecutor(workers, "worker", self._begin) if workers else None
 
     def map(self, function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
         """Do a function of a module with each of the arguments, and give the results in their order.

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from replication.audit.local.worker_calls import Call
-from replication.audit.local.worker_pool import ATTEMPTS, Worker, WorkerPool
 from replication.errors import WorkerDiedError
+from replication.workers.worker_calls import Call
+from replication.workers.worker_pool import ATTEMPTS, Worker, WorkerPool
 from tests.replication.audit.local import calls
 
 
@@ -92,7 +92,7 @@ def test_a_process_that_is_being_started_when_the_pool_is_closed_is_ended(monkey
 
 def test_workers_end_with_their_parent() -> None:
     program = (
-        "import sys; from replication.audit.local.worker_pool import WorkerPool; "
+        "import sys; from replication.workers.worker_pool import WorkerPool; "
         "from tests.replication.audit.local import calls; import os; pool = WorkerPool(1); "
         "print(next(pool.map(calls.process_id, [()])), flush=True); os.kill(os.getpid(), 9)"
     )

@@ -1,4 +1,4 @@
-"""A process that does what its parent sends: `python -m replication.audit.local.worker`, with calls on standard input.
+"""A process that does what its parent sends: `python -m replication.workers.worker`, with calls on standard input.
 
 A call is a pickled function and its arguments, a result the pickled outcome. Only the parent holds the pipes.
 """
@@ -7,7 +7,7 @@ import os
 import sys
 from typing import BinaryIO
 
-from replication.audit.local.worker_calls import Call, Outcome, receive, send
+from replication.workers.worker_calls import Call, Outcome, receive, send
 
 
 def done(call: Call) -> Outcome:

@@ -1,0 +1,80 @@
+"""The salvage of one partition: what a process, or a task of Spark, does by itself."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.topic_partition import TopicPartition
+from replication.planning.failures import PARTITION_ERRORS, OnError
+from replication.planning.rereading import judge_copies
+from replication.salvage.columns.block_sink import give
+from replication.salvage.columns.record_block import SALVAGED, RecordBlock
+from replication.salvage.columns.salvaged_block import SalvagedBlock
+from replication.salvage.examined_partition import ExaminedPartition
+from replication.salvage.partition_report import PartitionReport
+from replication.salvage.salvage_options import SalvageOptions
+from replication.salvage.salvaged_record import SalvagedRecord
+
+Sink = Callable[[SalvagedRecord], object]
+"""Takes each salvaged record, in order; a BlockSink thousands at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSalvage:
+    """A partition and its copies by their brokers' names. Nothing was read of their records yet."""
+
+    topic_partition: TopicPartition
+    copies: Mapping[str, PartitionDirectory]
+    kept: str
+    options: SalvageOptions
+
+    @property
+    def size(self) -> int:
+        """Bytes of the losing copies' logs, of which those beyond the fork are read."""
+        others = (copy for name, copy in self.copies.items() if name != self.kept)
+        return sum(segment.size for copy in others for segment in copy.segments)
+
+    def examined(self, on_error: OnError) -> ExaminedPartition | None:
+        """Read the copies; None where too few can be, which `on_error` knows the reasons of."""
+        is_held = self.kept in self.copies
+
+        def examine(logs: Mapping[str, RecoveredLog]) -> ExaminedPartition | None:
+            if is_held and self.kept not in logs:
+                return None
+            return ExaminedPartition.examine(self.topic_partition, logs, self.kept, self.options)
+
+        try:
+            return judge_copies(self.topic_partition, self.copies, examine, on_error, least=2 if is_held else 1)
+        except PARTITION_ERRORS as error:
+            on_error(self.topic_partition, error)
+            return None
+
+    def report(self, sink: Sink, on_error: OnError) -> PartitionReport | None:
+        """Give every salvaged record to `sink`, and report on the partition once all were given; None as `examined`.
+
+        Raises what `sink` raises, and LogStoreError and OSError where files change while they are read.
+        """
+        examined = self.examined(on_error)
+        if examined is None:
+            return None
+        report = PartitionReport.of(examined)
+        for block in examined.blocks():
+            report.add(block)
+            if salvaged := _salvaged(examined, block):
+                give(sink, salvaged)
+        report.conflicts = list(examined.conflicts.values())
+        report.transactions = list(examined.in_doubt.values())
+        return report
+
+    def blocks(self, on_error: OnError) -> Iterator[SalvagedBlock]:
+        """Yield the salvaged records as columns; none where too few copies can be read. Raises as `report`."""
+        if examined := self.examined(on_error):
+            yield from filter(len, (_salvaged(examined, block) for block in examined.blocks()))
+
+
+def _salvaged(examined: ExaminedPartition, block: RecordBlock) -> SalvagedBlock:
+    records = block.records.take(np.flatnonzero(block.reasons == SALVAGED))
+    return SalvagedBlock(examined.topic_partition, block.branch.name, records, block.batches)
