@@ -4,6 +4,7 @@ Headers decide about most batches as a whole; only where they do not are records
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import repeat
@@ -23,6 +24,10 @@ _KNOWN: Final = frozenset({None, Reason.RESENT, Reason.SAME})
 
 TransactionName = tuple[str, int, int]
 """A copy, a producer and the transaction's first offset."""
+
+
+MOST_REMEMBERED: Final = 100_000
+"""Batches, and records of those about which headers alone do not decide: some 50 MB."""
 
 
 class OwnBatch(NamedTuple):
@@ -91,14 +96,26 @@ class OwnBatches:
     renumbered: frozenset[int]
     """Producers that began a new epoch by themselves: they sent again what was unacknowledged, numbered from 0 on."""
     by_key_and_value: bool
+    _remembered: list[OwnBatch] | None = None
+    """What a pass has found, where that was little: the next ones find the same."""
 
     def __iter__(self) -> Iterator[OwnBatch]:
         """Yield the batches, in the order of their leader epochs and offsets. Raises LogStoreError and OSError."""
+        return self._pass() if self._remembered is None else iter(self._remembered)
+
+    def _pass(self) -> Iterator[OwnBatch]:
         walk = _Pass(self)
+        found: list[OwnBatch] = []
+        size = 0
         streams = [zip(branch.batches(), repeat(branch)) for branch in self.branches]
         for batch, branch in merge(*streams, key=lambda each: (each[0].leader_epoch, each[0].base_offset)):
-            if (found := walk.judged(branch, batch)) is not None:
-                yield found
+            if (judged := walk.judged(branch, batch)) is not None:
+                size += 1 if judged.parts is None else len(judged.parts)
+                if size <= MOST_REMEMBERED:
+                    found.append(judged)
+                yield judged
+        if size <= MOST_REMEMBERED:
+            self._remembered = found
 
 
 class _Pass:
@@ -112,29 +129,31 @@ class _Pass:
         start = min((branch.start for branch in own.branches), default=0)
         pairs = [(one, other) for one in own.branches for other in own.branches if one is not other]
         self._shared = {(one.name, other.name): SharedBatches(other.copy, start) for one, other in pairs}
+        self._log_starts = {branch.name: branch.copy.log.log_start_offset for branch in own.branches}
+        self._forks = {branch.name: max(branch.fork, self._log_starts[branch.name]) for branch in own.branches}
 
     def judged(self, branch: Branch, batch: Batch) -> OwnBatch | None:
         """Judge the records of a batch that no other branch gives; None where there are none."""
         reason = branch.reason(batch)
-        givers = [other for other in self._own.branches if self._is_left_to(other, branch, batch, reason)]
-        shared = [self._shared[branch.name, other.name] for other in givers]
-        if any(each.holds(batch) for each in shared):
-            return None
-        given = {record for each in shared for record in each.records(batch)}
-        start = branch.copy.log.log_start_offset  # which may be within the batch, as the fork may be
-        start = start if batch.is_transactional else max(start, branch.fork)
+        given: AbstractSet[Record] = frozenset()
+        if self._shared:
+            givers = [other for other in self._own.branches if self._is_left_to(other, branch, batch, reason)]
+            shared = [self._shared[branch.name, other.name] for other in givers]
+            if any(each.holds(batch) for each in shared):
+                return None
+            given = {record for each in shared for record in each.records(batch)}
+        # The log's start may be within the batch, as the fork may be.
+        start = (self._log_starts if batch.is_transactional else self._forks)[branch.name]
         is_mixed = False
         if reason is None:
             reason, is_mixed = self._by_header(batch)
-        found = OwnBatch(branch, batch, reason)
-        reasons = {reason}
+        parts: dict[int, Reason | None] | None = None
         if is_mixed or given or batch.base_offset < start:
             wanted = (each for each in batch.records() if each.offset >= start and each not in given)
             parts = {each.offset: self._by_record(batch, each) if is_mixed else reason for each in wanted}
-            found, reasons = OwnBatch(branch, batch, None, parts), set(parts.values())
-        if self._shared and not reasons.isdisjoint(_KNOWN):
+        if self._shared and not _KNOWN.isdisjoint([reason] if parts is None else parts.values()):
             self._sequences.add(batch)
-        return found
+        return OwnBatch(branch, batch, reason if parts is None else None, parts)
 
     def _is_left_to(self, other: Branch, branch: Branch, batch: Batch, reason: Reason | None) -> bool:
         """Tell whether records that both have are the other's to give: who salvages them first, else the first one."""
@@ -146,13 +165,12 @@ class _Pass:
     def _by_header(self, batch: Batch) -> tuple[Reason | None, bool]:
         """Return why all records of a batch are left out, and whether instead each has to be looked at."""
         kept = self._own.kept
-        resent = max(kept.sequences.part_of(batch), self._sequences.part_of(batch))
-        undecided = kept.undecided.part_of(batch)
-        if resent is Part.ALL:
+        known = kept.sequences.part_of(batch), self._sequences.part_of(batch), kept.undecided.part_of(batch)
+        if Part.ALL in known[:2]:
             return Reason.RESENT, False
-        if resent is Part.NONE and undecided is Part.ALL:
+        if known == (Part.NONE, Part.NONE, Part.ALL):
             return Reason.UNDECIDED, False
-        return None, Part.SOME in {resent, undecided} or self._is_renumbered(batch) or self._own.by_key_and_value
+        return None, Part.SOME in known or self._is_renumbered(batch) or self._own.by_key_and_value
 
     def _by_record(self, batch: Batch, record: Record) -> Reason | None:
         kept = self._own.kept
