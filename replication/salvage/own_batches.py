@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from replication.salvage.branch import Branch, ComparedCopy
-from replication.salvage.held_records import HeldContents, HeldSequences, Part, key_and_value, sent_content
+from replication.salvage.held.held_records import HeldContents, HeldSequences, Part, key_and_value, sent_content
+from replication.salvage.held.shared_batches import SharedBatches
 from replication.salvage.reason import Reason
-from replication.salvage.shared_batches import SharedBatches
 from replication.salvage.transactions import Outcome
 
 _KNOWN: Final = frozenset({None, Reason.RESENT, Reason.SAME})

@@ -2,27 +2,22 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from logstore.topic_partition import TopicPartition
-from logstore.verify.compaction import ALWAYS_COMPACTED
-from replication.errors import NothingChosenError, SameBrokerError
-from replication.metadata_partition import METADATA_PARTITION
+from replication.errors import SameBrokerError
 from replication.planning.failures import OnError, stop
-from replication.planning.replica import Replica, holding, in_common, open_replicas
+from replication.planning.replica import Replica, holding, open_replicas
 from replication.salvage.columns.block_sink import DISCARD
-from replication.salvage.errors import UnknownBrokerError
 from replication.salvage.partition_report import PartitionReport
 from replication.salvage.partition_salvage import PartitionSalvage, Sink
+from replication.salvage.salvage_choice import Holding, SalvageChoice
 from replication.salvage.salvage_options import SalvageOptions
 from replication.salvage.salvaged_record import SalvagedRecord
 from replication.workers.worker_pool import WorkerPool
-
-KAFKAS_OWN: Final = ALWAYS_COMPACTED | {METADATA_PARTITION.topic}
-"""Topics whose records mean something only to the broker that wrote them."""
 
 WORTH_WORKERS: Final = 256 << 20
 """Bytes that this process looks at alone: starting others would take longer."""
@@ -100,19 +95,10 @@ def plan_salvage(
     """
     replicas = open_replicas(copies, on_error=on_error)
     _ensure_one_copy_each(replicas)
-    chosen = _kept(replicas, kept)
     options = options or SalvageOptions()
-    _ensure_known(replicas, topics)
-    _ensure_known(replicas, options.compacted)
-    common = [each for each in in_common(replicas) if each in chosen.partitions]
-    lacking = sorted({each for other in replicas for each in other.partitions} - chosen.held) if chosen.is_root else []
-    if topics:
-        partitions = sorted(each for each in (*common, *lacking) if each.topic in topics)
-        if not partitions:
-            raise NothingChosenError(topics, {each.topic for each in (*common, *lacking)})
-        return SalvagePlan(replicas, chosen.name, partitions, options)
-    common, lacking = ([each for each in held if each.topic not in KAFKAS_OWN] for held in (common, lacking))
-    return SalvagePlan(replicas, chosen.name, common, options, lacking)
+    holdings = [Holding(each.name, each.node_id, each.partitions.keys(), each.held, each.is_root) for each in replicas]
+    chosen = SalvageChoice.among(holdings, kept, topics, options.compacted)
+    return SalvagePlan(replicas, chosen.kept, chosen.partitions, options, chosen.lacking)
 
 
 def _workers_for(salvages: Sequence[PartitionSalvage], workers: int | None) -> int:
@@ -126,22 +112,6 @@ def _workers_for(salvages: Sequence[PartitionSalvage], workers: int | None) -> i
 def _looked_at(salvage: PartitionSalvage) -> tuple[PartitionReport | None, list[Exception]]:
     errors: list[Exception] = []
     return salvage.report(DISCARD, lambda _, error: errors.append(error)), errors
-
-
-def _kept(replicas: Sequence[Replica], kept: str) -> Replica:
-    for replica in replicas:
-        if kept == replica.name:
-            return replica
-    for replica in replicas:
-        if replica.node_id is not None and kept == str(replica.node_id):
-            return replica
-    raise UnknownBrokerError(kept, {replica.name: replica.node_id for replica in replicas})
-
-
-def _ensure_known(replicas: Sequence[Replica], topics: Collection[str]) -> None:
-    known = {partition.topic for replica in replicas for partition in replica.held}
-    if unknown := sorted(set(topics) - known):
-        raise NothingChosenError(unknown, known)
 
 
 def _ensure_one_copy_each(replicas: Sequence[Replica]) -> None:

@@ -1,0 +1,1 @@
+"""What is held already, and so need not be salvaged, or not from here."""

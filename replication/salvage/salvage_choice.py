@@ -1,0 +1,75 @@
+"""Which partitions are looked at, by who holds what."""
+
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple
+
+from logstore.topic_partition import TopicPartition
+from logstore.verify.compaction import ALWAYS_COMPACTED
+from replication.errors import NothingChosenError
+from replication.metadata_partition import METADATA_PARTITION
+from replication.salvage.errors import UnknownBrokerError
+
+KAFKAS_OWN: Final = ALWAYS_COMPACTED | {METADATA_PARTITION.topic}
+"""Topics whose records mean something only to the broker that wrote them."""
+
+
+class Holding(NamedTuple):
+    """What one broker's copy holds."""
+
+    name: str
+    node_id: int | None
+    partitions: AbstractSet[TopicPartition]
+    """Those that can be opened."""
+    held: AbstractSet[TopicPartition]
+    """All, whether they can be opened or not."""
+    is_root: bool = True
+    """Whether it is all that the broker has, so that what is not in it is lacking."""
+
+
+class SalvageChoice(NamedTuple):
+    """What is looked at."""
+
+    kept: str
+    """The name of the kept copy."""
+    partitions: Sequence[TopicPartition]
+    lacking: Sequence[TopicPartition] = ()
+    """Partitions that other copies hold and the kept one does not, and that are not looked at: no topic was named."""
+
+    @classmethod
+    def among(
+        cls, holdings: Sequence[Holding], kept: str, topics: Sequence[str], compacted: Collection[str]
+    ) -> "SalvageChoice":
+        """Choose partitions as `plan_salvage` does, whose errors of these arguments are raised."""
+        chosen = _kept(holdings, kept)
+        _ensure_known(holdings, topics)
+        _ensure_known(holdings, compacted)
+        others = {each for other in holdings if other is not chosen for each in other.partitions}
+        common = sorted(others & chosen.partitions)
+        lacking = sorted(others - chosen.held) if chosen.is_root else []
+        if topics:
+            partitions = sorted(each for each in (*common, *lacking) if each.topic in topics)
+            if not partitions:
+                raise NothingChosenError(topics, {each.topic for each in (*common, *lacking)})
+            return cls(chosen.name, partitions)
+        return cls(chosen.name, _without_kafkas_own(common), _without_kafkas_own(lacking))
+
+
+def _kept(holdings: Sequence[Holding], kept: str) -> Holding:
+    for each in holdings:
+        if kept == each.name:
+            return each
+    for each in holdings:
+        if each.node_id is not None and kept == str(each.node_id):
+            return each
+    raise UnknownBrokerError(kept, {each.name: each.node_id for each in holdings})
+
+
+def _ensure_known(holdings: Sequence[Holding], topics: Collection[str]) -> None:
+    known = {partition.topic for each in holdings for partition in each.held}
+    if unknown := sorted(set(topics) - known):
+        raise NothingChosenError(unknown, known)
+
+
+def _without_kafkas_own(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    return [each for each in partitions if each.topic not in KAFKAS_OWN]
