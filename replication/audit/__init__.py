@@ -4,7 +4,7 @@
 >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
 ...     audited.partitions.where("verdict != 'identical'").show()
 
-Names load their modules on first use; only `audit`, `prepare_session` and `start_session` need Spark.
+Names load their modules on first use; only `audit`, `prepare_session`, `salvage` and `start_session` need Spark.
 """
 
 from replication.lazy_names import lazy_names
@@ -13,6 +13,7 @@ _NAMES_BY_MODULE = {
     "pipeline.audit_outcome": ("AuditOutcome",),
     "spark.audit_result": ("Audit",),
     "spark.auditing": ("audit",),
+    "spark.salvaging": ("SparkSalvage", "salvage"),
     "judgement.judgement": ("judge",),
     "local.auditing": ("audit_locally",),
     "local.local_audit": ("LocalAudit",),

@@ -1,7 +1,9 @@
 """What a process and its workers send each other through pipes."""
 
+import io
 import pickle
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any, BinaryIO, Final, NamedTuple
 
 LENGTH_BYTES: Final = 8
@@ -24,7 +26,9 @@ class Outcome(NamedTuple):
 
 def send(pipe: BinaryIO, message: object) -> None:
     """Write a message. Raises OSError where nobody reads any more."""
-    data = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
+    packed = io.BytesIO()
+    _Pickler(packed, pickle.HIGHEST_PROTOCOL).dump(message)
+    data = packed.getbuffer()
     pipe.write(len(data).to_bytes(LENGTH_BYTES))
     pipe.write(data)
     pipe.flush()
@@ -37,3 +41,18 @@ def receive(pipe: BinaryIO) -> Any:
     if not data or len(data) < int.from_bytes(length):
         raise EOFError
     return pickle.loads(data)  # noqa: S301  the other side is this library's own process
+
+
+class _Pickler(pickle.Pickler):
+    """Takes errors as they are: pickle would make them anew from their message, where many are made of other things."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """Say how an error of this project is made again."""
+        is_ours = isinstance(value, Exception) and isinstance(type(value).__init__, FunctionType)
+        if not is_ours or isinstance(value, OSError):
+            return NotImplemented
+        return _made_again, (type(value), value.args), vars(value)
+
+
+def _made_again(kind: type[Exception], arguments: tuple[Any, ...]) -> Exception:
+    return kind.__new__(kind, *arguments)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -59,6 +59,8 @@ class Snapshot:
 
     name: str
     roots: tuple[Root, ...]
+    is_whole: bool = True
+    """Whether it is all that the broker has, rather than one partition's directory that was named by itself."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -156,7 +158,8 @@ def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot
         yield Snapshot(given_name or storage.name, (_root(storage, tree, ""),))
         return
     if holds_partition(storage.name, tree[""]):
-        yield Snapshot(given_name or storage.parent.name, (Root(storage.parent, {storage.name: tree[""]}),))
+        root = Root(storage.parent, {storage.name: tree[""]})
+        yield Snapshot(given_name or storage.parent.name, (root,), is_whole=False)
         return
     names = [name for name in sorted(tree) if name and "/" not in name]
     roots = [_root(storage, tree, name) for name in names if _is_root(tree, name, name)]
@@ -274,7 +277,7 @@ def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snap
             "/".join(path[-count:]) if name in doubled or "/" in name else name
             for name, path in zip(names, parts, strict=True)
         ]
-    return [Snapshot(shown(name), snapshot.roots) for name, (_, snapshot) in zip(names, found, strict=True)]
+    return [replace(snapshot, name=shown(name)) for name, (_, snapshot) in zip(names, found, strict=True)]
 
 
 def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:

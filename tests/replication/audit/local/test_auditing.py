@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from bench.audit_cluster import make
 from replication.audit import Audit, LocalAudit, audit, audit_locally
 from replication.audit.local import auditing
-from replication.workers.worker_pool import WorkerPool
 from replication.errors import (
     CopyUnreadableError,
     NotAllowedError,
@@ -24,6 +23,7 @@ from replication.errors import (
     UnreadableLocationError,
     WrongTypeError,
 )
+from replication.workers.worker_pool import WorkerPool
 from tests.campaign import Campaign
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.random_clusters import write_clusters

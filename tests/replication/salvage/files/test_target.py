@@ -10,7 +10,7 @@ import pytest
 
 from logstore import Codec, Header, PartitionDirectory, RecoveredLog
 from logstore.verify import verify
-from replication.salvage import SalvagedRecord, TargetError, open_target
+from replication.salvage import BlockSink, SalvagedRecord, TargetError, open_target, plan_salvage
 from replication.salvage.files.json_lines import as_json
 from tests.replication.salvage.copies import data, salvage
 
@@ -155,3 +155,43 @@ def test_a_full_disk_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(TargetError, match=r"records\.jsonl: the disk is full.*make space"):
         write(tmp_path / "records.jsonl", [])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("limit", [2, 65_536])
+def test_parquet_takes_records_as_columns_too(limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replication.salvage.files.parquet._RECORDS_AT_ONCE", limit)
+    monkeypatch.setattr("logstore.offline.columns.parts.BYTES_AT_ONCE", 8)
+    records = some_records(tmp_path)
+    write(tmp_path / "objects.parquet", records)
+    plan = plan_salvage([tmp_path / "broker-0", tmp_path / "broker-1"], "broker-0")
+    with open_target(tmp_path / "columns.parquet") as take:
+        assert isinstance(take, BlockSink)
+        [report] = plan.reports(take)
+    columns = pq.read_table(tmp_path / "columns.parquet")
+    assert report.salvaged == len(records)
+    assert columns == pq.read_table(tmp_path / "objects.parquet")
+
+
+def test_parquet_takes_both_forms_in_turn(tmp_path: Path) -> None:
+    records = some_records(tmp_path)
+    plan = plan_salvage([tmp_path / "broker-0", tmp_path / "broker-1"], "broker-0")
+    with open_target(tmp_path / "both.parquet") as take:
+        take(records[0])
+        list(plan.reports(take))
+        take(records[1])
+    offsets = pq.read_table(tmp_path / "both.parquet")["offset"].to_pylist()
+    assert offsets == [each.offset for each in (records[0], *records, records[1])]
+
+
+def test_what_goes_wrong_with_a_row_group_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replication.salvage.files.parquet._RECORDS_AT_ONCE", 1)
+    records = some_records(tmp_path)
+    refused = ValueError("refused")
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", lambda *_, **__: raise_it(refused))
+    with pytest.raises(ValueError, match="refused"):
+        write(tmp_path / "records.parquet", records[:1])
+    assert not list(tmp_path.glob("*.parquet*"))
+
+
+def raise_it(error: Exception) -> None:
+    raise error
