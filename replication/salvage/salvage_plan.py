@@ -19,7 +19,7 @@ from replication.salvage.salvage_options import SalvageOptions
 from replication.salvage.salvaged_record import SalvagedRecord
 from replication.workers.worker_pool import WorkerPool
 
-WORTH_WORKERS: Final = 256 << 20
+WORTH_WORKERS: Final = 1 << 30
 """Bytes that this process looks at alone: starting others would take longer."""
 
 
