@@ -8,16 +8,15 @@ import numpy as np
 
 from epoch import EpochHistory
 from logstore.errors import LogStoreError
-from logstore.offline.columns.column_reader import Chunk
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
-from replication.salvage.columns.key_write import KeyWrite, key_of
+from replication.salvage.columns.key_judge import ConflictTally, KeyJudge
 from replication.salvage.columns.key_writes import KeyWrites
 from replication.salvage.columns.record_block import NUMBERS, REASONS, SALVAGED, RecordBlock, Rows
 from replication.salvage.common_part import Difference, difference
-from replication.salvage.conflict import Conflict, wins
+from replication.salvage.conflict import Conflict
 from replication.salvage.own_batches import KeptRecords, OwnBatch, OwnBatches, TransactionName
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvage_options import ConflictRule, SalvageOptions
@@ -83,11 +82,10 @@ class ExaminedPartition:
     differences: Sequence[Difference]
     """Other copies that are not what the kept one is, though their epochs say so."""
     own: OwnBatches
-    keys: KeyWrites
-    rule: ConflictRule
+    judge: KeyJudge
     is_compacted: bool
-    conflicts: dict[tuple[str, bytes], Conflict] = field(default_factory=dict)
-    """By copy and key; complete once `blocks` has ended."""
+    conflicts: list[Conflict] = field(default_factory=list)
+    """Known once `blocks` has ended."""
     in_doubt: dict[TransactionName, TransactionInDoubt] = field(default_factory=dict)
     """Transactions of which records are left out until somebody decides; complete as `conflicts`."""
     _not_whole: set[TransactionName] = field(default_factory=set)
@@ -140,8 +138,7 @@ class ExaminedPartition:
             [DamageBelow(copy.name, copy.damage_below) for copy in copies.values() if copy.damage_below],
             list(_differences(kept, logs, ends)),
             own,
-            KeyWrites.read(compared[kept], own, is_compacted=is_compacted),
-            options.conflicts,
+            KeyJudge(KeyWrites.read(compared[kept], own, is_compacted=is_compacted), options.conflicts, is_compacted),
             is_compacted,
         )
         if is_transactional and (options.conflicts is not ConflictRule.BOTH or held.undecided.ranges):
@@ -150,14 +147,15 @@ class ExaminedPartition:
 
     def blocks(self) -> Iterator[RecordBlock]:
         """Decide on every record beyond the forks, in the order in which leaders wrote them. Raises as `examine`."""
-        self.conflicts.clear()
         self.in_doubt.clear()
+        tally = ConflictTally(self.judge.keys)
         for block in RecordBlock.read(self.own):
-            self._decide(block)
-            for own, rows in block.by_batch(np.flatnonzero(np.isin(block.reasons, _IN_DOUBT))):
-                if own.batch.is_transactional:
-                    self._doubt(own, block, rows)
+            self._decide(block, tally)
+            doubtful = np.flatnonzero(np.isin(block.reasons, _IN_DOUBT))
+            for own, rows in block.by_batch(doubtful[block.is_transactional(doubtful)]):
+                self._doubt(own, block, rows)
             yield block
+        self.conflicts = tally.conflicts()
         for branch in self.own.branches:
             for each in branch.undecided():
                 name = branch.name, each.producer_id, each.first_offset
@@ -172,46 +170,19 @@ class ExaminedPartition:
         doubt.last_offset = int(offsets[-1])
         doubt.records += len(rows)
 
-    def _decide(self, block: RecordBlock) -> None:
+    def _decide(self, block: RecordBlock, tally: ConflictTally) -> None:
         """Judge records by their keys, and those of a transaction as all of that is judged."""
-        suspects = self.keys.rows(block)
-        conflicts = []
-        for row in suspects.tolist():
-            conflict, reason = self._of_key(block, row)
-            if reason is Reason.SUPERSEDED and block.own_of(row).batch.is_transactional and not self.is_compacted:
-                reason = None  # it is whole, and the later record of the key follows
-            block.reasons[row] = NUMBERS[reason]
-            conflicts.append(conflict)
+        verdicts = self.judge.judge(block)
+        block.reasons[verdicts.some.rows] = verdicts.reasons
+        if not self.is_compacted:  # a transaction is whole, and the later record of the key follows
+            superseded = np.flatnonzero(block.reasons == NUMBERS[Reason.SUPERSEDED])
+            block.reasons[superseded[block.is_transactional(superseded)]] = SALVAGED
         if self._not_whole:
-            for own, rows in block.by_batch(np.flatnonzero(block.reasons == SALVAGED)):
-                if own.batch.is_transactional and own.transaction in self._not_whole:
+            salvaged = np.flatnonzero(block.reasons == SALVAGED)
+            for own, rows in block.by_batch(salvaged[block.is_transactional(salvaged)]):
+                if own.transaction in self._not_whole:
                     block.reasons[rows] = NUMBERS[Reason.INCOMPLETE]
-        for row, conflict in zip(suspects.tolist(), conflicts, strict=True):
-            if conflict and block.reasons[row] == SALVAGED:
-                conflict.salvaged += 1
-
-    def _of_key(self, block: RecordBlock, row: int) -> tuple[Conflict | None, Reason | None]:
-        branch, key, offset = block.branch, key_of(block.records, row), int(block.records.offset[row])
-        is_last = self.keys.is_last(branch, offset, key)
-        if self.is_compacted and not is_last:
-            return None, Reason.SUPERSEDED
-        others = self.keys.against(branch, offset, key)
-        if not others:
-            return None, None
-        losing = KeyWrite.of(branch.name, Chunk(block.records, block.batches), row)
-        conflict = self._conflict(key, losing, others[0])
-        if self.rule in {ConflictRule.NEWEST, ConflictRule.LOSING} and not is_last:
-            return conflict, Reason.SUPERSEDED
-        if wins(losing, others, self.kept, self.rule):
-            return conflict, None
-        return conflict, Reason.CONFLICT if self.rule is ConflictRule.LIST else Reason.NOT_NEWER
-
-    def _conflict(self, key: bytes, losing: KeyWrite, other: KeyWrite) -> Conflict:
-        """Note a record of a key that is in conflict."""
-        conflict = self.conflicts.setdefault((losing.source, key), Conflict(key, losing, other))
-        conflict.losing, conflict.other = losing, other
-        conflict.records += 1
-        return conflict
+        tally.add(block, verdicts)
 
     def _transactions_left_out(self) -> set[TransactionName]:
         """Name committed transactions of which a record is kept back."""
@@ -221,12 +192,8 @@ class ExaminedPartition:
             for own, _ in block.by_batch(undecided):
                 if own.branch.reason(own.batch) is None:  # it is only its number that a kept transaction has, too
                     names.update(self._names(own))
-            for row in self.keys.rows(block).tolist():
-                key, offset = key_of(block.records, row), int(block.records.offset[row])
-                others = self.keys.against(block.branch, offset, key)
-                losing = KeyWrite.of(block.branch.name, Chunk(block.records, block.batches), row)
-                if others and not wins(losing, others, self.kept, self.rule):
-                    names.update(self._names(block.own_of(row)))
+            for own, _ in block.by_batch(self.judge.are_kept_back(block)):
+                names.update(self._names(own))
         return names
 
     def _names(self, own: OwnBatch) -> Iterator[TransactionName]:

@@ -88,7 +88,7 @@ class PartitionReport:
 
     def _leave_out(self, block: RecordBlock) -> None:
         """Note records in ranges that are left out for one reason each."""
-        offsets, epochs = block.records.offset, block.batches.leader_epoch[block.records.batch]
+        offsets, epochs = block.records.offset, block.epochs
         is_end = (np.diff(block.reasons) != 0) | (np.diff(epochs) != 0) | (np.diff(offsets) != 1)
         ends = [*(np.flatnonzero(is_end) + 1).tolist(), len(block)]
         for first, end in zip([0, *ends], ends, strict=False):

@@ -65,7 +65,7 @@ class PartitionSalvage:
             report.add(block)
             if salvaged := _salvaged(examined, block):
                 give(sink, salvaged)
-        report.conflicts = list(examined.conflicts.values())
+        report.conflicts = examined.conflicts
         report.transactions = list(examined.in_doubt.values())
         return report
 

@@ -2,130 +2,159 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch.batches import Batch
-from logstore.kernels.digest import digest_key
+from logstore.batch.columns import RecordColumns
+from logstore.kernels.digest import FIRST_SEED, SECOND_SEED, digest_key
 from logstore.offline.columns.column_reader import Chunk
 from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.columns.batch_run import decoded, in_runs
-from replication.salvage.columns.key_write import KeyWrite, key_of
-from replication.salvage.columns.record_block import RecordBlock, Rows
+from replication.salvage.columns.key_table import NOWHERE, KeyNames, KeyTable, Numbers, Rows
+from replication.salvage.columns.record_block import RecordBlock
 from replication.salvage.own_batches import OwnBatches
 from replication.salvage.transactions import Outcome
 
 Digests = NDArray[np.uint64]
 """Of keys; equal keys have equal ones, and hardly any others have."""
+Flags = NDArray[np.bool_]
+
+
+class Suspects(NamedTuple):
+    """Records of a block whose keys may be superseded or in conflict."""
+
+    rows: Rows
+    numbers: Numbers
+    """Of their keys."""
+    offsets: NDArray[np.int64]
+
+
+class _EqualDigestsError(Exception):
+    """Two keys have the same digest."""
 
 
 @dataclass(slots=True)
 class KeyWrites:
-    """The last writes of the keys that may be superseded or in conflict: no others are made into objects."""
+    """The last writes of the keys that may be superseded or in conflict: of all others nothing need be known."""
 
-    branches: Sequence[Branch] = ()
-    suspects: Digests = field(default_factory=lambda: np.empty(0, np.uint64))
-    """Of those keys, sorted."""
-    kept: Mapping[bytes, KeyWrite] = field(default_factory=dict)
-    losing: Mapping[str, Mapping[bytes, KeyWrite]] = field(default_factory=dict)
-    """By copy."""
+    branches: Sequence[Branch]
+    seed: np.uint64
+    """Of the digests."""
+    suspects: Digests
+    """Of those keys, sorted; a key's place among them is its number."""
+    names: KeyNames = field(init=False)
+    tables: Mapping[str, KeyTable] = field(init=False)
+    """By copy; the kept one's first."""
 
     @classmethod
     def read(cls, kept: ComparedCopy, own: OwnBatches, *, is_compacted: bool) -> "KeyWrites":
         """Read all own records, and from the kept copy what consumers get. Raises LogStoreError and OSError."""
-        branches = own.branches
-        start = min((branch.start for branch in branches), default=0)
-        is_kept_written = next(_visible(kept, start), None) is not None
-        if not (is_compacted or len(branches) > 1 or is_kept_written):
-            return cls()
-        written = _written(own)
-        each_once = list(map(_each_once, written.values()))
-        digests, on_both = _on_both(kept, start, _each_once(_joined(each_once)))
-        several = list(written.values()) if is_compacted else []
-        suspects = _each_once(_joined([digests, _repeated(_joined(each_once)), *map(_repeated, several)]))
-        return cls(branches, suspects, on_both, _last_writes(own, suspects))
+        seed = FIRST_SEED
+        while True:
+            found = cls(own.branches, seed, _suspects(kept, own, seed, is_compacted=is_compacted))
+            try:
+                found._fill(kept, own)
+            except _EqualDigestsError:
+                seed = np.uint64((int(seed) + int(SECOND_SEED)) % 2**64)
+            else:
+                return found
 
-    def rows(self, block: RecordBlock) -> Rows:
-        """Return the rows of a block whose keys have to be looked at."""
-        if not len(self.suspects):
-            return np.empty(0, np.int64)
-        return _among(block, self.suspects)
+    def of(self, block: RecordBlock) -> Suspects:
+        """Return the records of a block whose keys have to be looked at."""
+        rows = block.keyed() if len(self.suspects) else np.empty(0, np.int64)
+        rows, numbers = self._numbered(block.records, rows)
+        return Suspects(rows, numbers, block.records.offset[rows])
 
-    def is_last(self, branch: Branch, offset: int, key: bytes) -> bool:
-        """Tell whether no losing copy goes on from the record at `offset` with a later one of the key."""
-        if self.losing[branch.name][key].offset > offset:
-            return False
-        return not any(
-            offset < branch.ends[other.name] and (last := self.losing[other.name].get(key)) and last.offset > offset
-            for other in self.branches
-            if other is not branch
-        )
-
-    def against(self, branch: Branch, offset: int, key: bytes) -> list[KeyWrite]:
-        """Return the last writes of the key in copies that diverge from a record at `offset`; the kept one's first."""
-        found = []
-        kept = self.kept.get(key)
-        if kept and kept.offset >= min(branch.fork, offset):
-            found.append(kept)
+    def are_last(self, branch: Branch, some: Suspects) -> Flags:
+        """Tell of which records no losing copy goes on with a later one of the key."""
+        are_last: Flags = self.tables[branch.name].offset[some.numbers] <= some.offsets
         for other in self.branches:
-            end = branch.ends.get(other.name)
-            last = self.losing[other.name].get(key)
-            if other is not branch and end is not None and last and last.offset >= end and offset >= end:
-                found.append(last)
+            if other is not branch:
+                is_common = some.offsets < branch.ends[other.name]
+                are_last &= ~(is_common & (self.tables[other.name].offset[some.numbers] > some.offsets))
+        return are_last
+
+    def against(self, branch: Branch, some: Suspects) -> dict[str, Flags]:
+        """Tell which copies that diverge from a record's have another write of its key; the kept one first."""
+        name = branch.kept.name
+        of_kept = self.tables[name].offset[some.numbers]
+        found = {name: (of_kept != NOWHERE) & (of_kept >= np.minimum(branch.fork, some.offsets))}
+        for other in self.branches:
+            if other is not branch and (end := branch.ends.get(other.name)) is not None:
+                found[other.name] = (self.tables[other.name].offset[some.numbers] >= end) & (some.offsets >= end)
         return found
 
+    def _fill(self, kept: ComparedCopy, own: OwnBatches) -> None:
+        count = len(self.suspects)
+        self.names = KeyNames(count)
+        self.tables = {each.name: KeyTable(each.name, count) for each in (kept, *self.branches)}
+        if not count:
+            return
+        for block in RecordBlock.read(own):
+            self._note(block.branch.name, Chunk(block.records, block.batches), block.keyed())
+        for chunk in _visible_records(kept, own):
+            self._note(kept.name, chunk, np.flatnonzero(chunk.records.key_length >= 0))
 
-def _written(own: OwnBatches) -> dict[str, Digests]:
+    def _note(self, name: str, chunk: Chunk, rows: Rows) -> None:
+        rows, numbers = self._numbered(chunk.records, rows)
+        if not self.names.agree(numbers, chunk.records.take(rows)):
+            raise _EqualDigestsError
+        self.tables[name].note(numbers, chunk, rows)
+
+    def _numbered(self, records: RecordColumns, rows: Rows) -> tuple[Rows, Numbers]:
+        """Return which of the rows have a key that is looked at, and the numbers of those."""
+        if not len(rows):
+            return rows, rows
+        is_known, numbers = _places(digest_key(records.take(rows), self.seed), self.suspects)
+        return rows[is_known], numbers[is_known]
+
+
+def _suspects(kept: ComparedCopy, own: OwnBatches, seed: np.uint64, *, is_compacted: bool) -> Digests:
+    """Digest the keys that two copies wrote, or in a compacted topic one of them twice."""
+    is_kept_written = next(_visible(kept, own), None) is not None
+    if not (is_compacted or len(own.branches) > 1 or is_kept_written):
+        return np.empty(0, np.uint64)
+    written = _written(own, seed)
+    each_once = list(map(_each_once, written.values()))
+    of_losing = _each_once(_joined(each_once))
+    on_both = np.zeros(len(of_losing), np.bool_)
+    for records, _ in _visible_records(kept, own) if len(of_losing) else ():
+        digests = digest_key(records.take(np.flatnonzero(records.key_length >= 0)), seed)
+        is_known, numbers = _places(digests, of_losing)
+        on_both[numbers[is_known]] = True
+    several = list(written.values()) if is_compacted else []
+    return _each_once(_joined([of_losing[on_both], _repeated(_joined(each_once)), *map(_repeated, several)]))
+
+
+def _written(own: OwnBatches, seed: np.uint64) -> dict[str, Digests]:
     """Digest the keys of all own records about which nothing is decided yet, by copy."""
     found: dict[str, list[Digests]] = {branch.name: [] for branch in own.branches}
     for block in RecordBlock.read(own):
-        found[block.branch.name].append(digest_key(block.records.take(block.keyed())))
+        found[block.branch.name].append(digest_key(block.records.take(block.keyed()), seed))
     return {name: _joined(digests) for name, digests in found.items()}
 
 
-def _on_both(kept: ComparedCopy, start: int, written: Digests) -> tuple[Digests, dict[bytes, KeyWrite]]:
-    """Return the kept copy's last writes of keys that the losing ones wrote, and the digests of those."""
-    last: dict[bytes, KeyWrite] = {}
-    found = []
-    for run in in_runs(_visible(kept, start), lambda batch: (batch.file,)):
-        for chunk in decoded(run):
-            records = chunk.records
-            digests = digest_key(records)
-            rows = np.flatnonzero((records.key_length >= 0) & _is_in(digests, written))
-            found.append(_each_once(digests[rows]))
-            last.update((key_of(records, row), KeyWrite.of(kept.name, chunk, row)) for row in rows.tolist())
-    return _each_once(_joined(found)), last
+def _visible_records(kept: ComparedCopy, own: OwnBatches) -> Iterator[Chunk]:
+    for run in in_runs(_visible(kept, own), lambda batch: (batch.file,)):
+        yield from decoded(run)
 
 
-def _visible(kept: ComparedCopy, start: int) -> Iterator[Batch]:
-    """Walk over the batches that consumers get."""
-    for batch in kept.copy.batches(start):
+def _visible(kept: ComparedCopy, own: OwnBatches) -> Iterator[Batch]:
+    """Walk over the kept copy's batches that consumers get, from where the first branch begins."""
+    for batch in kept.copy.batches(min((branch.start for branch in own.branches), default=0)):
         if not batch.is_control and kept.transactions.outcome_of(batch) is Outcome.COMMITTED:
             yield batch
 
 
-def _last_writes(own: OwnBatches, suspects: Digests) -> dict[str, dict[bytes, KeyWrite]]:
-    last: dict[str, dict[bytes, KeyWrite]] = {branch.name: {} for branch in own.branches}
-    for block in RecordBlock.read(own) if len(suspects) else ():
-        chunk, name = Chunk(block.records, block.batches), block.branch.name
-        rows = _among(block, suspects).tolist()
-        last[name].update((key_of(block.records, row), KeyWrite.of(name, chunk, row)) for row in rows)
-    return last
-
-
-def _among(block: RecordBlock, suspects: Digests) -> Rows:
-    rows = block.keyed()
-    return rows[_is_in(digest_key(block.records.take(rows)), suspects)]
-
-
-def _is_in(digests: Digests, known: Digests) -> NDArray[np.bool_]:
-    """Tell which of the digests are known; those are sorted."""
+def _places(digests: Digests, known: Digests) -> tuple[Flags, Numbers]:
+    """Tell which of the digests are known, and each one's place among those, which are sorted."""
     if not len(known):
-        return np.zeros(len(digests), np.bool_)
+        return np.zeros(len(digests), np.bool_), np.zeros(len(digests), np.int64)
     places = np.minimum(np.searchsorted(known, digests), len(known) - 1)
-    found: NDArray[np.bool_] = known[places] == digests
-    return found
+    return known[places] == digests, places
 
 
 def _each_once(digests: Digests) -> Digests:

@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.batch.batch_attributes import TRANSACTIONAL_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.layout import MAGIC
 from replication.salvage.branch import Branch
 from replication.salvage.columns.batch_run import decoded, in_runs
 from replication.salvage.own_batches import OwnBatch
@@ -56,9 +58,20 @@ class RecordBlock:
         """Return the records in these rows."""
         return RecordBlock(self.branch, self.own, self.batches, self.records.take(rows), self.reasons[rows])
 
+    @property
+    def epochs(self) -> NDArray[np.int32]:
+        """The leader epoch of each record."""
+        return self.batches.leader_epoch[self.records.batch]
+
     def keyed(self) -> Rows:
         """Return the rows of records that have a key, and about which nothing is decided yet."""
         return np.flatnonzero((self.reasons == SALVAGED) & (self.records.key_length >= 0))
+
+    def is_transactional(self, rows: Rows) -> NDArray[np.bool_]:
+        """Tell which rows are of batches of transactions."""
+        of_batches = (self.batches.attributes & TRANSACTIONAL_BIT != 0) & (self.batches.magic == MAGIC)
+        found: NDArray[np.bool_] = of_batches[self.records.batch[rows]]
+        return found
 
     def own_of(self, row: int) -> OwnBatch:
         """Return the batch of a record."""
