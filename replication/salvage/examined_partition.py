@@ -51,6 +51,8 @@ class DamageBelow(NamedTuple):
     error: LogStoreError
 
 
+_OF_WHOLE_TRANSACTION: Final = [SALVAGED, NUMBERS[Reason.SUPERSEDED]]
+"""What may yet become of a record of a transaction as the others are judged."""
 _IN_DOUBT: Final = sorted(NUMBERS[reason] for reason in IN_DOUBT)
 
 
@@ -174,14 +176,14 @@ class ExaminedPartition:
         """Judge records by their keys, and those of a transaction as all of that is judged."""
         verdicts = self.judge.judge(block)
         block.reasons[verdicts.some.rows] = verdicts.reasons
-        if not self.is_compacted:  # a transaction is whole, and the later record of the key follows
-            superseded = np.flatnonzero(block.reasons == NUMBERS[Reason.SUPERSEDED])
-            block.reasons[superseded[block.is_transactional(superseded)]] = SALVAGED
-        if self._not_whole:
-            salvaged = np.flatnonzero(block.reasons == SALVAGED)
-            for own, rows in block.by_batch(salvaged[block.is_transactional(salvaged)]):
-                if own.transaction in self._not_whole:
-                    block.reasons[rows] = NUMBERS[Reason.INCOMPLETE]
+        open_to_decide = np.flatnonzero(np.isin(block.reasons, _OF_WHOLE_TRANSACTION))
+        for own, rows in block.by_batch(open_to_decide[block.is_transactional(open_to_decide)]):
+            of_rows = block.reasons[rows]
+            if own.transaction in self._not_whole:
+                of_rows[of_rows == SALVAGED] = NUMBERS[Reason.INCOMPLETE]
+            elif not self.is_compacted:  # it is whole, and the later record of the key follows
+                of_rows[:] = SALVAGED
+            block.reasons[rows] = of_rows
         tally.add(block, verdicts)
 
     def _transactions_left_out(self) -> set[TransactionName]:
