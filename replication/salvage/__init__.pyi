@@ -1,9 +1,9 @@
 # What `import replication.salvage` offers, for type checkers; `__init__.py` loads each name on first use.
 from replication.salvage.columns.block_sink import BlockSink as BlockSink
-from replication.salvage.columns.key_write import KeyWrite as KeyWrite
 from replication.salvage.columns.salvaged_block import SalvagedBlock as SalvagedBlock
 from replication.salvage.common_part import Difference as Difference
 from replication.salvage.conflict import Conflict as Conflict
+from replication.salvage.conflict import KeyWrite as KeyWrite
 from replication.salvage.errors import SalvageError as SalvageError
 from replication.salvage.errors import TargetError as TargetError
 from replication.salvage.errors import UnknownBrokerError as UnknownBrokerError

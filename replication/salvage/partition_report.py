@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from replication.salvage.columns.key_write import KeyWrite
 from replication.salvage.columns.record_block import REASONS, SALVAGED, RecordBlock
 from replication.salvage.common_part import Difference
-from replication.salvage.conflict import Conflict
+from replication.salvage.conflict import Conflict, KeyWrite
 from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork, TransactionInDoubt
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvaged_record import in_base64

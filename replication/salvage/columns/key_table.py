@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from logstore.batch.columns import RecordColumns
 from logstore.kernels.gather import gather
 from logstore.offline.columns.column_reader import Chunk
-from replication.salvage.columns.key_write import MOST_OF_VALUE, KeyWrite
+from replication.salvage.conflict import MOST_OF_VALUE, KeyWrite
 
 NOWHERE: Final = -1
 """The offset of a key that was not written, and the size of a value that is null."""
