@@ -34,23 +34,25 @@ NOW = 1_700_000_000_000
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("value", VALUES)
 def bench_salvage_dry_run(benchmark: BenchmarkFixture, value: int, codec: str) -> None:
-    roots = copies(LITTLE if benchmark.disabled else SIZE, value, codec)
+    size = LITTLE if benchmark.disabled else SIZE
+    roots = copies(size, value, codec)
     reports = benchmark.pedantic(lambda: list(plan_salvage(roots, "kept").dry_run()), **rounds(benchmark))
-    note(benchmark, roots, sum(each.salvaged for each in reports), value)
+    note(benchmark, roots, sum(each.salvaged for each in reports), value, size)
 
 
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("value", VALUES)
 def bench_salvage_to_parquet(benchmark: BenchmarkFixture, tmp_path: Path, value: int, codec: str) -> None:
-    roots = copies(LITTLE if benchmark.disabled else SIZE, value, codec)
+    size = LITTLE if benchmark.disabled else SIZE
+    roots = copies(size, value, codec)
     salvaged = benchmark.pedantic(lambda: written(roots, tmp_path / "lost.parquet"), **rounds(benchmark))
-    note(benchmark, roots, salvaged, value)
+    note(benchmark, roots, salvaged, value, size)
 
 
 def bench_salvage_to_json_lines(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
-    roots = copies(LITTLE if benchmark.disabled else SIZE, VALUES[-1], "none")
+    roots = copies(LITTLE, VALUES[-1], "none")
     salvaged = benchmark.pedantic(lambda: written(roots, tmp_path / "lost.jsonl"), **rounds(benchmark))
-    note(benchmark, roots, salvaged, VALUES[-1])
+    note(benchmark, roots, salvaged, VALUES[-1], LITTLE)
 
 
 def written(roots: list[Path], target: Path) -> int:
@@ -64,12 +66,12 @@ def rounds(benchmark: BenchmarkFixture) -> dict[str, int]:
     return {"rounds": 1} if benchmark.disabled else {"rounds": 3, "warmup_rounds": 1}
 
 
-def note(benchmark: BenchmarkFixture, roots: list[Path], salvaged: int, value: int) -> None:
-    assert salvaged == PARTITIONS * records_of(LITTLE if benchmark.disabled else SIZE, value)
+def note(benchmark: BenchmarkFixture, roots: list[Path], salvaged: int, value: int, size: int) -> None:
+    assert salvaged == PARTITIONS * records_of(size, value)
     if benchmark.stats is not None:
-        size = sum(file.stat().st_size for file in roots[1].rglob("*.log"))
+        stored = sum(file.stat().st_size for file in roots[1].rglob("*.log"))
         seconds = benchmark.stats.stats.median
-        benchmark.extra_info["MB/s"] = round(size / seconds / 1e6)
+        benchmark.extra_info["MB/s"] = round(stored / seconds / 1e6)
         benchmark.extra_info["M records/s"] = round(salvaged / seconds / 1e6, 2)
 
 
