@@ -15,8 +15,8 @@ from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule
 
 if TYPE_CHECKING:
+    from replication.salvage.columns.doubtful_transactions import TransactionInDoubt
     from replication.salvage.conflict import Conflict, KeyWrite
-    from replication.salvage.examined_partition import TransactionInDoubt
     from replication.salvage.partition_report import PartitionReport
     from replication.salvage.salvage_plan import SalvagePlan
     from replication.salvage.salvaged_record import SalvagedRecord

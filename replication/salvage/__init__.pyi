@@ -1,6 +1,8 @@
 # What `import replication.salvage` offers, for type checkers; `__init__.py` loads each name on first use.
 from replication.salvage.columns.block_sink import BlockSink as BlockSink
+from replication.salvage.columns.doubtful_transactions import TransactionInDoubt as TransactionInDoubt
 from replication.salvage.columns.salvaged_block import SalvagedBlock as SalvagedBlock
+from replication.salvage.columns.tally import LeftOut as LeftOut
 from replication.salvage.common_part import Difference as Difference
 from replication.salvage.conflict import Conflict as Conflict
 from replication.salvage.conflict import KeyWrite as KeyWrite
@@ -10,9 +12,7 @@ from replication.salvage.errors import UnknownBrokerError as UnknownBrokerError
 from replication.salvage.examined_partition import Damage as Damage
 from replication.salvage.examined_partition import DamageBelow as DamageBelow
 from replication.salvage.examined_partition import Fork as Fork
-from replication.salvage.examined_partition import TransactionInDoubt as TransactionInDoubt
 from replication.salvage.files.target import open_target as open_target
-from replication.salvage.partition_report import LeftOut as LeftOut
 from replication.salvage.partition_report import PartitionReport as PartitionReport
 from replication.salvage.reason import Reason as Reason
 from replication.salvage.salvage_options import ConflictRule as ConflictRule

@@ -1,7 +1,7 @@
 """One partition's losing branches, examined: which of their records are salvaged, and why the others are not."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,16 +12,20 @@ from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
+from replication.salvage.columns.doubtful_transactions import DoubtfulTransactions
 from replication.salvage.columns.key_judge import ConflictTally, KeyJudge
 from replication.salvage.columns.key_writes import KeyWrites
-from replication.salvage.columns.record_block import NUMBERS, REASONS, SALVAGED, RecordBlock, Rows
+from replication.salvage.columns.record_block import NUMBERS, SALVAGED, RecordBlock
 from replication.salvage.common_part import Difference, difference
 from replication.salvage.conflict import Conflict
 from replication.salvage.own_batches import KeptRecords, OwnBatch, OwnBatches, TransactionName
-from replication.salvage.reason import IN_DOUBT, Reason
+from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule, SalvageOptions
 from replication.salvage.sound_copy import SoundCopy
 from replication.salvage.transactions import Transactions
+
+Look = Callable[[RecordBlock], None]
+"""Is given records about which nothing but their keys may still have to be decided."""
 
 
 class Fork(NamedTuple):
@@ -53,21 +57,6 @@ class DamageBelow(NamedTuple):
 
 _OF_WHOLE_TRANSACTION: Final = [SALVAGED, NUMBERS[Reason.SUPERSEDED]]
 """What may yet become of a record of a transaction as the others are judged."""
-_IN_DOUBT: Final = sorted(NUMBERS[reason] for reason in IN_DOUBT)
-
-
-@dataclass(slots=True)
-class TransactionInDoubt:
-    """A transaction that is left out: open, without all of its parts, or decided in one copy only."""
-
-    source: str
-    reason: Reason
-    producer_id: int
-    producer_epoch: int
-    first_offset: int
-    last_offset: int
-    records: int = 0
-    """Of it, beyond the fork."""
 
 
 @dataclass(slots=True)
@@ -84,22 +73,23 @@ class ExaminedPartition:
     differences: Sequence[Difference]
     """Other copies that are not what the kept one is, though their epochs say so."""
     own: OwnBatches
+    doubtful: DoubtfulTransactions
+    """Known once `blocks` has ended."""
     judge: KeyJudge
     is_compacted: bool
     conflicts: list[Conflict] = field(default_factory=list)
     """Known once `blocks` has ended."""
-    in_doubt: dict[TransactionName, TransactionInDoubt] = field(default_factory=dict)
-    """Transactions of which records are left out until somebody decides; complete as `conflicts`."""
     _not_whole: set[TransactionName] = field(default_factory=set)
     """Committed transactions that are left out, as somebody has to decide about a record of them."""
 
     @classmethod
     def examine(
-        cls, partition: TopicPartition, logs: Mapping[str, RecoveredLog], kept: str, options: SalvageOptions
+        cls, partition: TopicPartition, logs: Mapping[str, RecoveredLog], kept: str, options: SalvageOptions, look: Look
     ) -> "ExaminedPartition":
         """Read the copies of a partition, by their brokers' names; the kept one is empty where it is not among them.
 
-        Raises LogStoreError, EpochError and OSError.
+        `look` is given all records where keys have to be compared, before that is done: see `is_seen`. Raises
+        LogStoreError, EpochError and OSError.
         """
         kept_holds = kept in logs
         if not kept_holds:
@@ -131,6 +121,13 @@ class ExaminedPartition:
         renumbered = frozenset().union(*(copy.renumbered for copy in copies.values()))
         held = KeptRecords.read(compared[kept], start, renumbered, by_key_and_value=options.by_key_and_value)
         own = OwnBatches(branches, held, renumbered, options.by_key_and_value)
+        doubtful = DoubtfulTransactions(branches)
+
+        def see(block: RecordBlock) -> None:
+            doubtful.note(block)
+            look(block)
+
+        keys = KeyWrites.read(compared[kept], own, see, is_compacted=is_compacted)
         examined = cls(
             partition,
             kept,
@@ -140,37 +137,28 @@ class ExaminedPartition:
             [DamageBelow(copy.name, copy.damage_below) for copy in copies.values() if copy.damage_below],
             list(_differences(kept, logs, ends)),
             own,
-            KeyJudge(KeyWrites.read(compared[kept], own, is_compacted=is_compacted), options.conflicts, is_compacted),
+            doubtful,
+            KeyJudge(keys, options.conflicts, is_compacted),
             is_compacted,
         )
         if is_transactional and (options.conflicts is not ConflictRule.BOTH or held.undecided.ranges):
             examined._not_whole = examined._transactions_left_out()
         return examined
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether the blocks that `look` was given are what `blocks` would yield, as no key is looked at."""
+        return self.judge.keys.were_seen and not self._not_whole
+
     def blocks(self) -> Iterator[RecordBlock]:
         """Decide on every record beyond the forks, in the order in which leaders wrote them. Raises as `examine`."""
-        self.in_doubt.clear()
+        self.doubtful.found.clear()
         tally = ConflictTally(self.judge.keys)
         for block in RecordBlock.read(self.own):
             self._decide(block, tally)
-            doubtful = np.flatnonzero(np.isin(block.reasons, _IN_DOUBT))
-            for own, rows in block.by_batch(doubtful[block.is_transactional(doubtful)]):
-                self._doubt(own, block, rows)
+            self.doubtful.note(block)
             yield block
         self.conflicts = tally.conflicts()
-        for branch in self.own.branches:
-            for each in branch.undecided():
-                name = branch.name, each.producer_id, each.first_offset
-                self.in_doubt.setdefault(name, TransactionInDoubt(branch.name, Reason.UNDECIDED, *astuple(each)[:4]))
-
-    def _doubt(self, own: OwnBatch, block: RecordBlock, rows: Rows) -> None:
-        name, batch = own.transaction, own.batch
-        offsets, reason = block.records.offset[rows], REASONS[block.reasons[rows[0]]]
-        producer = batch.producer_id, batch.producer_epoch
-        first = TransactionInDoubt(own.branch.name, reason, *producer, name[2], int(offsets[0]))
-        doubt = self.in_doubt.setdefault(name, first)
-        doubt.last_offset = int(offsets[-1])
-        doubt.records += len(rows)
 
     def _decide(self, block: RecordBlock, tally: ConflictTally) -> None:
         """Judge records by their keys, and those of a transaction as all of that is judged."""

@@ -4,36 +4,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-
-from replication.salvage.columns.record_block import REASONS, SALVAGED, RecordBlock
+from replication.salvage.columns.doubtful_transactions import TransactionInDoubt
+from replication.salvage.columns.tally import LeftOut, Tally
 from replication.salvage.common_part import Difference
 from replication.salvage.conflict import Conflict, KeyWrite
-from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork, TransactionInDoubt
+from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvaged_record import in_base64
 
 
 @dataclass(slots=True)
-class LeftOut:
-    """Records that follow each other in one copy and are left out for one reason."""
-
-    source: str
-    reason: Reason
-    leader_epoch: int
-    first_offset: int
-    last_offset: int
-    records: int = 1
-
-    @property
-    def following(self) -> tuple[str, Reason, int, int]:
-        """What the next record has to have in common with these."""
-        return self.source, self.reason, self.leader_epoch, self.last_offset + 1
-
-
-@dataclass(slots=True)
 class PartitionReport:
-    """Counts, and all that is listed; complete once every decision was added."""
+    """Counts, and all that is listed."""
 
     topic: str
     partition: int
@@ -57,8 +39,8 @@ class PartitionReport:
     """Those that are left out until somebody decides."""
 
     @classmethod
-    def of(cls, examined: ExaminedPartition) -> "PartitionReport":
-        """Begin the report of a partition."""
+    def of(cls, examined: ExaminedPartition, tally: Tally) -> "PartitionReport":
+        """Report on a partition, once all of its records were counted."""
         topic, partition = examined.topic_partition
         return cls(
             topic,
@@ -70,35 +52,14 @@ class PartitionReport:
             examined.damage_below,
             examined.differences,
             examined.is_compacted,
+            tally.salvaged,
+            tally.first_timestamp,
+            tally.last_timestamp,
+            tally.by_source,
+            tally.left_out,
+            examined.conflicts,
+            examined.doubtful.transactions(),
         )
-
-    def add(self, block: RecordBlock) -> None:
-        """Count the records of a block."""
-        is_salvaged = block.reasons == SALVAGED
-        if count := int(np.count_nonzero(is_salvaged)):
-            source, times = block.branch.name, block.records.timestamp[is_salvaged]
-            self.salvaged += count
-            self.by_source[source] = self.by_source.get(source, 0) + count
-            known = [each for each in (self.first_timestamp, self.last_timestamp) if each is not None]
-            self.first_timestamp = min(*known, int(times.min()), int(times.max()))
-            self.last_timestamp = max(*known, int(times.min()), int(times.max()))
-        if count < len(block):
-            self._leave_out(block.take(np.flatnonzero(~is_salvaged)))
-
-    def _leave_out(self, block: RecordBlock) -> None:
-        """Note records in ranges that are left out for one reason each."""
-        offsets, epochs = block.records.offset, block.epochs
-        is_end = (np.diff(block.reasons) != 0) | (np.diff(epochs) != 0) | (np.diff(offsets) != 1)
-        ends = [*(np.flatnonzero(is_end) + 1).tolist(), len(block)]
-        for first, end in zip([0, *ends], ends, strict=False):
-            place = block.branch.name, REASONS[block.reasons[first]], int(epochs[first])
-            offset, last = int(offsets[first]), int(offsets[end - 1])
-            before = self.left_out[-1] if self.left_out else None
-            if before and (*place, offset) == before.following:
-                before.last_offset = last
-                before.records += end - first
-            else:
-                self.left_out.append(LeftOut(*place, offset, last, end - first))
 
     @property
     def counts(self) -> dict[Reason, int]:

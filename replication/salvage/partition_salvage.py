@@ -10,16 +10,21 @@ from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.failures import PARTITION_ERRORS, OnError
 from replication.planning.rereading import judge_copies
-from replication.salvage.columns.block_sink import give
+from replication.salvage.columns.block_sink import DISCARD, give
 from replication.salvage.columns.record_block import SALVAGED, RecordBlock
 from replication.salvage.columns.salvaged_block import SalvagedBlock
-from replication.salvage.examined_partition import ExaminedPartition
+from replication.salvage.columns.tally import Tally
+from replication.salvage.examined_partition import ExaminedPartition, Look
 from replication.salvage.partition_report import PartitionReport
 from replication.salvage.salvage_options import SalvageOptions
 from replication.salvage.salvaged_record import SalvagedRecord
 
 Sink = Callable[[SalvagedRecord], object]
 """Takes each salvaged record, in order; a BlockSink thousands at once."""
+
+
+def _pass_over(_block: RecordBlock) -> None:
+    """Leave it for later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +42,14 @@ class PartitionSalvage:
         others = (copy for name, copy in self.copies.items() if name != self.kept)
         return sum(segment.size for copy in others for segment in copy.segments)
 
-    def examined(self, on_error: OnError) -> ExaminedPartition | None:
-        """Read the copies; None where too few can be, which `on_error` knows the reasons of."""
+    def examined(self, on_error: OnError, look: Look = _pass_over) -> ExaminedPartition | None:
+        """Read the copies; None where too few can be, which `on_error` knows the reasons of. `look`: see there."""
         is_held = self.kept in self.copies
 
         def examine(logs: Mapping[str, RecoveredLog]) -> ExaminedPartition | None:
             if is_held and self.kept not in logs:
                 return None
-            return ExaminedPartition.examine(self.topic_partition, logs, self.kept, self.options)
+            return ExaminedPartition.examine(self.topic_partition, logs, self.kept, self.options, look)
 
         try:
             return judge_copies(self.topic_partition, self.copies, examine, on_error, least=2 if is_held else 1)
@@ -57,17 +62,17 @@ class PartitionSalvage:
 
         Raises what `sink` raises, and LogStoreError and OSError where files change while they are read.
         """
-        examined = self.examined(on_error)
+        tally = Tally()
+        examined = self.examined(on_error, tally.add if sink is DISCARD else _pass_over)
         if examined is None:
             return None
-        report = PartitionReport.of(examined)
-        for block in examined.blocks():
-            report.add(block)
-            if salvaged := _salvaged(examined, block):
-                give(sink, salvaged)
-        report.conflicts = examined.conflicts
-        report.transactions = list(examined.in_doubt.values())
-        return report
+        if sink is not DISCARD or not examined.is_seen:
+            tally = Tally()
+            for block in examined.blocks():
+                tally.add(block)
+                if salvaged := _salvaged(examined, block):
+                    give(sink, salvaged)
+        return PartitionReport.of(examined, tally)
 
     def blocks(self, on_error: OnError) -> Iterator[SalvagedBlock]:
         """Yield the salvaged records as columns; none where too few copies can be read. Raises as `report`."""

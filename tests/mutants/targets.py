@@ -41,6 +41,10 @@ LOADER: Final = (
     "tests/logstore/test_durability.py",
 )
 
+SALVAGE: Final = tuple(
+    f"tests/replication/salvage/{name}.py"
+    for name in ("test_keys", "test_salvage", "test_transactions", "columns/test_limits", "test_random_histories")
+)
 SOURCE = "tests/replication/audit/spark/source"
 CONDITIONS = (f"{SOURCE}/conditions/test_conditions.py",)
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
@@ -95,4 +99,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{QUORUM}/test_followed_metadata.py",
     ),
     "replication/quorum_recovery/decision.py": (f"{QUORUM}_recovery/test_decision.py",),
+    "replication/salvage/branch.py": SALVAGE,
+    "replication/salvage/columns/key_judge.py": SALVAGE,
+    "replication/salvage/columns/key_writes.py": SALVAGE,
+    "replication/salvage/held/held_records.py": SALVAGE,
+    "replication/salvage/own_batches.py": SALVAGE,
 }

@@ -1,6 +1,6 @@
 """Who wrote which key last on which side of a fork."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,16 +45,29 @@ class KeyWrites:
     """Of the digests."""
     suspects: Digests
     """Of those keys, sorted; a key's place among them is its number."""
+    were_seen: bool
+    """Whether all own records were seen, and no key is looked at."""
     names: KeyNames = field(init=False)
     tables: Mapping[str, KeyTable] = field(init=False)
     """By copy; the kept one's first."""
 
     @classmethod
-    def read(cls, kept: ComparedCopy, own: OwnBatches, *, is_compacted: bool) -> "KeyWrites":
-        """Read all own records, and from the kept copy what consumers get. Raises LogStoreError and OSError."""
+    def read(
+        cls, kept: ComparedCopy, own: OwnBatches, see: Callable[[RecordBlock], None], *, is_compacted: bool
+    ) -> "KeyWrites":
+        """Read all own records, which `see` is given, and from the kept copy what consumers get.
+
+        Nothing is read where no key can be suspected. Raises LogStoreError and OSError.
+        """
+        is_kept_written = next(_visible(kept, own), None) is not None
+        if not (is_compacted or len(own.branches) > 1 or is_kept_written):
+            found = cls(own.branches, FIRST_SEED, np.empty(0, np.uint64), were_seen=False)
+            found._fill(kept, own)
+            return found
         seed = FIRST_SEED
         while True:
-            found = cls(own.branches, seed, _suspects(kept, own, seed, is_compacted=is_compacted))
+            suspects = _suspects(kept, own, seed, see, is_compacted=is_compacted)
+            found = cls(own.branches, seed, suspects, were_seen=not len(suspects))
             try:
                 found._fill(kept, own)
             except _EqualDigestsError:
@@ -112,12 +125,11 @@ class KeyWrites:
         return rows[is_known], numbers[is_known]
 
 
-def _suspects(kept: ComparedCopy, own: OwnBatches, seed: np.uint64, *, is_compacted: bool) -> Digests:
+def _suspects(
+    kept: ComparedCopy, own: OwnBatches, seed: np.uint64, see: Callable[[RecordBlock], None], *, is_compacted: bool
+) -> Digests:
     """Digest the keys that two copies wrote, or in a compacted topic one of them twice."""
-    is_kept_written = next(_visible(kept, own), None) is not None
-    if not (is_compacted or len(own.branches) > 1 or is_kept_written):
-        return np.empty(0, np.uint64)
-    written = _written(own, seed)
+    written = _written(own, seed, see)
     each_once = list(map(_each_once, written.values()))
     of_losing = _each_once(_joined(each_once))
     on_both = np.zeros(len(of_losing), np.bool_)
@@ -129,10 +141,11 @@ def _suspects(kept: ComparedCopy, own: OwnBatches, seed: np.uint64, *, is_compac
     return _each_once(_joined([of_losing[on_both], _repeated(_joined(each_once)), *map(_repeated, several)]))
 
 
-def _written(own: OwnBatches, seed: np.uint64) -> dict[str, Digests]:
+def _written(own: OwnBatches, seed: np.uint64, see: Callable[[RecordBlock], None]) -> dict[str, Digests]:
     """Digest the keys of all own records about which nothing is decided yet, by copy."""
     found: dict[str, list[Digests]] = {branch.name: [] for branch in own.branches}
     for block in RecordBlock.read(own):
+        see(block)
         found[block.branch.name].append(digest_key(block.records.take(block.keyed()), seed))
     return {name: _joined(digests) for name, digests in found.items()}
 
