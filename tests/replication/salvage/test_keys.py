@@ -112,3 +112,11 @@ def test_of_values_in_conflict_only_the_first_bytes_are_remembered(tmp_path: Pat
     [conflict] = report.conflicts
     assert (conflict.losing.value, conflict.losing.value_size) == (large[:64], len(large))
     assert (conflict.other.value, conflict.other.value_size) == (None, None)
+
+
+def test_of_a_key_in_conflict_in_a_compacted_topic_only_the_last_record_counts(tmp_path: Path) -> None:
+    kept = [COMMON, data(2, b"theirs", key=b"k", timestamp=15)]
+    records, report = salvage(tmp_path, kept, LOSING, cleaned=1)
+    assert values(records) == [b"alone", b"keyless"]
+    assert report.counts == {Reason.SUPERSEDED: 1, Reason.CONFLICT: 1}
+    assert [(each.key, each.records, each.salvaged) for each in report.conflicts] == [(b"k", 1, 0)]

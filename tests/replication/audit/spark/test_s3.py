@@ -8,7 +8,7 @@ import pytest
 from pyarrow.fs import LocalFileSystem, copy_files
 from pyspark.sql import SparkSession
 
-from replication.audit import find_snapshots
+from replication.audit import find_snapshots, salvage
 from replication.audit.snapshots.storage import Storage
 from replication.errors import NoSnapshotError, SnapshotChangedError, UnreadableLocationError
 from tests.data.replicas import replicas
@@ -112,3 +112,10 @@ def test_an_object_that_shrinks_or_goes_ends_the_read(bucket: str) -> None:
     finally:
         with filesystem.open_output_stream(file) as stream:
             stream.write(content)
+
+
+def test_what_was_cut_off_is_salvaged_as_from_local_copies(spark: SparkSession, bucket: str) -> None:
+    remote, local = (salvage(spark, [place], "broker-2") for place in (bucket, replicas("diverged")))
+    assert remote.records.count() == 240
+    for ours, theirs in ((remote.records, local.records), (remote.reports, local.reports)):
+        assert sorted(map(str, ours.collect())) == sorted(map(str, theirs.collect()))
