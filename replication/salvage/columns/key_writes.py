@@ -46,7 +46,7 @@ class KeyWrites:
     suspects: Digests
     """Of those keys, sorted; a key's place among them is its number."""
     were_seen: bool
-    """Whether all own records were seen, and no key is looked at."""
+    """Whether all own records were seen, once, and no key is looked at."""
     names: KeyNames = field(init=False)
     tables: Mapping[str, KeyTable] = field(init=False)
     """By copy; the kept one's first."""
@@ -67,7 +67,7 @@ class KeyWrites:
         seed = FIRST_SEED
         while True:
             suspects = _suspects(kept, own, seed, see, is_compacted=is_compacted)
-            found = cls(own.branches, seed, suspects, were_seen=not len(suspects))
+            found = cls(own.branches, seed, suspects, were_seen=not len(suspects) and seed == FIRST_SEED)
             try:
                 found._fill(kept, own)
             except _EqualDigestsError:

@@ -13,7 +13,7 @@ from replication.salvage import ConflictRule, SalvageOptions, plan_salvage
 from tests.campaign import Campaign
 from tests.replication.salvage.history import TOPIC, History
 
-HISTORIES = Campaign("salvage: random histories within tight limits", full=300, share=20)
+HISTORIES = Campaign("salvage: random histories within tight limits", full=600, share=60)
 COLUMNS = "replication.salvage.columns"
 
 
