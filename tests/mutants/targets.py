@@ -43,7 +43,7 @@ LOADER: Final = (
 
 SALVAGE: Final = tuple(
     f"tests/replication/salvage/{name}.py"
-    for name in ("test_keys", "test_salvage", "test_transactions", "columns/test_limits", "test_random_histories")
+    for name in ("test_keys", "columns/test_key_writes", "test_salvage", "test_transactions", "columns/test_limits")
 )
 SOURCE = "tests/replication/audit/spark/source"
 CONDITIONS = (f"{SOURCE}/conditions/test_conditions.py",)
@@ -99,9 +99,6 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{QUORUM}/test_followed_metadata.py",
     ),
     "replication/quorum_recovery/decision.py": (f"{QUORUM}_recovery/test_decision.py",),
-    "replication/salvage/branch.py": SALVAGE,
     "replication/salvage/columns/key_judge.py": SALVAGE,
-    "replication/salvage/columns/key_writes.py": SALVAGE,
-    "replication/salvage/held/held_records.py": SALVAGE,
-    "replication/salvage/own_batches.py": SALVAGE,
+    "replication/salvage/held/held_records.py": ("tests/replication/salvage/held/test_held_records.py", *SALVAGE),
 }

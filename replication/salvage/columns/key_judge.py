@@ -75,9 +75,9 @@ def _are_newer(block: RecordBlock, some: Suspects, other: KeyTable, *, is_kept: 
     newer: Flags = times > theirs
     if is_kept:
         return newer
-    epochs, their_epochs = block.epochs[some.rows], other.leader_epoch[some.numbers]
-    is_later = (epochs == their_epochs) & (some.offsets > other.offset[some.numbers])
-    newer |= (times == theirs) & ((epochs > their_epochs) | is_later)
+    # By construction copies that diverge are under different leaders there.
+    is_later = block.epochs[some.rows] > other.leader_epoch[some.numbers]
+    newer |= (times == theirs) & is_later
     return newer
 
 

@@ -120,3 +120,10 @@ def test_of_a_key_in_conflict_in_a_compacted_topic_only_the_last_record_counts(t
     assert values(records) == [b"alone", b"keyless"]
     assert report.counts == {Reason.SUPERSEDED: 1, Reason.CONFLICT: 1}
     assert [(each.key, each.records, each.salvaged) for each in report.conflicts] == [(b"k", 1, 0)]
+
+
+def test_of_two_losing_copies_with_equal_times_the_one_of_the_later_leader_wins(tmp_path: Path) -> None:
+    losing = [COMMON, data(1, b"a", key=b"k")], [COMMON, data(2, b"b", key=b"k")]
+    for rule in (ConflictRule.NEWEST, ConflictRule.LOSING):
+        records, report = salvage(tmp_path / rule, [COMMON, data(3, b"x")], *losing, conflicts=rule)
+        assert (values(records), report.counts) == ([b"b"], {Reason.NOT_NEWER: 1})

@@ -59,3 +59,13 @@ def test_a_value_is_remembered_by_its_last_record_in_a_batch_and_over_batches(tm
     assert (of_k.losing.value, of_k.losing.value_size, of_k.losing.offset, of_k.records) == (b"x" * 64, 65, 4, 4)
     assert (of_k.other.value, of_k.other.offset) == (None, 2)
     assert (of_l.losing.value, of_l.losing.value_size, of_l.other.value) == (b"", 0, b"z")
+
+
+def test_the_other_side_of_a_conflict_is_that_of_the_last_record(tmp_path: Path) -> None:
+    shared = [COMMON, data(1, b"x")]
+    longer = [*shared, data(1, b"first", key=b"k"), data(1, b"y")]
+    ours, late = [*longer, data(1, b"last", key=b"k")], [*longer, data(2, b"late", key=b"k")]
+    early = [*shared, data(3, b"early", key=b"k")]
+    _, report = salvage(tmp_path, [COMMON, data(9, b"kept")], ours, late, early)
+    of_ours = report.conflicts[0]
+    assert (of_ours.losing.value, of_ours.other.value, of_ours.records) == (b"last", b"late", 2)
