@@ -81,5 +81,6 @@ class PartitionSalvage:
 
 
 def _salvaged(examined: ExaminedPartition, block: RecordBlock) -> SalvagedBlock:
-    records = block.records.take(np.flatnonzero(block.reasons == SALVAGED))
-    return SalvagedBlock(examined.topic_partition, block.branch.name, records, block.batches)
+    taken = block.take(np.flatnonzero(block.reasons == SALVAGED))
+    place = examined.topic_partition, block.branch.name
+    return SalvagedBlock(*place, taken.records, taken.batches, taken.transactions())

@@ -27,6 +27,8 @@ class SalvagedRecord(NamedTuple):
     sequence: int
     source: str
     """The broker whose copy it was found in."""
+    transaction: int
+    """The offset of the first record of its transaction there."""
 
 
 def in_base64(content: bytes | None) -> str | None:

@@ -77,6 +77,14 @@ class RecordBlock:
         """Return the batch of a record."""
         return self.own[int(self.records.batch[row])]
 
+    def transactions(self) -> NDArray[np.int64]:
+        """Return where the transaction of each batch begins that has records here, else -1; a row a batch."""
+        firsts = np.full(len(self.own), -1, np.int64)
+        if self.branch.transactions.by_producer:
+            for row in np.unique(self.records.batch).tolist():
+                firsts[row] = self.branch.first_of_transaction(self.own[row].batch)
+        return firsts
+
     def by_batch(self, rows: Rows) -> Iterator[tuple[OwnBatch, Rows]]:
         """Divide rows by the batches that they are of."""
         for some in np.split(rows, np.flatnonzero(np.diff(self.records.batch[rows])) + 1):

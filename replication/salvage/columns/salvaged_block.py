@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat, starmap
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from logstore.batch.record import Header
 from logstore.kernels.gather import gather_headers
 from logstore.topic_partition import TopicPartition
 from replication.salvage.salvaged_record import SalvagedRecord
+
+Scalar = TypeVar("Scalar", np.int8, np.int16, np.int32, np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,15 +28,19 @@ class SalvagedBlock:
     records: RecordColumns
     batches: BatchColumns
     """Headers of their batches."""
+    transactions: NDArray[np.int64]
+    """Where the transaction of each batch begins, -1 without one; a row a batch."""
 
     def __len__(self) -> int:
         return len(self.records)
 
     def slice(self, first: int, last: int) -> "SalvagedBlock":
         """Return the records from row `first` to `last`, which is left out, as views."""
-        return SalvagedBlock(self.topic_partition, self.source, self.records.slice(first, last), self.batches)
+        return SalvagedBlock(
+            self.topic_partition, self.source, self.records.slice(first, last), self.batches, self.transactions
+        )
 
-    def of_batch(self, column: NDArray[Any]) -> NDArray[Any]:
+    def of_batch(self, column: NDArray[Scalar]) -> NDArray[Scalar]:
         """Return a column of `batches` for each record."""
         return column[self.records.batch]
 
@@ -51,7 +57,6 @@ class SalvagedBlock:
 
     def objects(self) -> Iterator[SalvagedRecord]:
         """Make an object of each record."""
-        data = self.records.data
         rows = zip(
             repeat(self.topic_partition.topic),
             repeat(self.topic_partition.partition),
@@ -59,18 +64,28 @@ class SalvagedBlock:
             self.records.offset.tolist(),
             self.records.timestamp.tolist(),
             map(_TIMESTAMP_TYPES.__getitem__, self.timestamp_types().tolist()),
-            _pieces(data, self.records.key_start, self.records.key_length),
-            _pieces(data, self.records.value_start, self.records.value_length),
-            self._headers(),
+            self.keys(),
+            self.values(),
+            self.headers(),
             self.of_batch(self.batches.producer_id).tolist(),
             self.of_batch(self.batches.producer_epoch).tolist(),
             self.sequences().tolist(),
             repeat(self.source),
+            self.of_batch(self.transactions).tolist(),
             strict=False,
         )
         return map(cast("Any", tuple.__new__), repeat(SalvagedRecord), rows)  # in C, where `_make` is a frame of Python
 
-    def _headers(self) -> Iterator[tuple[Header, ...]]:
+    def keys(self) -> Iterator[bytes | None]:
+        """Yield the key of each record."""
+        return _pieces(self.records.data, self.records.key_start, self.records.key_length)
+
+    def values(self) -> Iterator[bytes | None]:
+        """Yield the value of each record."""
+        return _pieces(self.records.data, self.records.value_start, self.records.value_length)
+
+    def headers(self) -> Iterator[tuple[Header, ...]]:
+        """Yield the headers of each record."""
         counts = self.records.header_count
         if not counts.any():
             return repeat((), len(counts))
@@ -87,6 +102,11 @@ _TIMESTAMP_TYPES = {int(each): each for each in TimestampType}
 
 
 def _pieces(data: NDArray[np.uint8], starts: NDArray[Any], lengths: NDArray[Any]) -> Iterator[bytes | None]:
-    content = data.data
-    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        yield None if length < 0 else content[start : start + length].tobytes()
+    if not len(starts):
+        return iter(())
+    first, ends = int(starts.min()), starts + lengths
+    content = data[first : int(ends.max())].tobytes()  # of bytes, pieces are cut off in C
+    pieces = map(content.__getitem__, map(slice, (starts - first).tolist(), (ends - first).tolist()))
+    if (lengths >= 0).all():
+        return pieces
+    return (None if length < 0 else piece for piece, length in zip(pieces, lengths.tolist(), strict=True))

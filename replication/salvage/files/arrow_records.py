@@ -30,6 +30,7 @@ SCHEMA: Final = pa.schema(
         "producer_epoch": pa.int16(),
         "sequence": pa.int32(),
         "source": pa.string(),
+        "transaction": pa.int64(),
     }
 )
 """The members of SalvagedRecord, in their order; headers are an empty list where a record has none."""
@@ -66,6 +67,7 @@ def _of_part(block: SalvagedBlock) -> pa.RecordBatch:
         pa.array(block.of_batch(batches.producer_epoch)),
         pa.array(block.sequences()),
         pa.repeat(pa.scalar(block.source), len(block)),
+        pa.array(block.of_batch(block.transactions)),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)
 

@@ -47,6 +47,7 @@ def as_json(record: SalvagedRecord) -> dict[str, Any]:
         "producer_epoch": record.producer_epoch,
         "sequence": record.sequence,
         "source": record.source,
+        "transaction": record.transaction,
     }
     for name, content in (("key", record.key), ("payload", record.value)):
         if content is not None and document[name] is None:

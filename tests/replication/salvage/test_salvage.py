@@ -75,7 +75,7 @@ def test_everything_of_a_record_is_kept(tmp_path: Path) -> None:
     headers = (Header("trace", b"\xff"), Header("none", None))
     batch = data(5, b"v", None, key=b"k", timestamp=77, headers=headers, producer=9, sequence=3, codec=Codec.ZSTD)
     [first, second], _ = salvage(tmp_path, [COMMON], [COMMON, batch])
-    assert first == ("t", 0, 5, 1, 77, 0, b"k", b"v", headers, 9, 0, 3, "broker-1")
+    assert first == ("t", 0, 5, 1, 77, 0, b"k", b"v", headers, 9, 0, 3, "broker-1", -1)
     assert (second.offset, second.value, second.sequence) == (2, None, 4)
 
 

@@ -74,6 +74,12 @@ def test_a_marker_of_an_earlier_leader_decides_nothing_about_what_was_written_la
     assert (records, report.counts) == ([], {Reason.OPEN: 1})
 
 
+def test_a_record_says_where_its_transaction_begins(tmp_path: Path) -> None:
+    begun = [transaction(1, b"a"), data(1, b"plain"), transaction(1, b"b", sequence=1)]
+    records, _ = salvage(tmp_path, [COMMON], [COMMON, *begun, marker(1, COMMIT, 7)])
+    assert [(each.value, each.transaction) for each in records] == [(b"a", 1), (b"plain", -1), (b"b", 1)]
+
+
 def test_what_was_sent_again_in_an_open_transaction_of_the_kept_copy_is_undecided(tmp_path: Path) -> None:
     losing = [COMMON, transaction(1, b"a"), marker(1, COMMIT, 7)]
     records, report = salvage(tmp_path, [COMMON, transaction(2, b"a")], losing)

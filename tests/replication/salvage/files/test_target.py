@@ -76,6 +76,7 @@ def test_json_lines_have_kcats_names_and_base64_where_bytes_are_no_text(tmp_path
         "producer_epoch": 0,
         "sequence": 3,
         "source": "broker-1",
+        "transaction": -1,
         "payload_base64": "/wA=",
         "headers_base64": ["trace", "/w==", "none", None, "empty", ""],
     }
