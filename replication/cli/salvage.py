@@ -1,6 +1,6 @@
 """`epochlog salvage`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.connection import CommandConfig
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, separated, shown
 from replication.cli.prose import counted, wrapped
+from replication.cli.salvage_production import cluster_client, produced, production_as_json, production_lines
 from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule
 
@@ -56,6 +58,25 @@ def salvage(
             show_default=False,
         ),
     ] = None,
+    produce_to: Annotated[
+        str | None,
+        typer.Option(
+            "--produce",
+            metavar="HOST:PORT,...",
+            help="Write the records to a running cluster, those that an earlier run has not written yet.",
+            show_default=False,
+        ),
+    ] = None,
+    to_topic: Annotated[
+        str | None,
+        typer.Option(
+            "--to-topic",
+            metavar="NAME",
+            help="With --produce: write them to the partitions of this topic rather than to those that they are from.",
+            show_default=False,
+        ),
+    ] = None,
+    command_config: CommandConfig = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Report what would be written and what not, and write nothing.")
     ] = False,
@@ -89,7 +110,7 @@ def salvage(
     ] = "",
     json: JsonOption = False,
 ) -> None:
-    """Write to a file what an unclean election cut off: the records that other copies hold and the kept one lacks.
+    """Bring back what an unclean election cut off: the records that other copies hold and the kept one lacks.
 
     Left out, with the reason, are control markers, aborted and open transactions, what the kept copy holds too, and
     keys that were written on both sides. The copies are only read, and little of what is common by their leader epochs.
@@ -102,13 +123,19 @@ def salvage(
     from replication.salvage.salvage_options import SalvageOptions
     from replication.salvage.salvage_plan import plan_salvage
 
-    if (to is None) is not dry_run:
-        raise typer.BadParameter("name a target, or look first with --dry-run; not both", param_hint="--to")
+    _ensure_one_target(to, produce_to, dry_run=dry_run)
+    if produce_to is None and (to_topic or command_config):
+        raise typer.BadParameter("it goes with --produce", param_hint="--to-topic, --command-config")
+    client = None if produce_to is None else cluster_client(produce_to, command_config)
     failures = Failures()
     options = SalvageOptions(conflicts, same_key_value, frozenset(separated(compacted)))
     plan = plan_salvage(copies, kept, options, topics=separated(topics), on_error=failures)
     left_out = name_what_is_left_out(plan.replicas, {*plan.lacking, *plan.partitions})
-    if to is None:
+    production = None
+    if client is not None:
+        production = produced(plan, client, to_topic, failures, dry_run=dry_run)
+        reports = production.reports
+    elif to is None:
         reports = list(plan.dry_run(on_error=failures))
     else:
         with _target(to, copies) as write:
@@ -118,6 +145,7 @@ def salvage(
             {
                 "kept": plan.kept,
                 "to": None if to is None else str(to),
+                "produced": production and production_as_json(production, dry_run=dry_run),
                 "conflict_rule": conflicts.value,
                 "salvaged": sum(each.salvaged for each in reports),
                 "partitions": [each.as_json() for each in reports],
@@ -127,12 +155,22 @@ def salvage(
             }
         )
     else:
-        for line in _lines(plan, reports, to):
+        told = [] if production is None else production_lines(production, dry_run=dry_run)
+        if to is not None:
+            told = wrapped(f"Written to {to}.")
+        for line in _lines(plan, reports, told, "to salvage" if dry_run else "salvaged"):
             print(line)
     if failures.matter(reports):
         raise typer.Exit(EXIT_FAILED)
     if plan.lacking or any(each.is_in_doubt for each in reports):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _ensure_one_target(to: Path | None, produce_to: str | None, *, dry_run: bool) -> None:
+    if to is not None and produce_to is not None:
+        raise typer.BadParameter("name a file or a cluster, not both", param_hint="--to")
+    if (to is not None and dry_run) or (to is None and produce_to is None and not dry_run):
+        raise typer.BadParameter("name a target, or look first with --dry-run; not both", param_hint="--to")
 
 
 def _target(to: Path, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
@@ -145,15 +183,14 @@ def _target(to: Path, copies: list[Path]) -> "AbstractContextManager[Callable[[S
     return open_target(to, copies)
 
 
-def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", to: Path | None) -> Iterator[str]:
+def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", written: Iterable[str], done: str) -> Iterator[str]:
     salvaged = counted(sum(each.salvaged for each in reports), "record")
     concerned = sum(each.salvaged > 0 for each in reports)
     yield from wrapped(
-        f"{salvaged} {_done(to)}: what other copies have and {plan.kept} lacks, in {concerned:,} of "
+        f"{salvaged} {done}: what other copies have and {plan.kept} lacks, in {concerned:,} of "
         f"{counted(len(reports), 'partition')}."
     )
-    if to is not None:
-        yield from wrapped(f"Written to {to}.")
+    yield from written
     totals: dict[str, int] = {}
     for each in reports:
         for reason, count in each.counts.items():
@@ -169,7 +206,7 @@ def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", to: Path | Non
     for each in reports:
         if each.forks or each.is_in_doubt or not each.kept_holds:
             yield ""
-            yield from _partition(each, to)
+            yield from _partition(each, done)
 
 
 def _lacking(plan: "SalvagePlan") -> Iterator[str]:
@@ -187,10 +224,10 @@ def _lacking(plan: "SalvagePlan") -> Iterator[str]:
         yield f"  and {len(plan.lacking) - MOST:,} more: see --json"
 
 
-def _partition(report: "PartitionReport", to: Path | None) -> Iterator[str]:
+def _partition(report: "PartitionReport", done: str) -> Iterator[str]:
     records = counted(report.salvaged, "record")
     yield from wrapped(f"{report.topic}-{report.partition}: {records}{_times(report)}", "  ", "")
-    yield from _forks(report, to)
+    yield from _forks(report, done)
     for reason, count in report.counts.items():
         yield from wrapped(f"Left out: {counted(count, 'record')} {reason.meaning}.", "    ", "  ")
     for source, offset, error in report.damage:
@@ -207,7 +244,7 @@ def _partition(report: "PartitionReport", to: Path | None) -> Iterator[str]:
     yield from _to_decide(report)
 
 
-def _forks(report: "PartitionReport", to: Path | None) -> Iterator[str]:
+def _forks(report: "PartitionReport", done: str) -> Iterator[str]:
     if not report.kept_holds:
         yield from wrapped(
             f"{report.kept} does not hold it: either it was never a replica, or it has lost it. All that the others "
@@ -221,7 +258,7 @@ def _forks(report: "PartitionReport", to: Path | None) -> Iterator[str]:
             ends = "ends there" if fork.kept_end == fork.offset else f"ends at {fork.kept_end:,}"
             beyond = f"has others up to {fork.kept_end - 1:,}" if fork.kept_end > fork.offset else ends
             has = f"{has} beyond the fork, and {report.kept} {beyond}"
-        yield from wrapped(f"{has}: {records} {_done(to)}.", "  ")
+        yield from wrapped(f"{has}: {records} {done}.", "  ")
 
 
 def _to_decide(report: "PartitionReport") -> Iterator[str]:
@@ -233,10 +270,6 @@ def _to_decide(report: "PartitionReport") -> Iterator[str]:
         yield from wrapped(_conflict(conflict), "    ", "  ")
     if len(report.conflicts) > MOST:
         yield f"  and {len(report.conflicts) - MOST:,} more keys in conflict: see --json"
-
-
-def _done(to: Path | None) -> str:
-    return "to salvage" if to is None else "salvaged"
 
 
 def _transaction(doubt: "TransactionInDoubt") -> str:

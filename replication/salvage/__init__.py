@@ -12,6 +12,10 @@ Names load their modules on first use.
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
+    "cluster.cuts": ("TransactionSize",),
+    "cluster.errors": ("ClusterError", "TargetRefusedError"),
+    "cluster.partition_writing": ("ProducedPartition",),
+    "cluster.production": ("Production", "produce"),
     "columns.block_sink": ("BlockSink",),
     "columns.salvaged_block": ("SalvagedBlock",),
     "columns.doubtful_transactions": ("TransactionInDoubt",),

@@ -1,4 +1,10 @@
 # What `import replication.salvage` offers, for type checkers; `__init__.py` loads each name on first use.
+from replication.salvage.cluster.cuts import TransactionSize as TransactionSize
+from replication.salvage.cluster.errors import ClusterError as ClusterError
+from replication.salvage.cluster.errors import TargetRefusedError as TargetRefusedError
+from replication.salvage.cluster.partition_writing import ProducedPartition as ProducedPartition
+from replication.salvage.cluster.production import Production as Production
+from replication.salvage.cluster.production import produce as produce
 from replication.salvage.columns.block_sink import BlockSink as BlockSink
 from replication.salvage.columns.doubtful_transactions import TransactionInDoubt as TransactionInDoubt
 from replication.salvage.columns.salvaged_block import SalvagedBlock as SalvagedBlock

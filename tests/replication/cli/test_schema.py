@@ -151,6 +151,11 @@ def test_a_failure_says_where_it_is(arguments: tuple[str, ...], kind: str, tmp_p
             "connecting to a cluster needs kio: install the extra `wire`, ",
         ),
         ("kio", ("mirror", "--bootstrap", "b:1", "--topic", "a", "--log-dir", "copy"), "the mirror needs kio: "),
+        (
+            "confluent_kafka",
+            ("salvage", BROKER_1, BROKER_2, "--kept", "broker-2", "--produce", "b:1"),
+            "to write to a cluster, `salvage` needs confluent_kafka: install the extra `produce`, in a checkout: ",
+        ),
         ("pyarrow", ("audit", BROKER_1), "the audit needs pyarrow: install the extra `audit`, in a checkout: "),
         (
             "py4j",

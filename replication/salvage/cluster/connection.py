@@ -1,0 +1,58 @@
+"""A connection to the cluster that takes the records: what it is asked, and how its errors are told."""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from replication.salvage.cluster.errors import ClusterError
+
+DEFAULT_TIMEOUT: Final = 30.0
+_LOGGER: Final = logging.getLogger("epochlog.confluent_kafka")
+_LOGGER.addHandler(logging.NullHandler())  # what is wrong is told by errors; who wants more may listen
+_UNREACHABLE: Final = frozenset(
+    {"_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_AUTHENTICATION", "_SSL"}
+)
+_FENCED: Final = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+
+
+@dataclass(slots=True)
+class Connection:
+    """The settings of the client, as confluent-kafka takes them, and what it last complained of."""
+
+    client: Mapping[str, object]
+    """`bootstrap.servers` and how to be let in."""
+    timeout: float = DEFAULT_TIMEOUT
+    """Seconds to wait for an answer."""
+    _complaint: str = field(default="", init=False)
+
+    def settings(self, **more: Any) -> dict[str, Any]:
+        """Return the settings of a client, with those under Kafka's names with _ for dots."""
+        own = {name.replace("_", "."): value for name, value in more.items()}
+        own |= {"error_cb": self._note, "logger": _LOGGER}
+        return {"client.id": "epochlog", **self.client, **own}
+
+    @contextmanager
+    def asking(self, what: str) -> Iterator[None]:
+        """Raise ClusterError where `what` fails that is done in the block."""
+        try:
+            yield
+        except KafkaException as exception:
+            raise self.error(what, exception) from exception
+
+    def error(self, what: str, exception: KafkaException) -> ClusterError:
+        """Say what failed, and why as far as it is known."""
+        reason: KafkaError = exception.args[0]
+        told = f"{reason.str()} ({reason.name()})"
+        where = self.client.get("bootstrap.servers", "the cluster")
+        if reason.name() in _FENCED:
+            told = "another run of salvage has begun since, and goes on with it"
+        elif reason.name() in _UNREACHABLE and self._complaint:
+            told = f"{told}: {self._complaint}"
+        return ClusterError(f"{where}: {what}: {told}")
+
+    def _note(self, error: KafkaError) -> None:
+        self._complaint = error.str()

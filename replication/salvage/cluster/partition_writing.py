@@ -1,0 +1,113 @@
+"""The salvaged records of one partition on their way: which are written, and where a transaction ends."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Protocol
+
+from logstore.topic_partition import TopicPartition
+from replication.salvage.cluster.batch_sizes import batch_sizes
+from replication.salvage.cluster.cuts import Cuts
+from replication.salvage.cluster.known_places import KnownPlaces
+from replication.salvage.cluster.provenance import HEADER, earlier_places, header_values, provenances
+from replication.salvage.columns.salvaged_block import SalvagedBlock
+
+Headers = list[tuple[str, str | bytes | None]]
+Message = tuple[bytes | None, bytes | None, int, Headers]
+"""What is written of a record: value, key, time and headers."""
+
+
+class Writer(Protocol):
+    """What records go to."""
+
+    def write(self, messages: Iterable[Message], target: TopicPartition) -> None:
+        """Write records."""
+
+    def commit(self) -> None:
+        """Make what was written since the last time be there at once."""
+
+
+@dataclass(slots=True)
+class ProducedPartition:
+    """What became of the salvaged records of one partition."""
+
+    topic: str
+    partition: int
+    to_topic: str
+    written: int = 0
+    """By this run; by a dry run, what would be."""
+    already_there: int = 0
+    """By an earlier one."""
+
+
+@dataclass(slots=True)
+class PartitionWriting:
+    """Takes records in the order of `SalvagePlan.reports`."""
+
+    produced: ProducedPartition
+    known: KnownPlaces
+    writer: Writer
+    cuts: Cuts
+    were_salvaged: bool
+    """Whether some were salvaged and lost once before: they may be there, or come twice."""
+    _waiting: int = field(default=0, init=False)
+
+    def take(self, block: SalvagedBlock) -> None:
+        """Write what is not there."""
+        sizes = batch_sizes(block, self.known.cluster_id)
+        is_plain = not (self.known or self.were_salvaged or (block.transactions >= 0).any())
+        if is_plain and self.cuts.fits(len(block), int(sizes.sum())):
+            self._write(self._messages(block), len(block))
+            if self.cuts.follow_plain(len(block), int(sizes.sum())):
+                self.commit()
+        else:
+            self._take_each(block, sizes.tolist())
+
+    def commit(self) -> None:
+        """Let be there what was written."""
+        self.writer.commit()
+        self.produced.written += self._waiting
+        self._waiting = 0
+
+    def _take_each(self, block: SalvagedBlock, sizes: list[int]) -> None:
+        waiting: list[Message] = []
+        producers, transactions = (
+            block.of_batch(column).tolist() for column in (block.batches.producer_id, block.transactions)
+        )
+        rows = zip(self._messages(block), self._are_there(block), producers, transactions, sizes, strict=True)
+        for message, is_there, producer, transaction, size in rows:
+            if is_there:
+                self.produced.already_there += 1
+            else:
+                waiting.append(message)
+            if self.cuts.follow((producer, transaction), 0 if is_there else size):
+                self._write(waiting, len(waiting))
+                self.commit()
+                waiting = []
+        if waiting:
+            self._write(waiting, len(waiting))
+
+    def _write(self, messages: Iterable[Message], count: int) -> None:
+        self.writer.write(messages, TopicPartition(self.produced.to_topic, self.produced.partition))
+        self._waiting += count
+
+    def _messages(self, block: SalvagedBlock) -> Iterator[Message]:
+        added = zip(repeat(HEADER), header_values(block, self.known.cluster_id), strict=False)
+        headers: Iterable[Headers]
+        if block.records.header_count.any():
+            headers = ([*own, header] for own, header in zip(block.headers(), added, strict=False))
+        else:
+            headers = map(list, zip(added, strict=True))
+        # By functions of C alone, which is as fast as the client.
+        return zip(block.values(), block.keys(), block.records.timestamp.tolist(), headers, strict=True)
+
+    def _are_there(self, block: SalvagedBlock) -> Iterator[bool]:
+        if not self.known and not self.were_salvaged:
+            yield from repeat(False, len(block))
+            return
+        for place, headers in zip(provenances(block, self.known.cluster_id), block.headers(), strict=False):
+            places = [place, *(earlier_places(headers, block.topic_partition) if self.were_salvaged else ())]
+            is_there = self.known.knows(places)
+            yield is_there
+            if self.were_salvaged and not is_there:
+                self.known.add(places)

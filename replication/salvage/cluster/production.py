@@ -1,0 +1,199 @@
+"""Salvaged records written to a cluster: each once, whatever happens in between."""
+
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import Final
+
+from logstore.topic_partition import TopicPartition
+from replication.planning.failures import OnError, stop
+from replication.salvage.cluster.connection import DEFAULT_TIMEOUT, Connection
+from replication.salvage.cluster.cuts import Cuts, TransactionSize
+from replication.salvage.cluster.errors import ClusterError, TargetRefusedError
+from replication.salvage.cluster.known_places import KnownPlaces
+from replication.salvage.cluster.needs import Needs
+from replication.salvage.cluster.partition_writing import Message, PartitionWriting, ProducedPartition, Writer
+from replication.salvage.cluster.salvage_producer import SalvageProducer
+from replication.salvage.cluster.target_cluster import TargetCluster
+from replication.salvage.cluster.target_topic import TargetTopic
+from replication.salvage.cluster.written_records import WrittenRecords
+from replication.salvage.columns.block_sink import BlockSink
+from replication.salvage.columns.salvaged_block import SalvagedBlock
+from replication.salvage.partition_report import PartitionReport
+from replication.salvage.salvage_choice import KAFKAS_OWN
+from replication.salvage.salvage_plan import SalvagePlan
+from replication.salvage.salvaged_record import SalvagedRecord
+
+_BATCH_BYTES: Final = 1_000_000
+"""Of several records; the client's default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Production:
+    """What a run has done."""
+
+    cluster_id: str
+    """The target's."""
+    copies_cluster_id: str | None
+    """That of the copies, as far as they say it."""
+    reports: list[PartitionReport]
+    partitions: list[ProducedPartition] = field(default_factory=list)
+    """Those that have salvaged records."""
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the records go to another cluster than that of the copies."""
+        return self.copies_cluster_id not in {None, self.cluster_id}
+
+    @property
+    def written(self) -> int:
+        """Records of all partitions."""
+        return sum(each.written for each in self.partitions)
+
+    @property
+    def already_there(self) -> int:
+        """Records of all partitions."""
+        return sum(each.already_there for each in self.partitions)
+
+
+def produce(
+    plan: SalvagePlan,
+    client: Mapping[str, object],
+    *,
+    to_topic: str | None = None,
+    dry_run: bool = False,
+    size: TransactionSize | None = None,
+    timeout: float = DEFAULT_TIMEOUT,
+    on_error: OnError = stop,
+) -> Production:
+    """Write what a plan salvages to the partitions of the same numbers, of the same topics or of `to_topic`.
+
+    `client` has settings as confluent-kafka takes them: `bootstrap.servers`, and how to be let in. Keys, values,
+    headers and timestamps are kept, with one more header that says where a record is from; by that a later run knows
+    what is there. The records go in transactions of `size`: a run that was killed is continued by the next one.
+
+    The copies are read twice: once to see what the target has to take. Raises TargetRefusedError before anything is
+    written, ClusterError where the cluster fails (the next run goes on from there), and what `plan.reports` does;
+    `timeout` are the seconds for an answer.
+    """
+    source = next((each.cluster_id for each in plan.replicas if each.cluster_id), None)
+    needs: dict[TopicPartition, Needs] = {}
+    reports = _gathered(plan, source, needs, on_error)
+    connection = Connection(client, timeout)
+    cluster = TargetCluster(connection)
+    production = Production(cluster.cluster_id(), source, reports)
+    if not needs:
+        return production
+    targets = _targets(needs, to_topic)
+    topics = cluster.topics(sorted(set(targets.values())))
+    ensure_takes(topics, targets, needs.values(), round(time.time() * 1_000))
+    with ExitStack() as stack:
+        writer: Writer = _DryRun()
+        if not dry_run:
+            writer = producer = stack.enter_context(closing(_producer(connection, needs, topics)))
+            producer.fence()
+        written = stack.enter_context(closing(WrittenRecords(connection, cluster)))
+        try:
+            _write(plan, production, needs, targets, written, writer, size or TransactionSize())
+        except ClusterError as error:
+            if done := production.written:
+                error.add_note(f"{done:,} records were written before that; run the same again for the rest")
+            raise
+    return production
+
+
+def ensure_takes(
+    topics: Mapping[str, TargetTopic], targets: Mapping[str, str], needs: Iterable[Needs], now: int
+) -> None:
+    """Raise TargetRefusedError unless the topics take all records as they are; `targets` by source topic."""
+    problems: dict[str, None] = {}
+    for each in needs:
+        name = targets[each.partition.topic]
+        if name in KAFKAS_OWN:
+            problems[f"{name}: its records mean something only to the broker that wrote them"] = None
+        elif name not in topics:
+            problems[f"{name}: the cluster has no such topic, or does not show it: create it, or allow DESCRIBE"] = None
+        else:
+            problems |= dict.fromkeys(f"{name}: {problem}" for problem in topics[name].problems(each, now))
+    if problems:
+        raise TargetRefusedError(list(problems))
+
+
+def _gathered(
+    plan: SalvagePlan, source: str | None, needs: dict[TopicPartition, Needs], on_error: OnError
+) -> list[PartitionReport]:
+    """Report as a dry run does, and note what the records need."""
+    reports = list(plan.reports(_Gathering(needs, source), on_error=on_error))
+    for report in reports:
+        if each := needs.get(TopicPartition(report.topic, report.partition)):
+            each.is_compacted = report.is_compacted
+    return reports
+
+
+def _targets(needs: Mapping[TopicPartition, Needs], to_topic: str | None) -> dict[str, str]:
+    topics = sorted({each.topic for each in needs})
+    if to_topic is not None and len(topics) > 1:
+        raise TargetRefusedError([f"{to_topic} can take one topic's records, and these are of {', '.join(topics)}"])
+    return {topic: to_topic or topic for topic in topics}
+
+
+def _producer(
+    connection: Connection, needs: Mapping[TopicPartition, Needs], topics: Mapping[str, TargetTopic]
+) -> SalvageProducer:
+    least = min(int(topic.settings["max.message.bytes"]) for topic in topics.values())
+    return SalvageProducer(connection, max(each.largest for each in needs.values()), min(_BATCH_BYTES, least))
+
+
+def _told_before(partition: TopicPartition, error: Exception) -> None:
+    """Leave out a partition that could not be read the first time, either."""
+
+
+@dataclass(slots=True)
+class _Gathering(BlockSink):
+    """Notes what records need, and keeps none."""
+
+    needs: dict[TopicPartition, Needs]
+    cluster_id: str | None
+
+    def take(self, block: SalvagedBlock) -> None:
+        """Take some thousand records."""
+        self.needs.setdefault(block.topic_partition, Needs(block.topic_partition)).take(block, self.cluster_id)
+
+    def __call__(self, record: SalvagedRecord) -> None:
+        """Refuse a single record: those of a plan come as columns."""
+        raise TypeError(f"{record}: pass a block")
+
+
+class _DryRun:
+    """Writes nothing."""
+
+    def write(self, messages: Iterable[Message], target: TopicPartition) -> None:
+        """Take records."""
+
+    def commit(self) -> None:
+        """Do nothing."""
+
+
+def _write(
+    plan: SalvagePlan,
+    production: Production,
+    needs: Mapping[TopicPartition, Needs],
+    targets: Mapping[str, str],
+    written: WrittenRecords,
+    writer: Writer,
+    size: TransactionSize,
+) -> None:
+    """Write partition by partition what is not there."""
+    for salvage in plan.salvages():
+        partition = salvage.topic_partition
+        if (needed := needs.get(partition)) is None:
+            continue
+        produced = ProducedPartition(*partition, targets[partition.topic])
+        production.partitions.append(produced)
+        known = KnownPlaces(partition, production.copies_cluster_id)
+        known.add(written.provenances(produced.to_topic, partition.partition, needed.since))
+        writing = PartitionWriting(produced, known, writer, Cuts(size, needed.last_of), needed.were_salvaged)
+        for block in salvage.blocks(_told_before):
+            writing.take(block)
+        writing.commit()

@@ -1,0 +1,110 @@
+"""Writes records to a cluster, in transactions under a name that only one run at a time can have."""
+
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import Message as Delivery
+
+from logstore.topic_partition import TopicPartition
+from replication.salvage.cluster.connection import Connection
+from replication.salvage.cluster.partition_writing import Message
+
+TRANSACTIONAL_ID: Final = "epochlog-salvage"
+_SECONDS_TO_COMMIT: Final = 120.0
+_SECONDS_TO_BEGIN: Final = 90.0
+"""A transaction that an earlier run has left open is ended first."""
+
+
+class SalvageProducer:
+    """A transaction begins with its first record. All methods raise ClusterError; then nothing of it is there."""
+
+    def __init__(self, connection: Connection, largest: int, batch: int) -> None:
+        """`largest` is the size of the largest record's batch, and batches of several have up to `batch` bytes."""
+        self._connection = connection
+        self._failure = ""
+        self._is_open = False
+        self._producer = Producer(
+            connection.settings(
+                transactional_id=TRANSACTIONAL_ID,
+                transaction_timeout_ms=60_000,
+                linger_ms=20,
+                batch_size=batch,
+                message_max_bytes=max(largest, 1_000_000),
+                queue_buffering_max_messages=0,
+                queue_buffering_max_kbytes=256 << 10,
+                delivery_report_only_error=True,
+            )
+            | {"on_delivery": self._undelivered}
+        )
+
+    def fence(self) -> None:
+        """End what an earlier run has left open, and keep it from going on."""
+        with self._connection.asking(f"no transactions as {TRANSACTIONAL_ID}"):
+            self._producer.init_transactions(_SECONDS_TO_BEGIN)
+
+    def write(self, messages: Iterable[Message], target: TopicPartition) -> None:
+        """Write records to a partition."""
+        try:
+            if not self._is_open:
+                self._producer.begin_transaction()
+                self._is_open = True
+            self._send(messages, target)
+        except KafkaException as exception:
+            self._give_up(exception)
+
+    def commit(self) -> None:
+        """Make what was written since the last time visible, at once; do nothing if nothing was."""
+        if not self._is_open:
+            return
+        deadline = time.monotonic() + _SECONDS_TO_COMMIT
+        while True:
+            try:
+                self._producer.commit_transaction(max(1.0, deadline - time.monotonic()))
+            except KafkaException as exception:
+                error: KafkaError = exception.args[0]
+                if not error.retriable() or time.monotonic() > deadline:
+                    self._give_up(exception)
+            else:
+                self._is_open = False
+                return
+
+    def close(self) -> None:
+        """Drop what was not committed."""
+        if self._is_open:
+            self._abort()
+        with suppress(KafkaException):
+            self._producer.purge()
+            self._producer.flush(1)
+
+    def _send(self, messages: Iterable[Message], target: TopicPartition) -> None:
+        topic, partition = target
+        produce, poll = self._producer.produce, self._producer.poll
+        for value, key, timestamp, headers in messages:
+            while True:
+                try:
+                    produce(topic, value, key, partition, timestamp=timestamp, headers=headers)
+                except BufferError:
+                    poll(0.1)
+                else:
+                    break
+        poll(0)
+
+    def _give_up(self, exception: KafkaException) -> None:
+        with suppress(KafkaException):
+            self._producer.poll(0)  # lets the client say what was refused
+        self._abort()
+        because = f": {self._failure}" if self._failure else ""
+        raise self._connection.error(f"a transaction was not written{because}", exception) from exception
+
+    def _abort(self) -> None:
+        """End a transaction; if that fails, too, the next run does it."""
+        self._is_open = False
+        with suppress(KafkaException):
+            self._producer.abort_transaction(self._connection.timeout)
+
+    def _undelivered(self, error: KafkaError | None, message: Delivery) -> None:
+        if error is not None and not self._failure:
+            self._failure = f"{message.topic()}-{message.partition()} refused a record: {error.str()}"

@@ -1,0 +1,87 @@
+"""Whether a topic takes salvaged records as they are: what its settings would refuse, change or delete."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from replication.salvage.cluster.needs import Needs
+
+OPERATIONS: Final = frozenset({"READ", "WRITE"})
+"""What whoever writes must be allowed: to read, since what is there already is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class TargetTopic:
+    """A topic as the cluster describes it."""
+
+    name: str
+    partitions: int
+    settings: Mapping[str, str]
+    """By Kafka's names, with what holds where the topic itself has none."""
+    allowed: frozenset[str] = OPERATIONS
+    """The operations of access control, in capitals, that the client may do."""
+
+    def problems(self, needs: Needs, now: int) -> Iterator[str]:
+        """Name each setting that stands against records being written; `now` in milliseconds since 1970 UTC."""
+        if missing := sorted(OPERATIONS - self.allowed):
+            yield f"this client may not {' and '.join(missing)} it: give its user these ACLs"
+        if needs.partition.partition >= self.partitions:
+            yield f"it has {self.partitions} partitions, and {needs.partition} has records: add partitions"
+        yield from self._problems_of_size(needs)
+        yield from self._problems_of_time(needs, now)
+        yield from self._problems_of_compaction(needs)
+
+    def _problems_of_size(self, needs: Needs) -> Iterator[str]:
+        most = self._number("max.message.bytes")
+        if needs.largest > most:
+            yield (
+                f"max.message.bytes is {most}, and the record of {needs.partition} at offset {needs.largest_offset} "
+                f"needs {needs.largest}"
+            )
+
+    def _problems_of_time(self, needs: Needs, now: int) -> Iterator[str]:
+        if self.settings["message.timestamp.type"] != "CreateTime":
+            yield (
+                f"message.timestamp.type is {self.settings['message.timestamp.type']}, which would change all "
+                "timestamps: set it to CreateTime"
+            )
+        if needs.at_zero:
+            yield (
+                f"{needs.at_zero} records of {needs.partition} have the timestamp 0, which the client would "
+                "replace by the time of sending: write them to a file"
+            )
+        if needs.oldest is None or needs.newest is None:
+            return
+        age, ahead = now - needs.oldest, needs.newest - now
+        if age > (most := self._number("message.timestamp.before.max.ms")):
+            yield f"message.timestamp.before.max.ms is {most}, and a record of {needs.partition} is {age} ms old"
+        if ahead > (most := self._number("message.timestamp.after.max.ms")):
+            yield (
+                f"message.timestamp.after.max.ms is {most}, and a record of {needs.partition} is {ahead} ms in the "
+                "future"
+            )
+        retention = self._number("retention.ms")
+        if "delete" in self._policies and 0 <= retention < age:
+            yield (
+                f"retention.ms is {retention}, and a record of {needs.partition} is {age} ms old: it would be deleted "
+                "soon; raise it, or set -1"
+            )
+
+    def _problems_of_compaction(self, needs: Needs) -> Iterator[str]:
+        if "compact" not in self._policies:
+            return
+        policy = self.settings["cleanup.policy"]
+        if needs.keyless:
+            yield f"cleanup.policy is {policy}, and {needs.keyless} records of {needs.partition} have no key"
+        elif not needs.is_compacted:
+            yield (
+                f"cleanup.policy is {policy}, and {needs.partition} was not compacted as far as the copies show: "
+                "name its topic with --compacted if it is, or choose another target"
+            )
+
+    @property
+    def _policies(self) -> set[str]:
+        return {each.strip() for each in self.settings["cleanup.policy"].split(",")}
+
+    def _number(self, setting: str) -> int:
+        return int(self.settings[setting])

@@ -1,0 +1,107 @@
+"""A topic is refused for what its settings would do to records, by the setting's name."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore import BatchTemplate, Header, Record, encode_batch
+from logstore.topic_partition import TopicPartition
+from replication.planning.failures import stop
+from replication.salvage import plan_salvage
+from replication.salvage.cluster.batch_sizes import batch_sizes
+from replication.salvage.cluster.needs import Needs
+from replication.salvage.cluster.provenance import HEADER, header_values
+from replication.salvage.cluster.target_topic import TargetTopic
+from tests.replication.salvage.copies import Part, data, write_copy
+
+COMMON = data(0, b"common")
+NOW = 1_800_000_000_000
+DAY = 86_400_000
+SETTINGS = {
+    "cleanup.policy": "delete",
+    "max.message.bytes": "1048588",
+    "message.timestamp.after.max.ms": "3600000",
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+    "message.timestamp.type": "CreateTime",
+    "retention.ms": "604800000",
+}
+
+
+def problems(
+    needs: dict[str, Any] | None = None, allowed: frozenset[str] = frozenset({"READ", "WRITE"}), **settings: object
+) -> list[str]:
+    given_settings = SETTINGS | {name.replace("_", "."): str(value) for name, value in settings.items()}
+    known = {"records": 1, "largest": 100, "largest_offset": 7, "oldest": NOW - DAY, "newest": NOW - DAY}
+    topic = TargetTopic("target", 3, given_settings, allowed)
+    return list(topic.problems(Needs(TopicPartition("t", 2), **(known | (needs or {}))), NOW))
+
+
+@pytest.mark.parametrize(
+    ("needs", "settings", "named"),
+    [
+        ({}, {"max_message_bytes": 99}, "max.message.bytes is 99, and the record of t-2 at offset 7 needs 100"),
+        ({}, {"message_timestamp_type": "LogAppendTime"}, "message.timestamp.type is LogAppendTime"),
+        ({}, {"message_timestamp_before_max_ms": DAY - 1}, f"message.timestamp.before.max.ms is {DAY - 1}"),
+        ({"newest": NOW + 3_600_001}, {}, "message.timestamp.after.max.ms is 3600000"),
+        ({}, {"retention_ms": DAY - 1}, f"retention.ms is {DAY - 1}"),
+        ({}, {"cleanup_policy": "compact"}, "cleanup.policy is compact, and t-2 was not compacted"),
+        ({"is_compacted": True, "keyless": 2}, {"cleanup_policy": "compact,delete"}, "2 records of t-2 have no key"),
+        ({"at_zero": 1}, {}, "1 records of t-2 have the timestamp 0"),
+        ({"partition": TopicPartition("t", 3)}, {}, "it has 3 partitions, and t-3 has records"),
+    ],
+)
+def test_what_stands_against_records(needs: dict[str, Any], settings: dict[str, object], named: str) -> None:
+    partition = needs.pop("partition", None)
+    if partition is not None:
+        topic = TargetTopic("target", 3, SETTINGS)
+        [told] = topic.problems(Needs(partition, records=1), NOW)
+    else:
+        [told] = problems(needs, **settings)
+    assert named in told
+
+
+def test_acls() -> None:
+    [told] = problems(allowed=frozenset({"READ", "DESCRIBE"}))
+    assert "may not WRITE" in told
+
+
+@pytest.mark.parametrize(
+    ("needs", "settings"),
+    [
+        ({}, {}),
+        ({}, {"max_message_bytes": 100}),
+        ({}, {"retention_ms": -1}),
+        ({}, {"retention_ms": DAY}),
+        ({"is_compacted": True}, {"cleanup_policy": "compact", "retention_ms": 1}),
+        ({"oldest": None, "newest": None, "timeless": 1}, {"retention_ms": 1}),
+    ],
+)
+def test_what_does_not(needs: dict[str, Any], settings: dict[str, object]) -> None:
+    assert problems(needs, **settings) == []
+
+
+def test_a_batch_of_one_record_has_the_size_that_is_foretold(tmp_path: Path) -> None:
+    """Up to some bytes: the header that is added counts as the longest."""
+    rng = random.Random(7)
+    for number in range(60):
+        parts = [random_part(rng) for _ in range(5)]
+        copies = [
+            write_copy(tmp_path / f"{number}/broker-{n}", each) for n, each in enumerate(([COMMON], [COMMON, *parts]))
+        ]
+        [salvage] = plan_salvage(copies, "broker-0").salvages()
+        for block in salvage.blocks(stop):
+            values = header_values(block, None)
+            for record, value, size in zip(block.objects(), values, batch_sizes(block, None), strict=True):
+                headers = (*record.headers, Header(HEADER, value))
+                made = encode_batch([Record(-1, 1, record.key, record.value, headers)], BatchTemplate())
+                assert len(bytes(made)) <= size <= len(bytes(made)) + 5
+
+
+def random_part(rng: random.Random) -> Part:
+    def content() -> bytes | None:
+        return None if rng.random() < 0.2 else bytes(rng.choice([0, 1, 63, 64, 200, 8_191, 8_192]))
+
+    headers = tuple(Header("h" * rng.choice([0, 5, 70]), content()) for _ in range(rng.choice([0, 0, 1, 70])))
+    return data(1, content(), key=content(), headers=headers)
