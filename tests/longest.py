@@ -13,6 +13,7 @@ LONGEST: Final = (
     "tests/epoch/kept_code/test_kernel_cache.py",
     "tests/epoch/kept_code/test_standalone_kernel.py",
     "tests/replication/mirror/test_schedules.py",
+    "tests/replication/explain/test_real_cluster.py",
     "tests/replication/operations/test_elections_on_a_real_cluster.py",
     "tests/replication/broker/lifecycle/test_real_controller.py",
     "tests/replication/broker/lifecycle/test_real_quorum.py",

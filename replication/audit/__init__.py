@@ -4,7 +4,8 @@
 >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
 ...     audited.partitions.where("verdict != 'identical'").show()
 
-Names load their modules on first use; only `audit`, `prepare_session`, `salvage` and `start_session` need Spark.
+Names load their modules on first use; only `audit`, `explain_offsets`, `prepare_session`, `salvage` and
+`start_session` need Spark.
 """
 
 from replication.lazy_names import lazy_names
@@ -14,6 +15,7 @@ _NAMES_BY_MODULE = {
     "spark.audit_result": ("Audit",),
     "spark.auditing": ("audit",),
     "spark.salvaging": ("SparkSalvage", "salvage"),
+    "spark.explain_job": ("explain_offsets",),
     "judgement.judgement": ("judge",),
     "local.auditing": ("audit_locally",),
     "local.local_audit": ("LocalAudit",),

@@ -14,6 +14,7 @@ from replication.audit.snapshots.snapshot import Snapshot as Snapshot
 from replication.audit.snapshots.snapshot import find_snapshots as find_snapshots
 from replication.audit.spark.audit_result import Audit as Audit
 from replication.audit.spark.auditing import audit as audit
+from replication.audit.spark.explain_job import explain_offsets as explain_offsets
 from replication.audit.spark.salvaging import SparkSalvage as SparkSalvage
 from replication.audit.spark.salvaging import salvage as salvage
 from replication.audit.spark.sessions.session import prepare_session as prepare_session

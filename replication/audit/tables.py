@@ -210,3 +210,19 @@ EXAMINED: Final[Columns] = {
 RUN: Final[Columns] = {"run_id": _TEXT, "run_at": TIMESTAMP}
 """Which audit a row is of: the last two columns of each table."""
 JUDGED: Final[Columns] = {**PARTITIONS, "findings": _rows_of(FINDINGS)}
+EXPLAINED: Final[Columns] = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "explained": _TEXT,
+    "first_offset": _LONG,
+    "last_offset": _LONG,
+    "why": _TEXT,
+    "is_unexpected": _FLAG,
+    "leader_epoch": _INT,
+    "copy": _TEXT,
+    "file": _TEXT,
+    "position": _LONG,
+    "evidence": _TEXT,
+    "error": _TEXT,
+}
+"""One row for each range of offsets of which the same became; one with only an error where a partition has none."""

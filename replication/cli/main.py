@@ -21,6 +21,7 @@ from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.elect import ElectCommand, elect
 from replication.cli.epochs import epochs
+from replication.cli.explain import explain
 from replication.cli.failure import ReportedError, UsageError, print_failure, wants_json
 from replication.cli.incident import incident
 from replication.cli.mirror import mirror
@@ -51,6 +52,7 @@ COMMANDS = (
     incident,
     salvage,
     transactions,
+    explain,
     dump,
     verify,
     epochs,

@@ -78,6 +78,16 @@ def open_alone(path: Path, *, on_error: OnError = stop) -> Replica:
     return replica
 
 
+def open_copies(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
+    """Open copies of one cluster, be it one alone, some that share no partition, or one broker's of several times.
+
+    Raises NotALogDirectoryError, SameReplicaError, SeveralBrokersError and DifferentClustersError.
+    """
+    replicas = _opened(paths, on_error)
+    ensure_one_cluster({str(path): replica.cluster_id for path, replica in zip(paths, replicas, strict=True)})
+    return replicas
+
+
 def open_named_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
     """Open directories whose brokers and cluster the caller knows, whatever their `meta.properties` say.
 

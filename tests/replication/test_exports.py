@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ["replication", "replication.audit"]
+PACKAGES = ["replication", "replication.audit", "replication.explain"]
 
 
 @pytest.mark.parametrize("name", PACKAGES)

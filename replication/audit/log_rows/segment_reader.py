@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from logstore.batch.columns import BatchColumns
 from logstore.offline.log_file import LogFile
+from logstore.verify.log_pieces import Damage, read_pieces
 from replication.audit.examination.part_scan import PartScan
 from replication.audit.log_rows.corrupt_rows import CorruptRows
 from replication.audit.log_rows.index_bounds import byte_bounds
-from replication.audit.log_rows.log_pieces import Damage, read_pieces
 from replication.audit.log_rows.selection import Selection
 from replication.audit.snapshots.work import ByteRange
 

@@ -4,18 +4,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Self
 
-import crc32c
 import numpy as np
 from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import BatchColumns
 from logstore.batch.control import ControlType
-from logstore.batch.layout import CRC_START, MAGIC
+from logstore.batch.layout import MAGIC
 from logstore.errors import CorruptRecordError
+from logstore.offline.columns.control_types import control_types, is_valid
 from logstore.offline.log_file import LogFile
-from replication.audit.log_rows.log_pieces import Damage, read_pieces
+from logstore.verify.log_pieces import Damage, read_pieces
 from replication.audit.snapshots.work import ByteRange
 
 Offsets = NDArray[np.int64]
@@ -25,7 +25,6 @@ UNDECIDED: Final = -1
 """Still open at the end of the log, or its marker may be lost to damage."""
 LARGEST_MARKER: Final = 128
 """Bytes of a batch that may be a marker."""
-_KEY_BYTES: Final = 4
 _NONE: Final = np.empty(0, np.int64)
 
 
@@ -158,34 +157,18 @@ def _markers(log: LogFile, columns: BatchColumns) -> tuple[Markers, list[int]]:
         (columns.attributes & flags == flags) & (columns.magic == MAGIC) & (columns.attributes & CODEC_BITS == 0)
     )
     rows = np.flatnonzero(is_marker | (columns.size <= LARGEST_MARKER))
-    valid = np.array([_is_valid(log, columns, row) for row in rows.tolist()], np.bool_)
+    valid = np.array([is_valid(log.data, columns, row) for row in rows.tolist()], np.bool_)
     # A marker is a batch by itself: another count is a lie. A small batch that is damaged may have been one.
     is_sound = valid & (columns.record_count[rows] == 1)
     unread = columns.base_offset[rows[~valid | (is_marker[rows] & ~is_sound)]].tolist()
     rows = rows[is_marker[rows] & is_sound]
     if not len(rows):
         return _NO_MARKERS, unread
-    from logstore.kernels.decode import decode  # noqa: PLC0415  numba loads on the first bulk operation
-
     try:
-        records = decode(log.array, columns, rows)
+        records, kinds = control_types(log.data, columns, rows)
     except CorruptRecordError:
         return _NO_MARKERS, unread + columns.base_offset[rows].tolist()
-    kinds = _kinds(records)
     known = np.isin(kinds, (ControlType.ABORT, ControlType.COMMIT))
     unread += records.offset[~known].tolist()
     ends = Markers(columns.producer_id[records.batch], records.offset, kinds == ControlType.ABORT)
     return ends.take(np.flatnonzero(known)), unread
-
-
-def _kinds(records: RecordColumns) -> NDArray[np.int16]:
-    """Read the types in the keys of control records; -1 where a key is too short to have one."""
-    is_whole = records.key_length >= _KEY_BYTES
-    at = np.where(is_whole, records.key_start, 0)
-    kinds = records.data[at + 2].astype(np.int16) << 8 | records.data[at + 3]
-    return np.where(is_whole, kinds, np.int16(-1))
-
-
-def _is_valid(log: LogFile, columns: BatchColumns, row: int) -> bool:
-    start, size = int(columns.position[row]), int(columns.size[row])
-    return bool(crc32c.crc32c(log.data[start + CRC_START : start + size]) == int(columns.crc[row]))

@@ -220,6 +220,7 @@ ON_REAL_DATA: dict[str, tuple[object, ...]] = {
     "plan": ("--leader", BROKER_1, "--follower", BROKER_2),
     "advise": (BROKER_1, BROKER_2, replicas("diverged") / "broker-3"),
     "incident": (BROKER_1, BROKER_2),
+    "explain": ("diverge-0", BROKER_1, BROKER_2),
     "salvage": (BROKER_1, BROKER_2, "--kept", "broker-2", "--dry-run"),
     "transactions": (BROKER_1, BROKER_2, "--kept", "broker-2"),
     "repair": (BROKER_1 / "diverge-0", "--from", BROKER_2 / "diverge-0", "--output", COPY),

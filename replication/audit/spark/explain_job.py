@@ -1,0 +1,65 @@
+"""What became of the offsets of all partitions, as a table of Spark."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from logstore.topic_partition import TopicPartition
+from replication.audit.pipeline.explained_rows import MARK, ExplainedRows
+from replication.audit.spark.sessions.session import send_packages
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.spark.worker_modules import keep_modules
+from replication.audit.tables import EXPLAINED
+from replication.explain import Sources
+
+_OFFSETS = "topic string, partition int, offset bigint"
+
+
+def explain_offsets(
+    spark: SparkSession,
+    copies: Sequence[str | Path],
+    *,
+    got: DataFrame | None = None,
+    partitions: Sequence[TopicPartition] = (),
+    leader: str | None = None,
+    compacted: Sequence[str] = (),
+    committed_only: bool = True,
+) -> DataFrame:
+    """Return what became of each offset of all partitions that the copies hold, or of these: one row a range.
+
+    `copies` are directories as `replication.explain.explain` takes them, which all executors can read under these
+    names. `got` has the columns `topic`, `partition` and `offset`, be it read from Parquet, Delta Lake or Iceberg: then
+    only what it lacks is explained, and what it has that no consumer was given, with `is_unexpected`. `leader`,
+    `committed_only` and topics that are `compacted` are as there. A partition that cannot be explained has a row with
+    `error`. Each partition is the work of one task. Raises what `replication.explain.Sources.open` raises.
+
+    >>> missing = explain_offsets(spark, ["/backup/broker-1", "/backup/broker-2"]).where("why = 'missing'")
+    """
+    send_packages(spark)
+    named = [str(Path(each).absolute()) for each in copies]
+    asked = (
+        partitions or Sources.open([Path(each) for each in named], on_error=lambda _partition, _error: None).partitions
+    )
+    rows = ExplainedRows(named, leader, frozenset(compacted), committed_only)
+    marks = spark.createDataFrame([(*each, MARK) for each in asked], _OFFSETS)
+    if got is not None:
+        chosen = got.select(*(f.col(name).cast(kind) for name, kind in map(str.split, _OFFSETS.split(", "))))
+        if partitions:
+            chosen = chosen.join(marks.select("topic", "partition"), ["topic", "partition"], "left_semi")
+        marks = marks.unionByName(chosen.where("offset >= 0"))
+    tasks = max(len(asked), 1)
+    ordered = marks.repartition(tasks, "topic", "partition").sortWithinPartitions("topic", "partition", "offset")
+    return ordered.mapInArrow(_explaining(rows, has_offsets=got is not None), spark_schema(EXPLAINED))
+
+
+def _explaining(
+    rows: ExplainedRows, *, has_offsets: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def explain(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from rows.batches(tables, has_offsets=has_offsets)
+        keep_modules()
+
+    return explain

@@ -1,0 +1,199 @@
+"""`epochlog explain`."""
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from replication.cli.comparison import Failures
+from replication.cli.failure import MissingPackageError
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json
+from replication.cli.prose import counted, wrapped
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from logstore.topic_partition import TopicPartition
+    from replication.explain import ExplainedRange, Explanation
+
+MOST: Final = 10
+"""Ranges of one kind that are printed; `--json` has all."""
+
+
+class Isolation(StrEnum):
+    """Which consumer is asked about: `isolation.level`."""
+
+    COMMITTED = "read_committed"
+    UNCOMMITTED = "read_uncommitted"
+
+
+def explain(
+    partition: Annotated[str, typer.Argument(metavar="TOPIC-PARTITION", help="Such as orders-0.")],
+    copies: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...",
+            help="Copies of log directories or of the partition's, mirrors, and what `mirror --keep-truncated` kept.",
+        ),
+    ],
+    *,
+    offsets: Annotated[
+        str,
+        typer.Option(
+            metavar="A:B",
+            help="Only offsets from A up to, not including, B; either may be left out.",
+            show_default=False,
+        ),
+    ] = ":",
+    got: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Offsets that somebody has: explain those that are not in it. Parquet or JSON lines with `offset`, or "
+            "numbers as text.",
+            show_default=False,
+        ),
+    ] = None,
+    leader: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The copy whose log is explained: its directory's name or node.id. By default the one with the latest "
+            "leader epoch.",
+            show_default=False,
+        ),
+    ] = None,
+    isolation: Annotated[
+        Isolation, typer.Option(metavar="LEVEL", help="Of the consumer: read_committed or read_uncommitted.")
+    ] = Isolation.COMMITTED,
+    compacted: Annotated[
+        bool, typer.Option("--compacted", help="The topic is compacted: gaps between batches are the cleaner's work.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Say why offsets are not there, with the evidence.
+
+    Each is delivered, a control marker, aborted, held back by an open transaction, compacted, truncated, expired, never
+    written, or missing.
+
+    Exit status 1 if offsets are missing; with --got, also if it lacks offsets that are delivered, or has some that no
+    consumer was given; 2 if a copy could not be read.
+
+    Example: epochlog explain orders-0 broker-1 broker-2 --offsets 100:200
+    """
+    from logstore.topic_partition import parse_directory_name
+    from replication.cli.dumping.offset_range import END, OffsetRange
+    from replication.explain import Sources, Why
+
+    try:
+        wanted = OffsetRange.parse(offsets)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--offsets") from error
+    asked = parse_directory_name(partition).topic_partition
+    had = None if got is None else _had(got, asked)
+    failures = Failures()
+    explained = Sources.open(copies, on_error=failures).explain(
+        asked,
+        start=max(wanted.start, 0),
+        end=None if wanted.stop >= END else wanted.stop,
+        least_end=int(had[-1]) + 1 if had is not None and len(had) else 0,
+        leader=leader,
+        is_compacted=compacted,
+        committed_only=isolation is Isolation.COMMITTED,
+        on_error=failures,
+    )
+    lacking, unexpected = explained, None
+    if had is not None:
+        lacking, unexpected = explained.without(had), explained.unexpected(had)
+    if json:
+        print_json(
+            {
+                **asked._asdict(),
+                "copy": explained.copy,
+                "others": list(explained.others),
+                "isolation": isolation.value,
+                "got": None if got is None else str(got),
+                "start": explained.start,
+                "end": explained.end,
+                "log_start_offset": explained.log_start_offset,
+                "log_end_offset": explained.log_end_offset,
+                **lacking.as_json(),
+                "unexpected": [] if unexpected is None else unexpected.as_json()["ranges"],
+                "errors": failures.as_json(),
+            }
+        )
+    else:
+        for line in _lines(explained, lacking, unexpected, got):
+            print(line)
+    if failures.matter([explained]):
+        raise typer.Exit(EXIT_FAILED)
+    found = [Why.MISSING] if unexpected is None else [Why.MISSING, Why.DELIVERED]
+    if not lacking.counts.keys().isdisjoint(found) or (unexpected is not None and unexpected.counts):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _had(got: Path, partition: "TopicPartition") -> "NDArray[np.int64]":
+    from replication.explain import read_offsets
+
+    try:
+        return read_offsets(got, partition)
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("to read Parquet, `explain` needs", error, "arrow") from error
+
+
+def _lines(
+    explained: "Explanation", lacking: "Explanation", unexpected: "Explanation | None", got: Path | None
+) -> Iterator[str]:
+    beside = f", beside {', '.join(explained.others)}" if explained.others else ""
+    asked = (
+        "no offsets" if explained.start == explained.end else f"offsets {explained.start:,} to {explained.end - 1:,}"
+    )
+    yield from wrapped(f"{explained.topic_partition} as {explained.copy} has it{beside}: {asked}.")
+    if got is not None:
+        missing = counted(sum(lacking.counts.values()), "offset")
+        yield from wrapped(f"{got} lacks {missing}.")
+    for why, count in lacking.counts.items():
+        yield f"{count:>15,} {why.words}"
+    for why in sorted(lacking.counts, key=lambda why: why.value != "missing"):
+        if why.value != "delivered" or got is not None:
+            yield ""
+            yield from _ranges(lacking.of(why))
+    yield from _cut_off(explained, lacking)
+    if unexpected is not None and unexpected.counts:
+        yield ""
+        yield from wrapped(f"{got} has offsets that no consumer was given:")
+        yield from _ranges(unexpected.ranges)
+
+
+def _cut_off(explained: "Explanation", lacking: "Explanation") -> Iterator[str]:
+    """Say what was truncated where the log has other records by now."""
+    end = explained.log_end_offset
+    replaced = [
+        each._replace(last_offset=min(each.last_offset, end - 1)) for each in lacking.cut_off if each.first_offset < end
+    ]
+    if replaced:
+        yield ""
+        yield from wrapped(f"Truncated too, where {explained.copy} has other records by now:")
+        yield from _ranges(replaced)
+
+
+def _ranges(found: "Sequence[ExplainedRange]") -> Iterator[str]:
+    for each in found[:MOST]:
+        offsets = f"{each.first_offset:,}"
+        if each.last_offset > each.first_offset:
+            offsets += f" to {each.last_offset:,}"
+        evidence = _evidence(each)
+        yield from wrapped(f"{offsets}: {each.why.words}{'; ' if evidence else ''}{evidence}", "    ", "  ")
+    if len(found) > MOST:
+        yield f"  and {len(found) - MOST:,} more ranges: see --json"
+
+
+def _evidence(each: "ExplainedRange") -> str:
+    if each.file is None or each.copy is None or each.why.value == "truncated":
+        return each.evidence
+    behind = "before the batch in " if each.why.value in {"missing", "compacted"} else ""
+    place = f"{behind}{each.copy}: {Path(each.file).name} at byte {each.position:,}"
+    return f"{each.evidence}; {place}" if each.evidence else place

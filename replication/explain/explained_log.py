@@ -1,0 +1,281 @@
+"""The offsets of one log, explained by all copies of its partition."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from epoch import EpochHistory
+from epoch.errors import EpochError
+from logstore.file_name import FileKind
+from logstore.files.offset_checkpoint import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+)
+from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
+from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
+from logstore.verify.log_pieces import Damage, read_pieces
+from replication.explain.branch import Branch, branch_of_copy, branch_of_kept_file
+from replication.explain.classification import classify, data_runs, gaps, last_stable_offset
+from replication.explain.evidence import Evidence
+from replication.explain.explanation import Explanation, runs_of_offsets
+from replication.explain.kept_file import KeptFile
+from replication.explain.later_records import HeldBack, lost_to_no_later_record
+from replication.explain.offset_ranges import (
+    Ranges,
+    by_offset,
+    clipped_ranges,
+    is_of,
+    ordered,
+    ranges,
+    ranges_of_runs,
+    split,
+)
+from replication.explain.offset_runs import CONTROL, clipped
+from replication.explain.table_rows import chosen
+from replication.explain.walked_log import WalkedLog, walk
+from replication.explain.why import CODES, Why
+from replication.planning.plan import common_end
+
+
+@dataclass(slots=True)
+class ExplainedLog:
+    """One copy, with what the others say of it."""
+
+    name: str
+    log: RecoveredLog
+    others: Mapping[str, RecoveredLog]
+    kept: Sequence[tuple[str, KeptFile]] = ()
+    """What mirrors kept of the partition, each with the name of its directory."""
+    is_compacted: bool = False
+    """Whether the topic is compacted, as somebody says who knows its configuration."""
+    committed_only: bool = True
+    evidence: Evidence = field(default_factory=Evidence)
+    _led: EpochHistory = field(default_factory=EpochHistory)
+    """Who led, with leaders that wrote nothing."""
+    _ends: dict[str, int] = field(default_factory=dict)
+    """Up to where each other copy is common with the log."""
+
+    def explain(self, start: int, end: int | None, *, least_end: int = 0) -> Explanation:
+        """Say what became of the offsets from `start` up to `end`.
+
+        Without an `end`, all that any copy has or speaks of, and those below `least_end`. Raises OSError, EpochError
+        where a checkpoint cannot be parsed, and NoEpochLeftError.
+        """
+        log = self.log
+        self._ends = {name: common_end(log, other) for name, other in self.others.items()}
+        branches = list(self._branches(start))
+        known_end, said = self._known_end(branches)
+        end = max(known_end, least_end, start) if end is None else end
+        first, last = max(start, log.log_start_offset), min(end, log.log_end_offset)
+        walked = self._walked(first, last)
+        cleaned_to, cleaned = self._cleaned_to(walked)
+        held = classify(walked, first, max(first, last), cleaned_to=cleaned_to, committed_only=self.committed_only)
+        held["note"][is_of(held, Why.COMPACTED)] = self.evidence.note(cleaned)
+        self._explain_damage(held, walked)
+        held = self._without_false_gaps(held, walked)
+        beyond = max(log.log_end_offset, start)
+        table = by_offset(
+            ranges(start, min(log.log_start_offset, end) - 1, Why.EXPIRED, note=self.evidence.note(self._expiry())),
+            held,
+            ranges(beyond, min(known_end, end) - 1, Why.MISSING, note=self.evidence.note(said)),
+            ranges(max(known_end, beyond), end - 1, Why.NEVER_WRITTEN),
+        )
+        for branch in branches:
+            table = _overlaid(table, branch.rows, self._led, log.log_end_offset)
+        table = self._with_holders(table)
+        cut_off = [clipped_ranges(each.rows[is_of(each.rows, Why.TRUNCATED)], start, end) for each in branches]
+        return Explanation(
+            log.partition.topic_partition,
+            self.name,
+            tuple(self.others),
+            self.committed_only,
+            start,
+            end,
+            log.log_start_offset,
+            log.log_end_offset,
+            ordered(table),
+            np.concatenate([table[:0], *cut_off]),
+            self.evidence,
+        )
+
+    def _walked(self, first: int, last: int) -> WalkedLog:
+        """Read the log, with checksums where the offsets are; all of them where a transaction seems to be open."""
+        start, end = self.log.log_start_offset, self.log.log_end_offset
+        walked = walk(self.log, self.name, self.evidence.files, first, last)
+        is_in_doubt = self.committed_only and (first, last) != (start, end) and last_stable_offset(walked) < last
+        return walk(self.log, self.name, self.evidence.files, start, end, np.array([first])) if is_in_doubt else walked
+
+    def _branches(self, start: int) -> list[Branch]:
+        """Read what kept files hold, and what other copies have beyond the fork."""
+        self._led = led = _led(self.log)
+        files = self.evidence.files
+        kept = [branch_of_kept_file(each, name, files) for name, each in self.kept]
+        return kept + [
+            branch_of_copy(name, other, self._ends[name], led, files, start, self.log.log_end_offset)
+            for name, other in self.others.items()
+            if other.log_end_offset > self._ends[name]
+        ]
+
+    def _known_end(self, branches: Sequence[Branch]) -> tuple[int, str]:
+        """Return up to where offsets were written, by all that speaks of them, and what does."""
+        end, said = self.log.log_end_offset, "no copy has it, but offsets behind it were written"
+        for each in branches:
+            end = max(end, int(each.rows["last"].max()) + 1) if len(each.rows) else end
+        damaged_end = _end_of_dropped(self.log)
+        if self.log.damage and damaged_end > end:
+            end, said = damaged_end, f"recovery cuts the log off before it: {self.log.damage}"
+        for name, log in {self.name: self.log, **self.others}.items():
+            committed = log.partition.checkpoints.high_watermark or 0
+            if committed > end:
+                end = committed
+                said = f"{name}'s {HIGH_WATERMARK_CHECKPOINT} says that all below {committed:,} was committed"
+            latest = checkpointed_history(log.partition).latest
+            if latest is not None and latest.start_offset > end:
+                end = latest.start_offset
+                file = FileKind.LEADER_EPOCH_CHECKPOINT.value
+                said = f"{name}'s {file} says that epoch {latest.epoch} began at offset {end:,}"
+        return end, said
+
+    def _cleaned_to(self, walked: WalkedLog) -> tuple[int, str]:
+        """Return up to where gaps are the cleaner's work, and what says so."""
+        partition, traces = self.log.partition, walked.cleaned_to
+        checkpointed = partition.checkpoints.cleaner_offset or 0
+        active = self.log.segments[-1].base_offset if self.log.segments else 0
+        if self.is_compacted or partition.topic_partition.topic in ALWAYS_COMPACTED:
+            return max(active, traces, checkpointed), "the topic is compacted"
+        if may_lack_checkpoint(partition):
+            return max(
+                active, traces, checkpointed
+            ), f"the cleaner may have got further than {CLEANER_OFFSET_CHECKPOINT} says"
+        if checkpointed >= traces:
+            return checkpointed, f"{CLEANER_OFFSET_CHECKPOINT}: the cleaner was over all below {checkpointed:,}"
+        return traces, f"batches with fewer records than offsets: the cleaner was over all below {traces:,}"
+
+    def _expiry(self) -> str:
+        start = self.log.log_start_offset
+        if self.log.partition.checkpoints.log_start_offset == start:
+            said = f"{LOG_START_OFFSET_CHECKPOINT}: the log starts at {start:,}"
+        else:
+            said = f"the log's first file starts at {start:,}"
+        older = [name for name, other in self.others.items() if other.log_start_offset < start and other.segments]
+        return f"{said}; {', '.join(older)} still has older offsets" if older else said
+
+    def _explain_damage(self, held: Ranges, walked: WalkedLog) -> None:
+        """Note of what is missing where the log is damaged, or that nothing stands there."""
+        missing = np.flatnonzero(is_of(held, Why.MISSING))
+        held["note"][missing] = self.evidence.note("no batch has it, and the cleaner was not here")
+        damage = walked.damage
+        at = np.searchsorted(damage["offset"], held["first"][missing])
+        is_damaged = at < len(damage)
+        is_damaged[is_damaged] = damage["offset"][at[is_damaged]] <= held["last"][missing][is_damaged] + 1
+        rows, at = missing[is_damaged], at[is_damaged]
+        held["note"][rows] = self.evidence.note("the bytes there are damaged")
+        held["file"][rows], held["position"][rows] = damage["file"][at], damage["position"][at]
+
+    def _without_false_gaps(self, held: Ranges, walked: WalkedLog) -> Ranges:
+        """See where another copy has a record that the cleaner cannot have taken."""
+        compacted = chosen(held, is_of(held, Why.COMPACTED))
+        # What the cleaner took it for lies below where it came to; that is known by the checkpoint alone.
+        limit = self.log.partition.checkpoints.cleaner_offset or self.log.log_end_offset
+        copies = [each for name in self.others if (each := self._held_by(name, compacted, limit))]
+        if not copies:
+            return held
+        # The cleaner leaves nothing of aborted transactions.
+        visible = clipped(chosen(walked.runs, walked.runs["kind"] != CONTROL), self.log.log_start_offset, limit)
+        lost = lost_to_no_later_record(self.log, visible, copies)
+        if self.log.partition.checkpoints.cleaner_offset is None:
+            # The cleaner may have got further than is known, to a later record that is missing.
+            start, end = self.log.log_start_offset, self.log.log_end_offset
+            _, missing = gaps(clipped(walked.runs, start, end), start, end, walked.cleaned_to)
+            lost = lost[lost > max(missing["last"], default=-1)]
+        if not len(lost):
+            return held
+        first, last = runs_of_offsets(lost)
+        rows, within = split(held, first, last)
+        is_lost = (within >= 0) & is_of(rows, Why.COMPACTED)
+        rows["why"][is_lost] = CODES[Why.MISSING]
+        rows["note"][is_lost] = self.evidence.note(
+            "no later record of its key is there, so the cleaner did not take it"
+        )
+        return rows
+
+    def _held_by(self, name: str, compacted: Ranges, limit: int) -> HeldBack | None:
+        """Return what a copy has of what was compacted away, committed and common with the log."""
+        other, end = self.others[name], self._ends[name]
+        common = clipped_ranges(compacted, other.log_start_offset, end)
+        if not len(common):
+            return None
+        first = int(common["first"][0])
+        walked = walk(other, name, self.evidence.files, first, end)
+        theirs = clipped(data_runs(walked, with_open=False), first, end)
+        rows, within = split(common, theirs["first"], theirs["last"])
+        rows = chosen(rows, within >= 0)
+        visible = clipped(data_runs(walked, with_open=True), first, min(end, limit))
+        return HeldBack(other, rows, visible) if len(rows) else None
+
+    def _with_holders(self, table: Ranges) -> Ranges:
+        """Note which other copy has what is missing within the part that is common."""
+        for name, other in self.others.items():
+            unheld = table[is_of(table, Why.MISSING) & (table["held_file"] < 0)]
+            lacking = clipped_ranges(unheld, other.log_start_offset, self._ends[name])
+            if not len(lacking):
+                continue
+            first, last = int(lacking["first"][0]), int(lacking["last"][-1]) + 1
+            walked = walk(other, name, self.evidence.files, first, last, lacking["first"])
+            theirs = ranges_of_runs(walked.runs, Why.MISSING)
+            theirs = clipped_ranges(theirs, first, min(last, self._ends[name]))
+            theirs["held_file"], theirs["held_position"] = theirs["file"], theirs["position"]
+            table = _overlaid(table, theirs, self._led, 0)
+        return table
+
+
+def _overlaid(table: Ranges, rows: Ranges, led: EpochHistory, end: int) -> Ranges:
+    """Let what another source has take the place of what is missing.
+
+    Below the `end` of the log, it must have been cut off within a batch: right behind it begins the epoch that did so.
+    Elsewhere the log itself has lost other records at the same offsets.
+    """
+    cut, number = split(table, rows["first"], rows["last"])
+    is_known = (number >= 0) & is_of(cut, Why.MISSING)
+    begun = {each.start_offset: each.epoch for each in led.entries}
+    for row in np.flatnonzero(is_known & (cut["first"] < end)):
+        is_known[row] = begun.get(int(cut["last"][row]) + 1) == rows["decided_by"][number[row]]
+    theirs = rows[number[is_known]]
+    mine = cut[is_known]
+    for name in ("epoch", "held_file", "held_position"):
+        mine[name] = theirs[name]
+    is_cut = theirs["why"] == CODES[Why.TRUNCATED]
+    for name in ("why", "decided_by", "file", "position"):
+        mine[name][is_cut] = theirs[name][is_cut]
+    mine["note"][is_cut] = -1
+    cut[is_known] = mine
+    return cut
+
+
+def _led(log: RecoveredLog) -> EpochHistory:
+    """Return who led, with leaders that wrote nothing: a leader notes its epoch before it writes."""
+    try:
+        noted = checkpointed_history(log.partition)
+    except EpochError:
+        return log.lineage()
+    latest, lineage = noted.latest, log.lineage()
+    if latest is None or (lineage.latest_epoch is not None and lineage.latest_epoch >= latest.epoch):
+        return lineage
+    return noted
+
+
+def _end_of_dropped(log: RecoveredLog) -> int:
+    """Return behind the last offset in what recovery cuts off."""
+    end = 0
+    if log.damage is None:
+        return end
+    left = log.partition.segments[max(len(log.segments) - 1, 0) :]
+    for number, segment in enumerate(left):
+        with segment.open_log() as file:
+            start = log.valid_bytes if number == 0 else 0
+            for piece in read_pieces(file, lambda log, at: log.scan(at), min(start, file.size)):
+                if not isinstance(piece, Damage) and piece.crc_valid.any():
+                    end = max(end, int(piece.last_offset[piece.crc_valid].max()) + 1)
+    return end

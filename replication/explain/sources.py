@@ -1,0 +1,94 @@
+"""The copies by which offsets are explained."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
+from logstore.topic_partition import TopicPartition
+from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
+from replication.explain.explained_log import ExplainedLog
+from replication.explain.explanation import Explanation
+from replication.explain.kept_file import KeptFile, kept_files
+from replication.planning.failures import OnError, stop
+from replication.planning.replica import Replica, holding, open_copies
+from replication.planning.rereading import judge_copies
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Copies of brokers and mirrors, and what mirrors kept of what they truncated."""
+
+    replicas: Sequence[Replica]
+    kept: Mapping[TopicPartition, Sequence[tuple[str, KeptFile]]]
+
+    @classmethod
+    def open(cls, paths: Sequence[Path], *, on_error: OnError = stop) -> "Sources":
+        """Open directories of one cluster, of any kind. Raises what `open_copies` raises, and OSError."""
+        kept: dict[TopicPartition, list[tuple[str, KeptFile]]] = {}
+        copies = []
+        for path in paths:
+            found = kept_files(path)
+            for each in found:
+                kept.setdefault(each.partition, []).append((path.name, each))
+            if not found:
+                copies.append(path)
+        return cls(open_copies(copies, on_error=on_error) if copies else [], kept)
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """All that any copy holds and could be opened, in order."""
+        return sorted({each for replica in self.replicas for each in replica.partitions})
+
+    def explain(
+        self,
+        partition: TopicPartition,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        least_end: int = 0,
+        leader: str | None = None,
+        is_compacted: bool = False,
+        committed_only: bool = True,
+        on_error: OnError = stop,
+    ) -> Explanation:
+        """Explain a partition's offsets, as `replication.explain.explain` does."""
+        copies = holding(self.replicas, partition)
+        if not copies:
+            raise NoSuchPartitionError(partition, [each.name for each in self.replicas], self.partitions)
+        chosen = None if leader is None else self._named(leader, partition)
+
+        def explained(logs: Mapping[str, RecoveredLog]) -> Explanation:
+            name = _leading(logs) if chosen is None else chosen
+            if name not in logs:
+                raise UnknownLeaderError(name, partition, logs)
+            others = {other: log for other, log in logs.items() if other != name}
+            known = ExplainedLog(name, logs[name], others, self.kept.get(partition, ()), is_compacted, committed_only)
+            return known.explain(start, end, least_end=least_end)
+
+        explanation = judge_copies(partition, copies, explained, on_error, least=1)
+        if explanation is None:
+            raise NoSuchPartitionError(partition, list(copies), self.partitions)
+        return explanation
+
+    def _named(self, leader: str, partition: TopicPartition) -> str:
+        holders = [each for each in self.replicas if partition in each.partitions]
+        for replica in holders:
+            if leader == replica.name:
+                return replica.name
+        for replica in holders:
+            if replica.node_id is not None and leader == str(replica.node_id):
+                return replica.name
+        raise UnknownLeaderError(leader, partition, [each.name for each in holders])
+
+
+def _leading(logs: Mapping[str, RecoveredLog]) -> str:
+    """Return the copy of the latest leader epoch, and of those the longest: the others follow it, or will."""
+
+    def standing(name: str) -> tuple[int, int]:
+        log = logs[name]
+        noted = checkpointed_history(log.partition).latest_epoch
+        known = log.lineage().latest_epoch
+        return max(-1 if noted is None else noted, -1 if known is None else known), log.log_end_offset
+
+    return max(logs, key=standing)

@@ -1,0 +1,236 @@
+"""What the copies of a partition say of its offsets: of real replicas, and where only some of them know."""
+
+from pathlib import Path
+
+import pytest
+
+from epoch.checkpoint import format_checkpoint
+from logstore.topic_partition import TopicPartition
+from replication.explain import NoSuchPartitionError, OffsetsFileError, UnknownLeaderError, Why, explain, read_offsets
+from tests.data.replicas import replicas
+from tests.replication.cli.command import epochlog
+from tests.replication.salvage.copies import ABORT, COMMIT, data, marker, write_copy
+
+DIVERGED = [replicas("diverged") / f"broker-{number}" for number in (1, 2, 3)]
+ORDERS = TopicPartition("t", 0)
+
+
+def found(*copies: Path, **options: object) -> list[tuple[int, int, Why]]:
+    explanation = explain("t-0", copies, **options)  # type: ignore[arg-type]
+    return [(each.first_offset, each.last_offset, each.why) for each in explanation.ranges]
+
+
+@pytest.mark.parametrize(
+    ("partition", "counts"),
+    [
+        ("diverge-0", {Why.DELIVERED: 377, Why.TRUNCATED: 43}),
+        ("hwloss-0", {Why.DELIVERED: 305, Why.TRUNCATED: 115}),
+        ("txns-0", {Why.DELIVERED: 680, Why.CONTROL: 6, Why.ABORTED: 400, Why.EXPIRED: 200}),
+        ("compacted-0", {Why.DELIVERED: 1000, Why.COMPACTED: 1000}),
+        ("orders-1", {Why.EXPIRED: 11600}),
+    ],
+)
+def test_nothing_is_missing_in_real_replicas(partition: str, counts: dict[Why, int]) -> None:
+    explanation = explain(partition, DIVERGED)
+    assert explanation.counts == counts
+
+
+def test_what_was_truncated_is_told_with_the_epochs_and_the_copy_that_has_it() -> None:
+    [cut] = explain("diverge-0", DIVERGED).of(Why.TRUNCATED)
+    assert (cut.first_offset, cut.last_offset, cut.leader_epoch, cut.copy) == (377, 419, 4, "broker-1")
+    assert "written under leader epoch 4; the leader of epoch 5 did not have it; broker-1 has it" in cut.evidence
+    [whole] = explain("diverge-0", DIVERGED).cut_off
+    assert (whole.first_offset, whole.last_offset) == (300, 419), "where others stand by now, too"
+
+
+def test_a_leader_that_wrote_nothing_truncates_too(tmp_path: Path) -> None:
+    common = [data(0, b"a"), data(0, b"b")]
+    elected = write_copy(tmp_path / "broker-1", common)
+    (elected / "t-0" / "leader-epoch-checkpoint").write_bytes(format_checkpoint([(0, 0), (2, 2)]))
+    losing = write_copy(tmp_path / "broker-2", [*common, data(1, b"c")])
+    assert found(elected, losing) == [(0, 1, Why.DELIVERED), (2, 2, Why.TRUNCATED)]
+
+
+def test_what_a_follower_has_of_the_leaders_own_epoch_is_missing_from_the_leader(tmp_path: Path) -> None:
+    parts = [data(0, b"a"), data(0, b"b")]
+    leader, follower = write_copy(tmp_path / "broker-1", parts[:1]), write_copy(tmp_path / "broker-2", parts)
+    assert found(leader, follower, leader="broker-1") == [(0, 0, Why.DELIVERED), (1, 1, Why.MISSING)]
+    assert found(leader, follower) == [(0, 1, Why.DELIVERED)], "else the longest leads"
+
+
+def test_a_checkpoint_that_speaks_of_more_than_there_is_tells_of_a_loss(tmp_path: Path) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a")])
+    (copy / "replication-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, 3)]))
+    [_, lost] = explain("t-0", [copy]).ranges
+    assert (lost.first_offset, lost.last_offset, lost.why) == (1, 2, Why.MISSING)
+    assert "replication-offset-checkpoint says that all below 3 was committed" in lost.evidence
+    assert found(copy, end=5)[-1] == (3, 4, Why.NEVER_WRITTEN)
+
+
+def test_torn_bytes_at_the_end_are_missing(tmp_path: Path) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a"), data(0, b"b"), data(0, b"c")])
+    log = copy / "t-0" / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[len(content) // 3 + 65] ^= 0xFF  # within the second batch: recovery cuts it off, and the third
+    log.write_bytes(content)
+    [_, lost] = explain("t-0", [copy]).ranges
+    assert (lost.first_offset, lost.last_offset, lost.why) == (1, 2, Why.MISSING)
+    assert "recovery cuts the log off" in lost.evidence
+
+
+def test_an_open_transaction_holds_back_what_follows_it(tmp_path: Path) -> None:
+    copy = write_copy(
+        tmp_path / "broker-1",
+        [
+            data(0, b"a", producer=7, transactional=True),
+            data(0, b"b", producer=8, transactional=True),
+            marker(0, COMMIT, 8),
+            data(0, b"c"),
+        ],
+    )
+    held = [(0, 1, Why.OPEN), (2, 2, Why.CONTROL), (3, 3, Why.OPEN)]
+    assert found(copy) == held
+    read = [(0, 1, Why.DELIVERED), (2, 2, Why.CONTROL), (3, 3, Why.DELIVERED)]
+    assert found(copy, committed_only=False) == read
+
+
+def test_what_was_aborted_names_its_marker(tmp_path: Path) -> None:
+    copy = write_copy(
+        tmp_path / "b", [data(0, b"a", producer=7, transactional=True), data(0, b"b"), marker(0, ABORT, 7)]
+    )
+    [aborted] = explain("t-0", [copy]).of(Why.ABORTED)
+    assert aborted.evidence == "its transaction is aborted by the marker at offset 2"
+
+
+def test_gaps_count_as_compacted_where_somebody_says_so(tmp_path: Path) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a"), data(0, b"b"), data(0, b"c")])
+    log = copy / "t-0" / f"{0:020d}.log"
+    content = log.read_bytes()
+    third = len(content) // 3
+    log.write_bytes(content[:third])
+    (copy / "t-0" / f"{2:020d}.log").write_bytes(content[2 * third :])
+    assert found(copy) == [(0, 0, Why.DELIVERED), (1, 1, Why.MISSING), (2, 2, Why.DELIVERED)]
+    assert found(copy, is_compacted=True)[1] == (1, 1, Why.COMPACTED)
+
+
+def test_names_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a")])
+    with pytest.raises(
+        NoSuchPartitionError, match="other-0 can be read in none of these copies: broker-1; they hold t-0"
+    ):
+        explain("other-0", [copy])
+    with pytest.raises(UnknownLeaderError, match="9 has no copy of t-0; choose one of these: broker-1"):
+        explain("t-0", [copy], leader="9")
+
+
+def test_offsets_that_somebody_has_are_taken_away(tmp_path: Path) -> None:
+    got = tmp_path / "got.txt"
+    got.write_text("\n".join(map(str, [*range(151), *range(160, 377), 500])))
+    outcome = epochlog("explain", "diverge-0", *DIVERGED, "--got", got, "--json")
+    document = outcome.document
+    assert outcome.status == 1
+    assert document["counts"] == {"delivered": 9, "truncated": 43, "never-written": 80}
+    [unexpected] = document["unexpected"]
+    assert (unexpected["first_offset"], unexpected["why"]) == (500, "never-written")
+
+
+def test_whoever_has_all_that_is_delivered_lacks_nothing(tmp_path: Path) -> None:
+    got = tmp_path / "got.jsonl"
+    got.write_text("\n".join(f'{{"topic": "diverge", "partition": 0, "offset": {offset}}}' for offset in range(377)))
+    outcome = epochlog("explain", "diverge-0", *DIVERGED, "--got", got)
+    assert outcome.status == 0
+    assert "lacks 43 offsets" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("1\nx\n", "no list of offsets"),
+        ("-1", "-1 is no offset"),
+        (str(2**70), "no list of offsets"),
+    ],
+)
+def test_files_of_offsets_that_cannot_be_read_are_refused(tmp_path: Path, content: str, problem: str) -> None:
+    path = tmp_path / "got.txt"
+    path.write_text(content)
+    with pytest.raises(OffsetsFileError, match=problem):
+        read_offsets(path, ORDERS)
+
+
+def test_offsets_are_read_from_each_kind_of_file(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows = {"topic": ["t", "t", "u", "t"], "partition": [0, 0, 0, 1], "offset": [7, 3, 4, 5]}
+    pq.write_table(pa.table(rows), tmp_path / "got.parquet")
+    lines = tmp_path / "got.jsonl"
+    lines.write_text('{"topic": "t", "partition": 0, "offset": 7}\n{"offset": 3}\n\n{"topic": "u", "offset": 4}\n3\n')
+    text = tmp_path / "got"
+    text.write_text("7 3\n3\n")
+    for path in (tmp_path / "got.parquet", lines, text):
+        assert read_offsets(path, ORDERS).tolist() == [3, 7]
+
+
+def test_a_line_that_is_no_offset_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "got.jsonl"
+    path.write_text('{"offset": 1}\n{"offset": "2"}\n')
+    with pytest.raises(OffsetsFileError, match="line 2 has no offset"):
+        read_offsets(path, ORDERS)
+
+
+def test_copies_of_one_broker_from_before_and_after_tell_what_it_truncated(tmp_path: Path) -> None:
+    common = [data(0, b"a"), data(0, b"b")]
+    before = write_copy(tmp_path / "before", [*common, data(1, b"c"), data(1, b"d")])
+    after = write_copy(tmp_path / "after", [*common, data(2, b"e")])
+    for copy in (before, after):
+        (copy / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
+    assert found(before, after) == [(0, 2, Why.DELIVERED), (3, 3, Why.TRUNCATED)]
+
+
+def test_what_a_mirror_kept_tells_which_leader_lacks_it(tmp_path: Path) -> None:
+    mirror = write_copy(tmp_path / "mirror", [data(0, b"a"), data(3, b"b")])
+    kept = tmp_path / "kept" / "t-0"
+    kept.mkdir(parents=True)
+    lost = write_copy(tmp_path / "lost", [data(0, b"a"), data(1, b"c"), data(1, b"d")]) / "t-0" / f"{0:020d}.log"
+    content = lost.read_bytes()
+    (kept / f"{1:020d}-epoch3-20261121T163614.123Z.log").write_bytes(content[len(content) // 3 :])
+    explanation = explain("t-0", [mirror, tmp_path / "kept"])
+    assert [(each.first_offset, each.why) for each in explanation.ranges] == [(0, Why.DELIVERED), (2, Why.TRUNCATED)]
+    [cut] = explanation.of(Why.TRUNCATED)
+    assert "written under leader epoch 1; the leader of epoch 3 did not have it; kept has it" in cut.evidence
+    [whole] = explanation.cut_off
+    assert (whole.first_offset, whole.last_offset) == (1, 2)
+
+
+def test_the_tail_of_a_batch_that_a_truncation_cut_whole_is_truncated(tmp_path: Path) -> None:
+    """A leader was elected within a batch: the batch went as a whole, and a gap is left before its own records."""
+    leader = write_copy(tmp_path / "leader", [data(0, b"a"), data(0, b"b", b"c"), data(2, b"d")])
+    log = leader / "t-0" / f"{0:020d}.log"
+    content = log.read_bytes()
+    first = int.from_bytes(content[8:12], "big") + 12
+    second = int.from_bytes(content[first + 8 : first + 12], "big") + 12
+    log.write_bytes(content[:first] + content[first + second :])
+    (leader / "t-0" / "leader-epoch-checkpoint").write_bytes(format_checkpoint([(0, 0), (2, 3)]))
+    kept = tmp_path / "kept" / "t-0"
+    kept.mkdir(parents=True)
+    name = f"{1:020d}-epoch2-20261121T163614.123Z.log"
+    (kept / name).write_bytes(content[first : first + second])
+    assert found(leader) == [(0, 0, Why.DELIVERED), (1, 2, Why.MISSING), (3, 3, Why.DELIVERED)]
+    assert found(leader, tmp_path / "kept")[1] == (1, 2, Why.TRUNCATED)
+
+
+def test_a_copy_that_cannot_be_read_is_left_out_and_the_status_is_2(tmp_path: Path) -> None:
+    good, bad = (write_copy(tmp_path / name, [data(0, b"a")]) for name in ("good", "bad"))
+    (bad / "t-0" / "leader-epoch-checkpoint").write_text("nonsense")
+    outcome = epochlog("explain", "t-0", good, bad)
+    assert outcome.status == 2
+    assert "1 delivered" in outcome.out
+    assert "t-0: " in outcome.err
+
+
+def test_what_a_log_lost_of_an_epoch_that_it_followed_was_not_truncated(tmp_path: Path) -> None:
+    """Its checkpoint says that epoch 0 went on to offset 2, so that the follower's record there was its own."""
+    leader = write_copy(tmp_path / "leader", [data(0, b"a")])
+    (leader / "t-0" / "leader-epoch-checkpoint").write_bytes(format_checkpoint([(0, 0), (1, 2)]))
+    follower = write_copy(tmp_path / "follower", [data(0, b"a"), data(0, b"b")])
+    [_, lost] = explain("t-0", [leader, follower], leader="leader").ranges
+    assert (lost.first_offset, lost.last_offset, lost.why, lost.leader_epoch) == (1, 1, Why.MISSING, 0)
+    assert "follower has it" in lost.evidence
