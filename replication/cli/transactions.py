@@ -2,12 +2,13 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from replication.cli.comparison import Failures
+from replication.cli.comparison import Failures, name_what_is_left_out
 from replication.cli.connection import CommandConfig, client_settings
 from replication.cli.failure import CommandError, MissingPackageError, UsageError
 from replication.cli.output import (
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from replication.transactions.ending import Ended
     from replication.transactions.search import Found
 
-_MINUTES: Final = 15
 _PLACEHOLDER: Final = "BROKER:9092"
 
 
@@ -64,14 +64,16 @@ def transactions(
         str, typer.Option("--topics", metavar="NAMES", help="Only these topics, separated by commas.")
     ] = "",
     max_transaction_timeout: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-transaction-timeout",
             metavar="MINUTES",
             min=0,
-            help="transaction.max.timeout.ms of the brokers, in minutes: what is younger may still be ended.",
+            help="Transactions of producers that no coordinator knows hang if their records are older; 15 is the "
+            "brokers' default. Only for a user who may describe all transactional ids.",
+            show_default=False,
         ),
-    ] = _MINUTES,
+    ] = None,
     abort: Annotated[
         bool, typer.Option("--abort", help="End the transactions that hang, by abort markers, after confirmation.")
     ] = False,
@@ -109,7 +111,7 @@ def transactions(
             bootstrap,
             command_config,
             separated(topics),
-            max_transaction_timeout * 60_000,
+            None if max_transaction_timeout is None else max_transaction_timeout * 60_000,
             abort=abort and not dry_run,
             yes=yes,
             json=json,
@@ -120,7 +122,7 @@ def _search(
     bootstrap: str,
     command_config: Path | None,
     topics: list[str],
-    max_timeout_ms: int,
+    max_timeout_ms: int | None,
     *,
     abort: bool,
     yes: bool,
@@ -133,9 +135,13 @@ def _search(
         raise MissingPackageError("connecting to a cluster needs", error, "wire") from error
 
     with ClusterClient(bootstrap, client_settings(command_config)) as client:
-        found = find_hanging(
-            client, topics=lambda name: not topics or name in topics, max_transaction_timeout_ms=max_timeout_ms
+        find = partial(
+            find_hanging,
+            client,
+            topics=lambda name: not topics or name in topics,
+            max_transaction_timeout_ms=max_timeout_ms,
         )
+        found = find()
         for gap in found.gaps:
             complain(str(gap))
         if not json:
@@ -144,7 +150,8 @@ def _search(
         ended: tuple[Ended, ...] = ()
         if abort and found.hanging:
             _confirm(found, yes=yes)
-            ended = abort_hanging(client, found.hanging)
+            # Whoever was asked may have taken hours, and a producer may have gone on meanwhile.
+            ended = abort_hanging(client, found.hanging if yes else found.still_hanging(find()))
     failed = [each for each in ended if each.error is not None]
     if json:
         print_json(
@@ -216,16 +223,22 @@ def _compare(copies: list[Path], kept: str, topics: list[str], *, json: bool) ->
     plan = plan_salvage(copies, kept, topics=topics, on_error=failures)
     compared = list(find_broken(plan, topics=topics, on_error=failures))
     broken = [each for partition in compared for each in partition.broken]
+    left_out = name_what_is_left_out(plan.replicas, [each.partition for each in compared])
+    if lacking := [each for each in plan.lacking if not topics or each.topic in topics]:
+        complain(f"not compared, since {plan.kept} does not hold them: {', '.join(map(str, lacking))}")
     for partition in compared:
         for replica, damage in partition.damage.items():
             complain(f"{partition.partition}: {replica} is not read behind its damage: {told(damage)}")
+        for replica, damage in partition.damage_below.items():
+            complain(f"{partition.partition}: {replica} is damaged below the fork: {told(damage)}")
     if json:
         print_json(
             {
                 "kept": plan.kept,
                 "partitions": len(compared),
                 "transactions": [each.as_json() for each in broken],
-                "damaged": [_damage(each) for each in compared if each.damage],
+                "damaged": [_damage(each) for each in compared if each.is_damaged],
+                "not_compared": left_out,
                 "errors": failures.as_json(),
             }
         )
@@ -234,12 +247,13 @@ def _compare(copies: list[Path], kept: str, topics: list[str], *, json: bool) ->
             print(line)
     if failures.matter(compared):
         raise typer.Exit(EXIT_FAILED)
-    if broken or any(each.damage for each in compared):
+    if broken or any(each.is_damaged for each in compared):
         raise typer.Exit(EXIT_FINDINGS)
 
 
 def _damage(compared: "ComparedTransactions") -> dict[str, object]:
-    return {**compared.partition._asdict(), "replicas": {name: told(each) for name, each in compared.damage.items()}}
+    damage = {**compared.damage_below, **compared.damage}
+    return {**compared.partition._asdict(), "replicas": {name: told(each) for name, each in damage.items()}}
 
 
 def _broken_lines(broken: "list[BrokenTransaction]", kept: str, partitions: int) -> Iterator[str]:

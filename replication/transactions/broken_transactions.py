@@ -25,6 +25,13 @@ class ComparedTransactions:
     broken: tuple[BrokenTransaction, ...]
     damage: Mapping[str, LogStoreError]
     """By copy: nothing behind it was read."""
+    damage_below: Mapping[str, LogStoreError]
+    """By copy: damage below the fork, seen on the way there."""
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether any copy is damaged where it was looked at."""
+        return bool(self.damage or self.damage_below)
 
 
 def find_broken(
@@ -63,7 +70,9 @@ def _compare(kept: str, logs: Mapping[str, RecoveredLog]) -> ComparedTransaction
         for name, fork in forks.items():
             broken += _Comparison(partition, name, fork, read[name], read[kept]).broken()
     seen = {name: copies[name].damage if name in copies else log.damage for name, log in logs.items()}
-    return ComparedTransactions(partition, tuple(broken), {name: damage for name, damage in seen.items() if damage})
+    below = {name: copy.damage_below for name, copy in copies.items() if copy.damage_below}
+    damage = {name: error for name, error in seen.items() if error}
+    return ComparedTransactions(partition, tuple(broken), damage, below)
 
 
 @dataclass(frozen=True, slots=True)

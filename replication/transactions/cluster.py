@@ -8,7 +8,7 @@ from replication.errors import ReplicationError
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.transactions.ending import Ended, abort
 from replication.transactions.judged_transaction import JudgedTransaction, Verdict
-from replication.transactions.search import MAX_TRANSACTION_TIMEOUT_MS, Found, Questions, search
+from replication.transactions.search import Found, Questions, search
 
 T = TypeVar("T")
 
@@ -17,16 +17,19 @@ def find_hanging(
     client: ClusterClient,
     *,
     topics: Callable[[str], bool] = lambda _: True,
-    max_transaction_timeout_ms: int = MAX_TRANSACTION_TIMEOUT_MS,
+    max_transaction_timeout_ms: int | None = None,
 ) -> Found:
     """Find the open transactions of the topics, and judge whether their coordinators will end them.
 
-    `max_transaction_timeout_ms` is the brokers' transaction.max.timeout.ms. Kafka: `kafka-transactions find-hanging`.
+    With `max_transaction_timeout_ms`, the brokers' transaction.max.timeout.ms, those of producers that no coordinator
+    knows count as hanging if their records are older. For that the user must be allowed to describe all transactional
+    ids, and the records' times must be those of sending. Kafka: `kafka-transactions find-hanging`.
 
     Raises NoBrokerError and other errors of connections where no broker lists the topics. All else that fails is in
     `gaps`, and what is not known for that counts as unproven.
     """
-    return answered(search(topics, now_ms(), max_transaction_timeout_ms), client)
+    older_than = None if max_transaction_timeout_ms is None else now_ms() - max_transaction_timeout_ms
+    return answered(search(topics, older_than), client)
 
 
 def abort_hanging(client: ClusterClient, found: Iterable[JudgedTransaction]) -> tuple[Ended, ...]:

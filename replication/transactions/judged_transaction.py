@@ -11,6 +11,9 @@ WILL_END: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "Prepar
 """States in which a coordinator will still write markers into the partitions of a transaction."""
 
 
+_UNKNOWN: Final = "no coordinator knows its producer"
+
+
 class Verdict(StrEnum):
     """What becomes of an open transaction if nobody does anything."""
 
@@ -46,13 +49,14 @@ def judge(
     coordinated: Iterable[DescribedTransaction],
     *,
     gap: str | None,
-    older_than: int,
+    older_than: int | None,
 ) -> JudgedTransaction:
     """Judge one that was open before the coordinators were asked, and after that still was.
 
     `gap` says which coordinators did not tell what they know; None where all did. A transaction of which no
     coordinator knows the producer counts as hanging only if its last batch is older than `older_than`, a time in
-    milliseconds since 1970 UTC: a coordinator tells nothing of transactional ids that the asker may not describe.
+    milliseconds since 1970 UTC, and never where that is None: a coordinator tells nothing of transactional ids that the
+    asker may not describe, and a producer may give its records any time.
     """
     known = [each for each in coordinated if each.producer_id == transaction.producer_id]
     ending = [each for each in known if each.state in WILL_END and transaction.partition in each.partitions]
@@ -63,10 +67,12 @@ def judge(
     if known:
         has = f"its coordinator has {known[0].transactional_id} as {known[0].state}, without this partition"
         return _judged(transaction, Verdict.HANGING, has, known[0])
+    if older_than is None:
+        return _judged(transaction, Verdict.UNPROVEN, f"{_UNKNOWN}, or this user may not describe it")
     if transaction.last_timestamp >= older_than:
-        unknown = "no coordinator knows its producer, but its last batch is younger than transactions may become"
-        return _judged(transaction, Verdict.UNPROVEN, unknown)
-    return _judged(transaction, Verdict.HANGING, "no coordinator knows its producer, and no transaction becomes so old")
+        younger = f"{_UNKNOWN}, but its last batch is younger than transactions may become"
+        return _judged(transaction, Verdict.UNPROVEN, younger)
+    return _judged(transaction, Verdict.HANGING, f"{_UNKNOWN}, and no transaction becomes so old")
 
 
 def _judged(

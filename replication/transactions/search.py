@@ -28,8 +28,6 @@ from replication.transactions.open_transaction import OpenTransaction
 
 AnswerT = TypeVar("AnswerT")
 
-MAX_TRANSACTION_TIMEOUT_MS: Final = 900_000
-"""How old transactions become by default, before their coordinator aborts them (transaction.max.timeout.ms)."""
 TRANSACTION_STATE: Final = "__transaction_state"
 PARTITIONS_AT_ONCE: Final = 1_000
 """Of how many one request asks: a leader answers with all producers that it remembers."""
@@ -70,6 +68,11 @@ class Found:
         """Those that nobody will end."""
         return tuple(each for each in self.transactions if each.verdict is Verdict.HANGING)
 
+    def still_hanging(self, later: "Found") -> tuple[JudgedTransaction, ...]:
+        """Those that hung here, and hang in what was found later: a producer may go on in between."""
+        seen = {each.transaction.identity for each in self.hanging}
+        return tuple(each for each in later.hanging if each.transaction.identity in seen)
+
 
 Leaders: TypeAlias = Mapping[TopicPartition, int]
 
@@ -81,15 +84,14 @@ class _Search:
     """Which coordinators did not tell what they know."""
 
 
-def search(
-    topics: Callable[[str], bool], now_ms: int, max_transaction_timeout_ms: int = MAX_TRANSACTION_TIMEOUT_MS
-) -> Questions[Found]:
+def search(topics: Callable[[str], bool], older_than: int | None = None) -> Questions[Found]:
     """Ask the leaders for open transactions, the coordinators for what they know of them, and the leaders once more.
 
     A transaction that its coordinator ends has its markers before the coordinator says that it has ended. So one that
     is open before the coordinators are asked and still is after that, and that none of them will end, is hanging.
 
-    Raises NoBrokerError and what else `MetadataRequest` raises. All else that fails is in `gaps`.
+    `older_than` is as for `judge`. Raises NoBrokerError and what else `MetadataRequest` raises. All else that fails is
+    in `gaps`.
     """
     asked = _Search()
     metadata: ClusterMetadata = yield Question(None, MetadataRequest(topics=None))
@@ -104,7 +106,6 @@ def search(
     still_open = {each.identity for each in (yield from open_transactions(concerned, failed))}
     asked.gaps += failed
     gap = "; ".join([*asked.not_told, *map(str, failed)]) or None
-    older_than = now_ms - max_transaction_timeout_ms
     judged = (
         judge(each, coordinated, gap=gap, older_than=older_than)
         for each in open_ones

@@ -83,6 +83,22 @@ def test_what_was_not_read_for_damage_is_told(tmp_path: Path) -> None:
     assert 5 not in {each["producer_id"] for each in outcome.document["transactions"]}
 
 
+def test_what_was_not_compared_and_damage_below_the_fork_are_told(tmp_path: Path) -> None:
+    roots = copies(tmp_path)
+    write_copy(roots[1] / "more", [data(0, b"x")], topic="alone")
+    (roots[1] / "more" / "alone-0").rename(roots[1] / "alone-0")
+    log = roots[1] / "t-0" / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[80] ^= 1
+    log.write_bytes(content)
+    (roots[1] / "more").rmdir()
+    outcome = epochlog("transactions", *roots, "--kept", "broker-0", "--json")
+    assert outcome.status == 1
+    assert "not compared, since only broker-1 holds them: alone-0" in outcome.err
+    assert [each["topic"] for each in outcome.document["not_compared"]] == ["alone"]
+    assert list(outcome.document["damaged"][0]["replicas"]) == ["broker-1"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

@@ -58,7 +58,7 @@ def test_one_that_lost_its_last_records_may_be_or_was_committed_without_them(
 ) -> None:
     [found] = broken(tmp_path, [BEGUN, *kept_end], [BEGUN, transaction(1, b"lost", sequence=1)])
     assert (found.kind, found.first_offset, found.last_offset) == (Break.PART_CUT_OFF, 0, 1)
-    assert found.is_open is not kept_end
+    assert found.is_open is (not kept_end)
 
 
 def test_one_whose_first_records_were_cut_off_is_told(tmp_path: Path) -> None:

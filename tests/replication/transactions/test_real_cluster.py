@@ -20,6 +20,7 @@ from tests.replication.cli.command import Outcome, epochlog
 ORDERS = TopicPartition("orders", 0)
 LOST_END, FORGOTTEN, YOUNG = "lost-end", "forgotten", "young"
 SECONDS = 60
+OLD = ("--max-transaction-timeout", "15")
 
 
 class Scene:
@@ -122,11 +123,11 @@ def test_each_open_transaction_is_judged_by_what_its_coordinator_knows(scene: Sc
     begun = max(scene.open_transactions())
     assert scene.open_transactions() == {
         first[LOST_END]: "hanging",
-        first[FORGOTTEN]: "hanging",
+        first[FORGOTTEN]: "unproven",
         first[YOUNG]: "unproven",
         begun: "ongoing",
     }
-    outcome = scene.find()
+    outcome = scene.find(*OLD)
     assert outcome.status == 1
     assert "2 open transactions that nobody will end:" in outcome.out
     commands = [line.strip() for line in outcome.out.splitlines() if "kafka-transactions.sh" in line]
@@ -138,7 +139,7 @@ def test_kafkas_own_tool_finds_those_that_are_old_enough_for_it(scene: Scene) ->
     with ClusterClient(scene.broker.address) as client:
         hanging = [
             each.transaction
-            for each in find_hanging(client).hanging
+            for each in find_hanging(client, max_transaction_timeout_ms=900_000).hanging
             if each.transaction.last_timestamp < time.time() * 1000 - 900_000
         ]
     assert [line[2] for line in lines] == [str(each.producer_id) for each in hanging] == ["7000"]
@@ -146,14 +147,14 @@ def test_kafkas_own_tool_finds_those_that_are_old_enough_for_it(scene: Scene) ->
 
 def test_a_dry_run_changes_nothing_and_the_run_ends_those_that_hang_alone(scene: Scene) -> None:
     before = scene.open_transactions()
-    dry = scene.find("--abort", "--dry-run")
+    dry = scene.find("--abort", "--dry-run", *OLD)
     assert dry.status == 1
     assert scene.open_transactions() == before
     assert scene.committed(1) == [b"ended"]
-    refused = scene.find("--abort")
+    refused = scene.find("--abort", *OLD)
     assert (refused.status, "add --yes" in refused.err) == (2, True)
     assert scene.open_transactions() == before
-    done = scene.find("--abort", "--yes")
+    done = scene.find("--abort", "--yes", *OLD)
     assert done.status == 1, done.err  # two are left
     assert done.out.count("Aborted: orders-0: the transaction of producer") == 2
     assert sorted(scene.open_transactions().values()) == ["ongoing", "unproven"]

@@ -28,7 +28,7 @@ def coordinated(state: str, *partitions: TopicPartition, producer_id: int = 7) -
 
 
 def found(brokers: ToldBrokers, topic: str = "orders") -> Found:
-    return brokers.answered(search(lambda name: name == topic, NOW))
+    return brokers.answered(search(lambda name: name == topic, OLD + 1))
 
 
 def verdict(brokers: ToldBrokers) -> tuple[Verdict, str]:
@@ -98,6 +98,13 @@ def test_nothing_is_certain_unless_all_coordinators_tell_what_they_know(trouble:
     assert any(why in str(gap) for gap in found(brokers).gaps)
 
 
+def test_without_a_time_none_is_whose_producer_nobody_knows() -> None:
+    brokers = ToldBrokers({ORDERS: (OPEN._replace(last_timestamp=0),)})
+    [judged] = brokers.answered(search(lambda name: name == "orders")).transactions
+    assert judged.verdict is Verdict.UNPROVEN
+    assert judged.reason == "no coordinator knows its producer, or this user may not describe it"
+
+
 def test_one_that_ends_meanwhile_is_not_told_of() -> None:
     brokers = ToldBrokers({ORDERS: (OPEN,)}, (coordinated("CompleteCommit"),), ends={6: {ORDERS: (IDLE,)}})
     assert found(brokers) == Found((), ())
@@ -146,6 +153,14 @@ def test_what_cannot_be_looked_at_is_told() -> None:
 def test_topics_that_were_deleted_meanwhile_are_no_gap() -> None:
     brokers = ToldBrokers(errors={DescribeProducersRequest: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
     assert found(brokers) == Found((), ())
+
+
+def test_what_hung_before_and_hangs_still_is_what_both_have_found() -> None:
+    brokers = ToldBrokers({ORDERS: (OPEN, OPEN._replace(producer_id=9)), OTHERS: (OPEN,)})
+    before = found(brokers)
+    brokers.producers[ORDERS] = (OPEN._replace(producer_id=9), OPEN._replace(transaction_first_offset=300))
+    brokers.coordinated = (coordinated("Ongoing", OTHERS),)
+    assert [each.transaction.producer_id for each in before.still_hanging(found(brokers))] == [9]
 
 
 class TestEnding:

@@ -55,7 +55,7 @@ class ToldBrokers:
             while True:
                 failure = self.fails.get((question.broker or 0, type(question.request)))
                 self.producers |= self.ends.get(len(self.asked), {})
-                self.asked.append(tuple(question))
+                self.asked.append((question.broker, question.request))
                 question = questions.throw(failure) if failure else questions.send(self._answer(*question))
         except StopIteration as end:
             result: T = end.value
