@@ -65,15 +65,18 @@ def repair(
 
     if (output is None) is not dry_run:
         raise UsageError("name a new directory with --output, or look first with --dry-run; not both")
+    read = list(_roots([directory, *others]))
     if output is not None:
-        ensure_new(output, [directory, *others])
+        ensure_new(output, read)
     damaged, sources = open_offline(directory), [open_offline(other) for other in others]
     _ensure_free(damaged)
     partitions = list(damaged.partitions()) if isinstance(damaged, OfflineLogDirectory) else [damaged]
+    if not partitions:
+        raise UsageError(f"{directory} holds no partition; name a partition's directory, or the root that holds it")
     if output is None:
         reports = [_plan(each, sources).report() for each in partitions]
     else:
-        with open_target(output, [directory, *others]) as target:
+        with open_target(output, read) as target:
             reports = list(_write(damaged, partitions, sources, target))
     if json:
         document = {"dry_run": dry_run, "output": None if output is None else str(output)}
@@ -85,6 +88,19 @@ def repair(
         raise typer.Exit(EXIT_CRITICAL)
     if not all(each.is_sound for each in reports):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _roots(places: Sequence[Path]) -> Iterator[Path]:
+    """Give the places that are only read; of a partition's directory in a root, all of the root."""
+    from logstore.offline.offline_log_directory import has_root_files
+
+    for place in places:
+        parent = place.absolute().parent
+        try:
+            is_in_root = has_root_files(each.name for each in parent.iterdir())
+        except OSError:
+            is_in_root = False
+        yield parent if is_in_root else place
 
 
 def _ensure_free(damaged: "OfflineLogDirectory | PartitionDirectory") -> None:
@@ -146,7 +162,8 @@ def _lines(reports: "Sequence[RepairReport]", output: Path | None) -> Iterator[s
     for report in reports:
         name = f"{report.topic}-{report.partition}"
         if report.is_sound:
-            yield from wrapped(f"{name}: nothing is wrong")
+            is_all = output is not None
+            yield from wrapped(f"{name}: {'nothing is wrong' if is_all else 'its log is sound'}")
         for healed in report.healed:
             yield from wrapped(f"{name}: {_healed(healed, output)}", "  ", "")
         if report.made_anew:
@@ -156,7 +173,9 @@ def _lines(reports: "Sequence[RepairReport]", output: Path | None) -> Iterator[s
         for finding in report.findings:
             place = f" in {finding.file}" if finding.file else ""
             yield from wrapped(f"{name}: still wrong{place}: {finding.kind}: {finding.message}", "  ", "")
-    if output is not None:
+    if output is None:
+        yield from wrapped("The files beside the logs were not looked at: epochlog verify does that.")
+    else:
         yield f"Written to {shown(str(output))}"
 
 

@@ -74,6 +74,31 @@ def test_committed_records_that_stay_missing_are_critical(damaged: Path, other: 
     assert "left as it is: offsets 12 to 23" in outcome.out.replace("\n  ", " ")
 
 
+def test_a_dry_run_does_not_say_of_files_that_it_has_not_looked_at_that_nothing_is_wrong(
+    other: Path, tmp_path: Path
+) -> None:
+    twin = write_partition(tmp_path / "broker-3", BATCHES, [(0, 0)])
+    outcome = epochlog("repair", other / "t-0", "--from", twin, "--dry-run")
+    text = "t-0: its log is sound The files beside the logs were not looked at: epochlog verify does that."
+    assert (outcome.status, " ".join(outcome.out.split())) == (0, text)
+
+
+def test_nothing_is_written_into_a_root_of_which_a_partition_is_named(damaged: Path, other: Path) -> None:
+    for root in (damaged, other):
+        (root / "meta.properties").write_text("version=1\nnode.id=1\n")
+        outcome = epochlog("repair", damaged / "t-0", "--from", other / "t-0", "--output", root / "inner")
+        assert outcome.status == 2
+        assert f"lies in {root}, which is only read" in outcome.err
+
+
+def test_a_root_without_partitions_is_refused(other: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "meta.properties").write_text("version=1\nnode.id=1\n")
+    outcome = epochlog("repair", tmp_path / "empty", "--from", other, "--dry-run")
+    assert outcome.status == 2
+    assert "holds no partition" in outcome.err
+
+
 def test_a_sound_copy_is_copied(other: Path, tmp_path: Path) -> None:
     twin = write_partition(tmp_path / "broker-3", BATCHES, [(0, 0)])
     epochlog("repair", other / "t-0", "--from", twin, "--output", tmp_path / "once")
