@@ -95,7 +95,7 @@ def explain(
     asked = parse_directory_name(partition).topic_partition
     had = None if got is None else _had(got, asked)
     failures = Failures()
-    explained = Sources.open(copies, on_error=failures).explain(
+    explained = Sources.open(copies).explain(
         asked,
         start=max(wanted.start, 0),
         end=None if wanted.stop >= END else wanted.stop,

@@ -40,7 +40,7 @@ def explain(
     ...     print(each.first_offset, each.last_offset, each.evidence)
     """
     named = parse_directory_name(partition).topic_partition if isinstance(partition, str) else partition
-    return Sources.open([Path(each) for each in copies], on_error=on_error).explain(
+    return Sources.open([Path(each) for each in copies]).explain(
         named,
         start=start,
         end=end,

@@ -1,7 +1,7 @@
 """The copies by which offsets are explained."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
@@ -21,10 +21,16 @@ class Sources:
 
     replicas: Sequence[Replica]
     kept: Mapping[TopicPartition, Sequence[tuple[str, KeptFile]]]
+    errors: Mapping[TopicPartition, Sequence[Exception]] = field(default_factory=dict)
+    """Why copies of a partition could not be opened."""
 
     @classmethod
-    def open(cls, paths: Sequence[Path], *, on_error: OnError = stop) -> "Sources":
-        """Open directories of one cluster, of any kind. Raises what `open_copies` raises, and OSError."""
+    def open(cls, paths: Sequence[Path]) -> "Sources":
+        """Open directories of one cluster, of any kind. Raises what `open_copies` raises, and OSError.
+
+        A copy of a partition that cannot be opened is told of once the partition is explained.
+        """
+        errors: dict[TopicPartition, list[Exception]] = {}
         kept: dict[TopicPartition, list[tuple[str, KeptFile]]] = {}
         copies = []
         for path in paths:
@@ -33,12 +39,16 @@ class Sources:
                 kept.setdefault(each.partition, []).append((path.name, each))
             if not found:
                 copies.append(path)
-        return cls(open_copies(copies, on_error=on_error) if copies else [], kept)
+
+        def keep(partition: TopicPartition, error: Exception) -> None:
+            errors.setdefault(partition, []).append(error)
+
+        return cls(open_copies(copies, on_error=keep) if copies else [], kept, errors)
 
     @property
     def partitions(self) -> list[TopicPartition]:
-        """All that any copy holds and could be opened, in order."""
-        return sorted({each for replica in self.replicas for each in replica.partitions})
+        """All that any copy holds, whether it can be opened or not, in order."""
+        return sorted({each for replica in self.replicas for each in replica.held})
 
     def explain(
         self,
@@ -53,6 +63,8 @@ class Sources:
         on_error: OnError = stop,
     ) -> Explanation:
         """Explain a partition's offsets, as `replication.explain.explain` does."""
+        for error in self.errors.get(partition, ()):
+            on_error(partition, error)
         copies = holding(self.replicas, partition)
         if not copies:
             raise NoSuchPartitionError(partition, [each.name for each in self.replicas], self.partitions)

@@ -37,7 +37,7 @@ class ExplainedRows:
     @cached_property
     def sources(self) -> Sources:
         """The copies, opened; a partition that cannot be is told of when it is asked for."""
-        return Sources.open([Path(each) for each in self.copies], on_error=lambda _partition, _error: None)
+        return Sources.open([Path(each) for each in self.copies])
 
     def batches(self, tables: Iterable[pa.RecordBatch], *, has_offsets: bool) -> Iterator[pa.RecordBatch]:
         """Explain the partitions of rows of topic, partition and offset, which are in this order.

@@ -33,16 +33,15 @@ def explain_offsets(
     `copies` are directories as `replication.explain.explain` takes them, which all executors can read under these
     names. `got` has the columns `topic`, `partition` and `offset`, be it read from Parquet, Delta Lake or Iceberg: then
     only what it lacks is explained, and what it has that no consumer was given, with `is_unexpected`. `leader`,
-    `committed_only` and topics that are `compacted` are as there. A partition that cannot be explained has a row with
-    `error`. Each partition is the work of one task. Raises what `replication.explain.Sources.open` raises.
+    `committed_only` and topics that are `compacted` are as there. Each copy of a partition that cannot be read
+    has a row with `error`, and so has a partition that cannot be explained. Each partition is the work of one task.
+    Raises what `replication.explain.Sources.open` raises.
 
     >>> missing = explain_offsets(spark, ["/backup/broker-1", "/backup/broker-2"]).where("why = 'missing'")
     """
     send_packages(spark)
     named = [str(Path(each).absolute()) for each in copies]
-    asked = (
-        partitions or Sources.open([Path(each) for each in named], on_error=lambda _partition, _error: None).partitions
-    )
+    asked = partitions or Sources.open([Path(each) for each in named]).partitions
     rows = ExplainedRows(named, leader, frozenset(compacted), committed_only)
     marks = spark.createDataFrame([(*each, MARK) for each in asked], _OFFSETS)
     if got is not None:
