@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 from logstore.topic_partition import TopicPartition
 from replication.explain.errors import OffsetsFileError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 OFFSET: Final = "offset"
 _WHOSE: Final = ("topic", "partition")
 _JSON: Final = frozenset({".jsonl", ".ndjson", ".json"})
+_LARGEST: Final = {OFFSET: 2**63 - 1, "partition": 2**31 - 1}
+_SHOWN: Final = 60
 
 
 def read_offsets(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
@@ -21,7 +26,8 @@ def read_offsets(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
 
     Parquet and JSON lines, which are known by their suffix, have a column `offset`; where they have `topic` and
     `partition` too, only the rows of this partition count. Any other file has numbers, with blanks or line ends between
-    them. Raises OffsetsFileError, ModuleNotFoundError for Parquet without pyarrow, and OSError.
+    them. A row of which it is not clear what it has is refused. Raises OffsetsFileError, ModuleNotFoundError for
+    Parquet without pyarrow, and OSError.
     """
     if path.suffix == ".parquet":
         offsets = _of_parquet(path, partition)
@@ -44,17 +50,38 @@ def _of_parquet(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
         if OFFSET not in names:
             raise OffsetsFileError(path, f"it has no column `offset`, but {', '.join(sorted(names))}")
         table = pq.read_table(path, columns=[OFFSET, *(name for name in _WHOSE if name in names)])
+        columns = {name: _column(path, name, table[name]) for name in table.column_names}
+        offsets = columns[OFFSET]
         for name, wanted in zip(_WHOSE, partition, strict=True):
             if name in names:
-                table = table.filter(pc.equal(table[name], wanted))
-        column: NDArray[np.int64] = pc.drop_null(table[OFFSET]).cast(pa.int64()).to_numpy()
+                offsets = pc.if_else(pc.equal(columns[name], wanted), offsets, None)
+        column: NDArray[np.int64] = pc.drop_null(offsets).to_numpy()
     except pa.ArrowException as error:
         raise OffsetsFileError(path, f"it is no Parquet file of offsets: {error}") from error
     return column
 
 
+def _column(path: Path, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """Return a column as text or as int64. Raises OffsetsFileError where it is of another type or has nulls."""
+    import pyarrow as pa  # noqa: PLC0415  only where it is needed
+    import pyarrow.compute as pc  # noqa: PLC0415  as above
+
+    given, has_text = column.type, name == "topic"
+    kind = given.value_type if pa.types.is_dictionary(given) else given
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not (is_text if has_text else pa.types.is_integer(kind)):
+        raise OffsetsFileError(path, f"its column `{name}` is {given}: expected {'text' if has_text else 'integers'}")
+    if column.null_count:
+        raise OffsetsFileError(path, f"its column `{name}` has {column.null_count:,} nulls: leave these rows out")
+    column = column.cast(pa.string() if has_text else pa.int64())
+    least = None if has_text else pc.min(column).as_py()
+    if least is not None and least < 0:
+        raise OffsetsFileError(path, f"its column `{name}` has {least}: expected numbers from 0 on")
+    return column
+
+
 def _of_json_lines(path: Path, partition: TopicPartition) -> Iterator[int]:
-    with open(path, encoding="utf-8") as lines:
+    with open(path, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
@@ -63,16 +90,28 @@ def _of_json_lines(path: Path, partition: TopicPartition) -> Iterator[int]:
                 yield row[OFFSET]
 
 
-def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
+def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        row = json.loads(line)
-    except ValueError as error:
+        row = json.loads(line.decode())
+    except (ValueError, RecursionError) as error:
         raise OffsetsFileError(path, f"line {number} is no JSON: {error}") from error
-    if isinstance(row, int) and not isinstance(row, bool):
-        return {OFFSET: row}
-    if not isinstance(row, dict) or type(row.get(OFFSET)) is not int:
+    if type(row) is int:
+        row = {OFFSET: row}
+    if not isinstance(row, dict) or OFFSET not in row:
         raise OffsetsFileError(path, f'line {number} has no offset: expected an object such as {{"offset": 7}}')
+    for name, largest in _LARGEST.items():
+        given = row.get(name, 0)
+        if type(given) is not int or not 0 <= given <= largest:
+            problem = f"line {number} has {name} {_shown(given)}: expected a whole number from 0 to {largest}"
+            raise OffsetsFileError(path, problem)
+    if not isinstance(row.get("topic", ""), str):
+        raise OffsetsFileError(path, f"line {number} has topic {_shown(row['topic'])}: expected a text")
     return row
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 
 def _of_text(path: Path) -> NDArray[np.int64]:

@@ -169,11 +169,64 @@ def test_offsets_are_read_from_each_kind_of_file(tmp_path: Path) -> None:
         assert read_offsets(path, ORDERS).tolist() == [3, 7]
 
 
-def test_a_line_that_is_no_offset_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b'{"partition": 0}', "no offset"),
+        (b"[" * 100_000, "is no JSON"),
+        (b'{"topic": "\xff", "offset": 2}', "is no JSON"),
+        (b'{"offset": "2"}', 'offset "2": expected a whole number from 0'),
+        (b'{"offset": true}', "offset true"),
+        (b'{"offset": null}', "offset null"),
+        (b'{"offset": -1}', "offset -1"),
+        (b'{"offset": 99999999999999999999}', "offset 99999999999999999999: expected a whole number from 0 to 922"),
+        (b"99999999999999999999", "offset 99999999999999999999"),
+        (b'{"partition": "0", "offset": 2}', 'partition "0": expected a whole number from 0 to 2147483647'),
+        (b'{"partition": null, "offset": 2}', "partition null"),
+        (b'{"partition": -1, "offset": 2}', "partition -1"),
+        (b'{"topic": null, "offset": 2}', "topic null: expected a text"),
+    ],
+)
+def test_a_line_that_is_no_offset_of_a_partition_is_named(tmp_path: Path, line: bytes, problem: str) -> None:
     path = tmp_path / "got.jsonl"
-    path.write_text('{"offset": 1}\n{"offset": "2"}\n')
-    with pytest.raises(OffsetsFileError, match="line 2 has no offset"):
+    path.write_bytes(b'{"offset": 1}\n' + line + b"\n")
+    with pytest.raises(OffsetsFileError, match=f"line 2 (has )?{problem}"):
         read_offsets(path, ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "problem"),
+    [
+        ("offset", [1.0], "`offset` is double: expected integers"),
+        ("offset", ["1"], "`offset` is string: expected integers"),
+        ("offset", [1, None], "`offset` has 1 nulls"),
+        ("offset", [-1], "`offset` has -1"),
+        ("partition", ["0"], "`partition` is string: expected integers"),
+        ("partition", [0, None], "`partition` has 1 nulls"),
+        ("partition", [-1], "`partition` has -1"),
+        ("topic", [7], "`topic` is int64: expected text"),
+        ("topic", ["t", None], "`topic` has 1 nulls"),
+    ],
+)
+def test_a_column_of_parquet_that_says_something_else_is_named(
+    tmp_path: Path, column: str, values: list[object], problem: str
+) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rows: dict[str, list[object]] = {"topic": ["t"], "partition": [0], "offset": [1]}
+    columns = {name: some * len(values) for name, some in rows.items()} | {column: values}
+    pq.write_table(pa.table(columns), tmp_path / "got.parquet")
+    with pytest.raises(OffsetsFileError, match=problem):
+        read_offsets(tmp_path / "got.parquet", ORDERS)
+
+
+def test_topics_of_parquet_may_be_a_dictionary_and_numbers_of_any_width(tmp_path: Path) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    topics = pa.array(["t", "u", "t"]).dictionary_encode()
+    columns = {"topic": topics, "partition": pa.array([0, 0, 1], pa.int8()), "offset": pa.array([7, 8, 9], pa.uint64())}
+    pq.write_table(pa.table(columns), tmp_path / "got.parquet")
+    assert read_offsets(tmp_path / "got.parquet", ORDERS).tolist() == [7]
+    pq.write_table(pa.table(columns).slice(0, 0), tmp_path / "got.parquet")
+    assert not len(read_offsets(tmp_path / "got.parquet", ORDERS))
 
 
 def test_copies_of_one_broker_from_before_and_after_tell_what_it_truncated(tmp_path: Path) -> None:
