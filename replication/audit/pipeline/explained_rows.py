@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from logstore.topic_partition import TopicPartition
 from replication.audit.tables import EXPLAINED
@@ -20,6 +19,8 @@ from replication.planning.failures import PARTITION_ERRORS
 
 MARK: Final = -1
 """Stands for a partition that is to be explained, be any of its offsets there or not."""
+NO_PARTITION: Final = -1
+"""Stands for a null where NumPy needs a number."""
 ROWS_AT_ONCE: Final = 10_000
 Row = dict[str, Any]
 
@@ -42,11 +43,15 @@ class ExplainedRows:
     def batches(self, tables: Iterable[pa.RecordBatch], *, has_offsets: bool) -> Iterator[pa.RecordBatch]:
         """Explain the partitions of rows of topic, partition and offset, which are in this order.
 
-        Where the rows `has_offsets`, what is explained is what is not among these.
+        Where the rows `has_offsets`, what is explained is what is not among these. Rows without an offset, and those
+        without a partition, which have no topic either, are counted by a row with `error`.
         """
         waiting: list[Row] = []
-        for partition, offsets in _by_partition(tables):
-            waiting += self._rows(partition, offsets if has_offsets else None)
+        for partition, offsets, unusable in _by_partition(tables):
+            if partition is not None:
+                waiting += self._rows(partition, offsets if has_offsets else None)
+            if unusable:
+                waiting.append(_told_of_unusable(partition, unusable))
             if len(waiting) >= ROWS_AT_ONCE:
                 yield pa.RecordBatch.from_pylist(waiting, schema=pa.schema(EXPLAINED))
                 waiting = []
@@ -80,14 +85,24 @@ def _told(explanation: Explanation, *, is_unexpected: bool) -> Iterator[Row]:
         yield {**known, **each._asdict(), "why": each.why.value}
 
 
+def _told_of_unusable(partition: TopicPartition | None, rows: int) -> Row:
+    if partition is None:
+        return {"error": f"offsets without a topic or a partition were left out: {rows:,} rows; give both in each"}
+    return {**partition._asdict(), "error": f"offsets that are null or below 0 were left out: {rows:,} rows"}
+
+
 @dataclass(slots=True)
 class _Runs:
     """The offsets of one partition so far."""
 
     parts: list[OffsetRuns] = field(default_factory=list)
+    unusable: int = 0
+    """How many rows have no offset."""
 
-    def add(self, offsets: NDArray[np.int64]) -> None:
-        self.parts.append(runs_of_offsets(offsets[offsets >= 0]))
+    def add(self, offsets: pa.Array) -> None:
+        self.unusable += offsets.null_count
+        known = offsets.fill_null(MARK).to_numpy()
+        self.parts.append(runs_of_offsets(known[known >= 0]))
 
     def all(self) -> OffsetRuns:
         """Put runs together that follow each other across batches."""
@@ -100,25 +115,26 @@ class _Runs:
         return OffsetRuns(first[starts], np.maximum.reduceat(last, starts))
 
 
-def _by_partition(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition, OffsetRuns]]:
-    """Collect the offsets of each partition."""
+def _by_partition(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition | None, OffsetRuns, int]]:
+    """Collect the offsets of each partition, and count its rows without one."""
     for partition, parts in groupby(_parts(tables), key=lambda part: part[0]):
         runs = _Runs()
         for _, offsets in parts:
             runs.add(offsets)
-        yield partition, runs.all()
+        yield partition, runs.all(), runs.unusable
 
 
-def _parts(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition, NDArray[np.int64]]]:
+def _parts(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition | None, pa.Array]]:
     for table in tables:
         if not table.num_rows:
             continue
         topics = pc.run_end_encode(table.column("topic"))
-        partitions = table.column("partition").to_numpy()
-        offsets = table.column("offset").to_numpy()
+        partitions = table.column("partition").fill_null(NO_PARTITION).to_numpy()
+        offsets = table.column("offset")
         ends = np.union1d(topics.run_ends.to_numpy(), np.flatnonzero(np.diff(partitions)) + 1)
         starts = np.append(0, ends)
         for start, end in zip(starts.tolist(), [*ends.tolist(), len(offsets)], strict=True):
             if start < end:
-                topic = str(table.column("topic")[start])
-                yield TopicPartition(topic, int(partitions[start])), offsets[start:end]
+                topic, partition = table.column("topic")[start].as_py(), int(partitions[start])
+                known = None if topic is None else TopicPartition(topic, partition)
+                yield known, offsets.slice(start, end - start)

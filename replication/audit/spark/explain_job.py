@@ -16,6 +16,7 @@ from replication.audit.tables import EXPLAINED
 from replication.explain import Sources
 
 _OFFSETS = "topic string, partition int, offset bigint"
+_IS_ASKED = "topic <=> asked_topic and partition <=> asked_partition"
 
 
 def explain_offsets(
@@ -32,10 +33,11 @@ def explain_offsets(
 
     `copies` are directories as `replication.explain.explain` takes them, which all executors can read under these
     names. `got` has the columns `topic`, `partition` and `offset`, be it read from Parquet, Delta Lake or Iceberg: then
-    only what it lacks is explained, and what it has that no consumer was given, with `is_unexpected`. `leader`,
-    `committed_only` and topics that are `compacted` are as there. Each copy of a partition that cannot be read
-    has a row with `error`, and so has a partition that cannot be explained. Each partition is the work of one task.
-    Raises what `replication.explain.Sources.open` raises.
+    only what it lacks is explained, and what it has that no consumer was given, with `is_unexpected`; how many of its
+    rows lack a topic, a partition or an offset from 0 on says a row with `error`. `leader`, `committed_only` and topics
+    that are `compacted` are as there. Each copy of a partition that cannot be read has a row with `error`, and so has a
+    partition that cannot be explained. Each partition is the work of one task. Raises what
+    `replication.explain.Sources.open` raises.
 
     >>> missing = explain_offsets(spark, ["/backup/broker-1", "/backup/broker-2"]).where("why = 'missing'")
     """
@@ -45,13 +47,27 @@ def explain_offsets(
     rows = ExplainedRows(named, leader, frozenset(compacted), committed_only)
     marks = spark.createDataFrame([(*each, MARK) for each in asked], _OFFSETS)
     if got is not None:
-        chosen = got.select(*(f.col(name).cast(kind) for name, kind in map(str.split, _OFFSETS.split(", "))))
+        chosen = _whole_or_null(got)
         if partitions:
-            chosen = chosen.join(marks.select("topic", "partition"), ["topic", "partition"], "left_semi")
-        marks = marks.unionByName(chosen.where("offset >= 0"))
+            chosen = chosen.join(_those(spark, partitions), f.expr(_IS_ASKED), "left_semi")
+        marks = marks.unionByName(chosen)
     tasks = max(len(asked), 1)
     ordered = marks.repartition(tasks, "topic", "partition").sortWithinPartitions("topic", "partition", "offset")
     return ordered.mapInArrow(_explaining(rows, has_offsets=got is not None), spark_schema(EXPLAINED))
+
+
+def _whole_or_null(got: DataFrame) -> DataFrame:
+    """Leave an offset that is none as null, and all of a row that lacks its topic or partition."""
+    topic, partition, offset = (f.col(name).cast(kind) for name, kind in map(str.split, _OFFSETS.split(", ")))
+    is_whole = topic.isNotNull() & partition.isNotNull()
+    kept = {"topic": is_whole, "partition": is_whole, "offset": is_whole & (offset >= 0)}
+    columns = zip(kept.items(), (topic, partition, offset), strict=True)
+    return got.select(*(f.when(condition, column).alias(name) for (name, condition), column in columns))
+
+
+def _those(spark: SparkSession, partitions: Sequence[TopicPartition]) -> DataFrame:
+    """Return a table of partitions, and of none: rows without one may be of any of them."""
+    return spark.createDataFrame([*partitions, (None, None)], "asked_topic string, asked_partition int")
 
 
 def _explaining(

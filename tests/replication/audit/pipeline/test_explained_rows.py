@@ -22,7 +22,8 @@ def explained(copies: Iterable[Path], rows: Iterable[tuple[object, ...]]) -> lis
     table = pa.RecordBatch.from_pylist(
         [dict(zip(columns, row, strict=True)) for row in rows], schema=pa.schema(list(columns.items()))
     )
-    batches = ExplainedRows([str(each) for each in copies]).batches([table], has_offsets=len(table) > 1)
+    tables = [table.slice(start, 2) for start in range(0, len(table), 2)]
+    batches = ExplainedRows([str(each) for each in copies]).batches(tables, has_offsets=len(table) > 1)
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -55,6 +56,20 @@ def test_a_partition_that_no_copy_opens_is_among_those_to_explain(linked: Path) 
     first, second = (row["error"] for row in explained([linked], [(*PARTITION, MARK)]))
     assert LEFT_OUT in first
     assert "t-0 can be read in none of these copies" in second
+
+
+def test_rows_of_no_partition_are_counted_across_batches_and_explain_nothing(whole: Path) -> None:
+    rows = [*[(None, None, None)] * 3, (*PARTITION, MARK), (*PARTITION, 0)]
+    (told,) = explained([whole], rows)
+    assert (told["topic"], told["partition"], told["why"]) == (None, None, None)
+    assert "without a topic or a partition were left out: 3 rows" in told["error"]
+
+
+def test_rows_without_an_offset_are_counted_and_their_offsets_lacked(whole: Path) -> None:
+    lacked, told = explained([whole], [(*PARTITION, None), (*PARTITION, MARK)])
+    assert (lacked["first_offset"], lacked["why"]) == (0, "delivered")
+    assert (told["topic"], told["partition"]) == PARTITION
+    assert "null or below 0 were left out: 1 rows" in told["error"]
 
 
 def test_a_copy_of_another_partition_that_could_not_be_opened_does_not_matter(whole: Path, linked: Path) -> None:

@@ -1,5 +1,6 @@
 """What became of the offsets of all partitions, as a table of Spark, is what the library says of each."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,19 @@ def test_a_table_of_offsets_is_held_against_them(spark: SparkSession, tmp_path: 
     assert (unexpected["first_offset"], unexpected["why"]) == (500, Why.NEVER_WRITTEN)
     [error] = [row["error"] for row in rows if row["error"]]
     assert "nowhere-3 can be read in none of these copies" in error
+
+
+@pytest.mark.parametrize("partitions", [(), [TopicPartition("txns", 0)]])
+def test_rows_that_are_of_no_partition_or_offset_are_told_of(
+    spark: SparkSession, partitions: Sequence[TopicPartition]
+) -> None:
+    offsets = [("txns", 0, 450), ("txns", 0, None), ("txns", 0, -1), ("txns", None, 1), (None, 0, 2), (None, None, 3)]
+    got = spark.createDataFrame(offsets, "topic string, partition int, offset long")
+    rows = explain_offsets(spark, COPIES, got=got, partitions=partitions).where("error is not null").collect()
+    told = {(row["topic"], row["partition"]): row["error"] for row in rows}
+    assert told.keys() == {("txns", 0), (None, None)}
+    assert "null or below 0 were left out: 2 rows" in told["txns", 0]
+    assert "without a topic or a partition were left out: 3 rows" in told[None, None]
 
 
 @pytest.mark.parametrize("has_offsets", [False, True])
