@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from epoch import EpochHistory
-from epoch.errors import EpochError
 from logstore.file_name import FileKind
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -256,11 +255,8 @@ def _overlaid(table: Ranges, rows: Ranges, led: EpochHistory, end: int) -> Range
 
 def _led(log: RecoveredLog) -> EpochHistory:
     """Return who led, with leaders that wrote nothing: a leader notes its epoch before it writes."""
-    try:
-        noted = checkpointed_history(log.partition)
-    except EpochError:
-        return log.lineage()
-    latest, lineage = noted.latest, log.lineage()
+    noted, lineage = checkpointed_history(log.partition), log.lineage()
+    latest = noted.latest
     if latest is None or (lineage.latest_epoch is not None and lineage.latest_epoch >= latest.epoch):
         return lineage
     return noted

@@ -53,10 +53,6 @@ class BatchRows:
         kept[has_epoch] = _longest_chain(rising.leader_epoch[has_epoch] + 1, rising.leader_epoch[has_epoch])
         return rising.where(kept)
 
-    def same(self, row: int, other: Self, other_row: int) -> bool:
-        """Tell whether two copies have the same batch there."""
-        return all(getattr(self, name)[row] == getattr(other, name)[other_row] for name in IDENTITY)
-
 
 _COLUMNS = tuple(column.name for column in fields(BatchRows))
 IDENTITY = ("base_offset", "last_offset", "leader_epoch", "size", "crc")
