@@ -75,9 +75,12 @@ class PartitionSalvage:
         return PartitionReport.of(examined, tally)
 
     def blocks(self, on_error: OnError) -> Iterator[SalvagedBlock]:
-        """Yield the salvaged records as columns; none where too few copies can be read. Raises as `report`."""
+        """Yield the salvaged records as columns; none where too few copies can be read. Raises as `report`.
+
+        A block is empty where all that was read for it is left out: whoever waits is told that time goes by.
+        """
         if examined := self.examined(on_error):
-            yield from filter(len, (_salvaged(examined, block) for block in examined.blocks()))
+            yield from (_salvaged(examined, block) for block in examined.blocks())
 
 
 def _salvaged(examined: ExaminedPartition, block: RecordBlock) -> SalvagedBlock:

@@ -62,7 +62,7 @@ class SalvagePlan:
     def records(self, *, on_error: OnError = stop) -> Iterator[SalvagedRecord]:
         """Yield every salvaged record, partition by partition; `on_error` and errors as of `reports`."""
         for each in self.salvages():
-            for block in each.blocks(on_error):
+            for block in filter(len, each.blocks(on_error)):
                 yield from block.objects()
 
     def salvages(self) -> Iterator[PartitionSalvage]:

@@ -100,7 +100,7 @@ class _Job:
     def records(self) -> Iterator[pa.RecordBatch]:
         """Give the salvaged records; none of a partition that cannot be read, which its report tells."""
         with self.salvage(_pass_over) as salvage:
-            for block in salvage.blocks(_pass_over) if salvage else ():
+            for block in filter(len, salvage.blocks(_pass_over)) if salvage else ():
                 yield from _rows(block)
 
 

@@ -16,7 +16,18 @@ _LOGGER.addHandler(logging.NullHandler())  # what is wrong is told by errors; wh
 _UNREACHABLE: Final = frozenset(
     {"_TIMED_OUT", "_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_AUTHENTICATION", "_SSL"}
 )
-_FENCED: Final = frozenset({"_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"})
+_FENCED: Final = (
+    "either another run of salvage has begun since, and goes on with it, or this transaction was open for so long that "
+    "the cluster has ended it, as over a slow link; unless another one runs, run this again"
+)
+_MEANINGS: Final = {
+    "_FENCED": _FENCED,
+    "PRODUCER_FENCED": _FENCED,
+    "INVALID_PRODUCER_EPOCH": _FENCED,
+    "INVALID_TRANSACTION_TIMEOUT": "its transactions may be open for 5 minutes, and the brokers' "
+    "transaction.max.timeout.ms is less: raise it to 300000",
+}
+"""Of errors whose own words do not say what to do."""
 
 
 @dataclass(slots=True)
@@ -46,11 +57,9 @@ class Connection:
     def error(self, what: str, exception: KafkaException) -> ClusterError:
         """Say what failed, and why as far as it is known."""
         reason: KafkaError = exception.args[0]
-        told = f"{reason.str()} ({reason.name()})"
+        told = _MEANINGS.get(reason.name(), f"{reason.str()} ({reason.name()})")
         where = self.client.get("bootstrap.servers", "the cluster")
-        if reason.name() in _FENCED:
-            told = "another run of salvage has begun since, and goes on with it"
-        elif reason.name() in _UNREACHABLE and self._complaint:
+        if reason.name() in _UNREACHABLE and self._complaint:
             told = f"{told}: {self._complaint}"
         return ClusterError(f"{where}: {what}: {told}")
 

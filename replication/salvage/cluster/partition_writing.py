@@ -53,7 +53,11 @@ class PartitionWriting:
     _waiting: int = field(default=0, init=False)
 
     def take(self, block: SalvagedBlock) -> None:
-        """Write what is not there."""
+        """Write what is not there; a block without records, too, is a place where a transaction may end."""
+        if not len(block):
+            if self.cuts.ends():
+                self.commit()
+            return
         sizes = batch_sizes(block, self.known.cluster_id)
         is_plain = not (self.known or self.were_salvaged or (block.transactions >= 0).any())
         if is_plain and self.cuts.fits(len(block), int(sizes.sum())):

@@ -16,6 +16,11 @@ TRANSACTIONAL_ID: Final = "epochlog-salvage"
 _SECONDS_TO_COMMIT: Final = 120.0
 _SECONDS_TO_BEGIN: Final = 90.0
 """A transaction that an earlier run has left open is ended first."""
+_SECONDS_OPEN: Final = 300
+"""After which the cluster ends a transaction. Ours is at its end before, by `TransactionSize` and _SECONDS_TO_COMMIT;
+brokers allow 15 minutes by default."""
+_WAITING_BYTES: Final = 32 << 20
+"""Of records that are not sent yet: on a slow link the producer waits, so that time goes by where it is looked at."""
 
 
 class SalvageProducer:
@@ -29,12 +34,12 @@ class SalvageProducer:
         self._producer = Producer(
             connection.settings(
                 transactional_id=TRANSACTIONAL_ID,
-                transaction_timeout_ms=60_000,
+                transaction_timeout_ms=_SECONDS_OPEN * 1_000,
                 linger_ms=20,
                 batch_size=batch,
                 message_max_bytes=max(largest, 1_000_000),
                 queue_buffering_max_messages=0,
-                queue_buffering_max_kbytes=256 << 10,
+                queue_buffering_max_kbytes=max(_WAITING_BYTES, 2 * largest) >> 10,
                 delivery_report_only_error=True,
             )
             | {"on_delivery": self._undelivered}

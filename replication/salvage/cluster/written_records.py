@@ -16,7 +16,7 @@ _HARMLESS: Final = frozenset({_NO_MORE, "GROUP_AUTHORIZATION_FAILED"})
 """The group is not used."""
 _AT_ONCE: Final = 10_000
 _PATIENCE: Final = 90.0
-"""Seconds to wait for open transactions: one of a run that was killed is ended by the cluster within 60."""
+"""Seconds to wait for open transactions. One of a run that was killed is none: the next one ends it first."""
 
 
 class WrittenRecords:
@@ -88,7 +88,8 @@ class WrittenRecords:
                 raise ClusterError(
                     f"{topic}-{partition}: a transaction has been open since offset {decided}, so that what follows "
                     "cannot be read; wait for its end, or end it if it hangs (epochlog transactions); then run this "
-                    "again"
+                    "again. One of a run of salvage that was killed ends within 5 minutes, or with the next run that "
+                    "is no dry run"
                 )
             time.sleep(0.5)
 

@@ -80,6 +80,43 @@ def test_transactions_that_overlap_on_and_on_are_divided_at_ten_times_the_size()
     assert [len(part) for part in divided(records, TransactionSize(records=3))] == [30, 30, 30, 10]
 
 
+class Clock:
+    """Goes on when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_it_ends_by_the_clock_too_counted_from_its_first_record() -> None:
+    clock = Clock()
+    cuts = Cuts(TransactionSize(seconds=15), {}, clock)
+    clock.now += 100
+    assert [cuts.ends(), cuts.follow((-1, -1), 0), cuts.follow_plain(5, 500)] == [False] * 3
+    clock.now += 14
+    assert [cuts.ends(), cuts.follow_plain(5, 500)] == [False] * 2
+    clock.now += 1
+    assert [cuts.ends(), cuts.ends()] == [True, False], "there is none to end any more"
+    clock.now += 100
+    assert not cuts.follow((-1, -1), BYTES), "the next one has begun just now"
+    clock.now += 15
+    assert cuts.follow((-1, -1), BYTES)
+
+
+def test_by_the_clock_a_source_transaction_is_divided_at_ten_times_the_time_only() -> None:
+    clock = Clock()
+    cuts = Cuts(TransactionSize(seconds=15), {(7, 3): 2, (7, 9): 4}, clock)
+    cuts.follow((7, 3), BYTES)
+    clock.now += 149
+    assert not cuts.ends()
+    assert cuts.follow((7, 3), BYTES), "its last record"
+    cuts.follow((7, 9), BYTES)
+    clock.now += 150
+    assert cuts.ends()
+
+
 def test_records_that_come_thousands_at_once_are_taken_so_up_to_a_quarter_more_than_the_size() -> None:
     cuts = Cuts(TransactionSize(records=100, bytes=100_000), {})
     assert (cuts.fits(125, 1), cuts.fits(126, 1), cuts.fits(1, 125_000), cuts.fits(1, 125_001)) == (
