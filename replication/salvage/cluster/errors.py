@@ -16,5 +16,6 @@ class TargetRefusedError(SalvageError, ValueError):
 class ClusterError(SalvageError, OSError):
     """The cluster is not there, or has refused something.
 
-    What was written before is there whole, by transactions; run the same again, and the rest is written.
+    What was written before is there whole, by transactions; of one whose commit was not answered it is not known. Run
+    the same again, and the rest is written.
     """

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final
+from typing import Final, NoReturn
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka import Message as Delivery
@@ -19,12 +19,19 @@ _SECONDS_TO_BEGIN: Final = 90.0
 _SECONDS_OPEN: Final = 300
 """After which the cluster ends a transaction. Ours is at its end before, by `TransactionSize` and _SECONDS_TO_COMMIT;
 brokers allow 15 minutes by default."""
+_NOT_KNOWN: Final = (
+    "whether a transaction was written is not known, as its commit was not answered in the end: the same command, run "
+    "again, finds out, and writes what is missing"
+)
 _WAITING_BYTES: Final = 32 << 20
 """Of records that are not sent yet: on a slow link the producer waits, so that time goes by where it is looked at."""
 
 
 class SalvageProducer:
-    """A transaction begins with its first record. All methods raise ClusterError; then nothing of it is there."""
+    """A transaction begins with its first record. All methods raise ClusterError.
+
+    Then nothing of it is there; only where `commit` does, it may be: its message says which.
+    """
 
     def __init__(self, connection: Connection, largest: int, batch: int) -> None:
         """`largest` is the size of the largest record's batch, and batches of several have up to `batch` bytes."""
@@ -70,8 +77,10 @@ class SalvageProducer:
                 self._producer.commit_transaction(max(1.0, deadline - time.monotonic()))
             except KafkaException as exception:
                 error: KafkaError = exception.args[0]
-                if not error.retriable() or time.monotonic() > deadline:
+                if error.txn_requires_abort():
                     self._give_up(exception)
+                if not error.retriable() or time.monotonic() > deadline:
+                    self._give_up(exception, _NOT_KNOWN)
             else:
                 self._is_open = False
                 return
@@ -97,12 +106,12 @@ class SalvageProducer:
                     break
         poll(0)
 
-    def _give_up(self, exception: KafkaException) -> None:
+    def _give_up(self, exception: KafkaException, outcome: str = "a transaction was not written") -> NoReturn:
         with suppress(KafkaException):
             self._producer.poll(0)  # lets the client say what was refused
         self._abort()
         because = f": {self._failure}" if self._failure else ""
-        raise self._connection.error(f"a transaction was not written{because}", exception) from exception
+        raise self._connection.error(f"{outcome}{because}", exception) from exception
 
     def _abort(self) -> None:
         """End a transaction; if that fails, too, the next run does it."""
