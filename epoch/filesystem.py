@@ -152,3 +152,12 @@ class FileSystem:
 
 REAL: Final = FileSystem()
 """The file system that production uses."""
+
+
+def new_part(path: Path) -> Path:
+    """Return a hidden name beside `path` for what takes that name once it is whole; another one with each call.
+
+    A process's id would not do: in containers it is 1 again and again, and what was left by one that was killed, or is
+    being written by another one, would be gone on with.
+    """
+    return path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")

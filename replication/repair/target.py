@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, new_part
 from epoch.resource_limits import OUT_OF_SPACE
 from replication.repair.errors import RepairTargetError
 
@@ -29,7 +29,7 @@ def open_target(path: Path, sources: Iterable[Path] = ()) -> Iterator[Path]:
     of `sources`, or the disk is full, and OSError: then, or where the block raises, nothing of it is left.
     """
     ensure_new(path, sources)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = new_part(path)
     try:
         yield part
         if os.path.lexists(path):

@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from epoch.filesystem import new_part
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.columns.arrow_records import RECORDS
@@ -74,7 +75,7 @@ class RecordFile:
 def record_file(path: Path, offsets: OffsetRange) -> Iterator[RecordFile]:
     """Begin a file that takes its name once all is written. Raises RecordFileError where it exists, and OSError."""
     ensure_new(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = new_part(path)
     try:
         with open(part, "xb") as file:
             with pq.ParquetWriter(file, RECORDS, compression="zstd") as writer:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, new_part
 from epoch.resource_limits import OUT_OF_SPACE
 from replication.salvage.errors import TargetError
 from replication.salvage.files.json_lines import json_lines
@@ -67,7 +67,7 @@ def open_target(path: Path, copies: Iterable[Path] = ()) -> Iterator[Write]:
     pyarrow for Parquet, and OSError: then, or where the block raises, nothing of it is left.
     """
     ensure_writable(path, copies)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part = new_part(path)
     try:
         with form_of(path)(part) as write:
             yield write

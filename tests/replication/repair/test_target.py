@@ -42,6 +42,23 @@ def test_it_takes_its_name_once_it_is_written(tmp_path: Path) -> None:
     assert not target.exists()
 
 
+def test_what_a_killed_process_with_the_same_id_left_is_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in containers, where it is 1 each time."""
+    plan = a_plan(tmp_path)
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    with open_target(tmp_path / "first") as part:
+        plan.write(part / "t-0")
+    left = Path(str(part).replace("first", "copy"))
+    (left / "t-0").mkdir(parents=True)
+    (left / "t-0" / "of another").touch()
+    with open_target(tmp_path / "copy") as target:
+        plan.write(target / "t-0")
+    assert not (tmp_path / "copy" / "t-0" / "of another").exists()
+    assert (left / "t-0" / "of another").exists(), "it may be another's that is still writing"
+
+
 def write_to(tmp_path: Path, plan: RepairPlan, disk: FileSystem) -> None:
     with open_target(tmp_path / "copy") as target:
         plan.write(target / "t-0", filesystem=disk)

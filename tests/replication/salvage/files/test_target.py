@@ -2,12 +2,14 @@
 
 import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore import Codec, Header, PartitionDirectory, RecoveredLog
 from logstore.verify import verify
 from replication.salvage import BlockSink, SalvagedRecord, TargetError, open_target, plan_salvage
@@ -109,6 +111,34 @@ def test_nothing_is_left_of_a_target_that_was_not_finished(name: str, tmp_path: 
     assert [each.name for each in place.iterdir()] == [name]
     with pytest.raises(TargetError, match="exists"):
         write(place / name, records)
+
+
+@pytest.mark.parametrize("name", ["records.parquet", "records.jsonl", "logs"])
+def test_what_a_killed_run_with_the_same_process_id_left_is_not_gone_on_with(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in containers, where it is 1 each time."""
+    records = some_records(tmp_path / "copies")
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    write(tmp_path / f"whole{Path(name).suffix}", records)
+    with monkeypatch.context() as patched:
+        patched.setattr(FileSystem, "remove_tree", lambda *_: None)
+        patched.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(InterruptedError), open_target(tmp_path / name) as take:
+            die_after(take(records[0]))
+    [part] = tmp_path.glob(".*.part")
+    write(tmp_path / name, records)
+    assert content(tmp_path / name) == content(tmp_path / f"whole{Path(name).suffix}")
+    assert part.exists(), "it may be another's that is still writing"
+
+
+def die_after(_: object) -> None:
+    raise InterruptedError
+
+
+def content(path: Path) -> list[bytes]:
+    logs = sorted(path.rglob("*.log")) if path.is_dir() else [path]
+    return [each.read_bytes() for each in logs]
 
 
 def test_a_target_that_comes_meanwhile_is_not_replaced(tmp_path: Path) -> None:
