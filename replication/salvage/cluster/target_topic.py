@@ -9,6 +9,13 @@ from replication.salvage.cluster.needs import Needs
 OPERATIONS: Final = frozenset({"READ", "WRITE"})
 """What whoever writes must be allowed: to read, since what is there already is looked for."""
 
+_NEEDED: Final = frozenset({"cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.ms"})
+_BEFORE: Final = "message.timestamp.before.max.ms"
+_AFTER: Final = "message.timestamp.after.max.ms"
+_BOTH_WAYS: Final = "message.timestamp.difference.max.ms"
+"""Up to Kafka 3.9; until 3.5 the only one."""
+_DEFAULT: Final = str(2**63 - 1)
+
 
 @dataclass(frozen=True, slots=True)
 class TargetTopic:
@@ -27,6 +34,9 @@ class TargetTopic:
             yield f"this client may not {' and '.join(missing)} it: give its user these ACLs"
         if needs.partition.partition >= self.partitions:
             yield f"it has {self.partitions} partitions, and {needs.partition} has records: add partitions"
+        if missing := sorted(_NEEDED - self.settings.keys()):
+            yield f"its brokers do not tell {' and '.join(missing)}: write the records to a file"
+            return
         yield from self._problems_of_size(needs)
         yield from self._problems_of_time(needs, now)
         yield from self._problems_of_compaction(needs)
@@ -53,13 +63,14 @@ class TargetTopic:
         if needs.oldest is None or needs.newest is None:
             return
         age, ahead = now - needs.oldest, needs.newest - now
-        if age > (most := self._number("message.timestamp.before.max.ms")):
-            yield f"message.timestamp.before.max.ms is {most}, and a record of {needs.partition} is {age} ms old"
-        if ahead > (most := self._number("message.timestamp.after.max.ms")):
-            yield (
-                f"message.timestamp.after.max.ms is {most}, and a record of {needs.partition} is {ahead} ms in the "
-                "future"
-            )
+        before, after = self._time_limit(_BEFORE), self._time_limit(_AFTER)
+        if before is None or after is None:
+            yield f"its brokers do not tell {_BEFORE} and {_AFTER}, nor {_BOTH_WAYS}: write the records to a file"
+            return
+        if age > self._number(before):
+            yield f"{before} is {self._number(before)}, and a record of {needs.partition} is {age} ms old"
+        if ahead > self._number(after):
+            yield f"{after} is {self._number(after)}, and a record of {needs.partition} is {ahead} ms in the future"
         retention = self._number("retention.ms")
         if "delete" in self._policies and 0 <= retention < age:
             yield (
@@ -82,6 +93,12 @@ class TargetTopic:
     @property
     def _policies(self) -> set[str]:
         return {each.strip() for each in self.settings["cleanup.policy"].split(",")}
+
+    def _time_limit(self, setting: str) -> str | None:
+        """Name the setting that counts: that for both ways where brokers have it and the one for one way is not set."""
+        if self.settings.get(setting, _DEFAULT) == _DEFAULT and _BOTH_WAYS in self.settings:
+            return _BOTH_WAYS
+        return setting if setting in self.settings else None
 
     def _number(self, setting: str) -> int:
         return int(self.settings[setting])

@@ -62,6 +62,42 @@ def test_what_stands_against_records(needs: dict[str, Any], settings: dict[str, 
     assert named in told
 
 
+DIFFERENCE = "message.timestamp.difference.max.ms"
+
+
+@pytest.mark.parametrize(
+    "own", [{}, {f"message.timestamp.{way}.max.ms": str(2**63 - 1) for way in ("before", "after")}]
+)
+def test_before_kafka_4_one_setting_may_limit_times_both_ways(own: dict[str, str]) -> None:
+    """Up to 3.5 there is no other; up to 3.9 it counts where that for one way is at its default."""
+    settings = {name: value for name, value in SETTINGS.items() if "max.ms" not in name} | own
+    needs = Needs(TopicPartition("t", 2), records=1, oldest=NOW - DAY, newest=NOW + DAY)
+    assert list(TargetTopic("target", 3, settings | {DIFFERENCE: str(DAY)}).problems(needs, NOW)) == []
+    told = list(TargetTopic("target", 3, settings | {DIFFERENCE: str(DAY - 1)}).problems(needs, NOW))
+    assert told == [
+        f"{DIFFERENCE} is {DAY - 1}, and a record of t-2 is {DAY} ms old",
+        f"{DIFFERENCE} is {DAY - 1}, and a record of t-2 is {DAY} ms in the future",
+    ]
+
+
+def test_a_limit_of_one_way_counts_before_that_of_both() -> None:
+    assert problems(message_timestamp_before_max_ms=DAY, message_timestamp_difference_max_ms=1) == []
+
+
+@pytest.mark.parametrize("setting", ["cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.ms"])
+def test_a_setting_that_is_not_told(setting: str) -> None:
+    settings = {name: value for name, value in SETTINGS.items() if name != setting}
+    [told] = TargetTopic("target", 3, settings).problems(Needs(TopicPartition("t", 2), records=1), NOW)
+    assert f"do not tell {setting}" in told
+
+
+def test_nor_any_limit_of_times() -> None:
+    settings = {name: value for name, value in SETTINGS.items() if "max.ms" not in name}
+    needs = Needs(TopicPartition("t", 2), records=1, oldest=NOW, newest=NOW)
+    [told] = TargetTopic("target", 3, settings).problems(needs, NOW)
+    assert "message.timestamp.before.max.ms" in told
+
+
 def test_acls() -> None:
     [told] = problems(allowed=frozenset({"READ", "DESCRIBE"}))
     assert "may not WRITE" in told
