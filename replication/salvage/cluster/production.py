@@ -141,7 +141,7 @@ def _targets(needs: Mapping[TopicPartition, Needs], to_topic: str | None) -> dic
 def _producer(
     connection: Connection, needs: Mapping[TopicPartition, Needs], topics: Mapping[str, TargetTopic]
 ) -> SalvageProducer:
-    least = min(int(topic.settings["max.message.bytes"]) for topic in topics.values())
+    least = min(topic.largest_batch for topic in topics.values())
     return SalvageProducer(connection, max(each.largest for each in needs.values()), min(_BATCH_BYTES, least))
 
 

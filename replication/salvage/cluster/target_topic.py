@@ -9,7 +9,9 @@ from replication.salvage.cluster.needs import Needs
 OPERATIONS: Final = frozenset({"READ", "WRITE"})
 """What whoever writes must be allowed: to read, since what is there already is looked for."""
 
-_NEEDED: Final = frozenset({"cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.ms"})
+_NEEDED: Final = frozenset(
+    {"cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.ms", "segment.bytes"}
+)
 _BEFORE: Final = "message.timestamp.before.max.ms"
 _AFTER: Final = "message.timestamp.after.max.ms"
 _BOTH_WAYS: Final = "message.timestamp.difference.max.ms"
@@ -28,6 +30,11 @@ class TargetTopic:
     allowed: frozenset[str] = OPERATIONS
     """The operations of access control, in capitals, that the client may do."""
 
+    @property
+    def largest_batch(self) -> int:
+        """The bytes that a batch may have."""
+        return self._number(self._limit_of_size)
+
     def problems(self, needs: Needs, now: int) -> Iterator[str]:
         """Name each setting that stands against records being written; `now` in milliseconds since 1970 UTC."""
         if missing := sorted(OPERATIONS - self.allowed):
@@ -42,11 +49,10 @@ class TargetTopic:
         yield from self._problems_of_compaction(needs)
 
     def _problems_of_size(self, needs: Needs) -> Iterator[str]:
-        most = self._number("max.message.bytes")
-        if needs.largest > most:
+        if needs.largest > self.largest_batch:
             yield (
-                f"max.message.bytes is {most}, and the record of {needs.partition} at offset {needs.largest_offset} "
-                f"needs {needs.largest}"
+                f"{self._limit_of_size} is {self.largest_batch}, and the record of {needs.partition} at offset "
+                f"{needs.largest_offset} needs {needs.largest}"
             )
 
     def _problems_of_time(self, needs: Needs, now: int) -> Iterator[str]:
@@ -99,6 +105,11 @@ class TargetTopic:
         if self.settings.get(setting, _DEFAULT) == _DEFAULT and _BOTH_WAYS in self.settings:
             return _BOTH_WAYS
         return setting if setting in self.settings else None
+
+    @property
+    def _limit_of_size(self) -> str:
+        """The setting that limits a batch: a segment has to hold it."""
+        return min("max.message.bytes", "segment.bytes", key=self._number)
 
     def _number(self, setting: str) -> int:
         return int(self.settings[setting])

@@ -26,6 +26,7 @@ SETTINGS = {
     "message.timestamp.before.max.ms": str(2**63 - 1),
     "message.timestamp.type": "CreateTime",
     "retention.ms": "604800000",
+    "segment.bytes": "1073741824",
 }
 
 
@@ -42,6 +43,7 @@ def problems(
     ("needs", "settings", "named"),
     [
         ({}, {"max_message_bytes": 99}, "max.message.bytes is 99, and the record of t-2 at offset 7 needs 100"),
+        ({}, {"segment_bytes": 99}, "segment.bytes is 99, and the record of t-2 at offset 7 needs 100"),
         ({}, {"message_timestamp_type": "LogAppendTime"}, "message.timestamp.type is LogAppendTime"),
         ({}, {"message_timestamp_before_max_ms": DAY - 1}, f"message.timestamp.before.max.ms is {DAY - 1}"),
         ({"newest": NOW + 3_600_001}, {}, "message.timestamp.after.max.ms is 3600000"),
@@ -60,6 +62,12 @@ def test_what_stands_against_records(needs: dict[str, Any], settings: dict[str, 
     else:
         [told] = problems(needs, **settings)
     assert named in told
+
+
+@pytest.mark.parametrize(("message", "segment", "batch"), [(900, 800, 800), (900, 1_000, 900)])
+def test_a_batch_is_no_larger_than_a_segment(message: int, segment: int, batch: int) -> None:
+    settings = SETTINGS | {"max.message.bytes": str(message), "segment.bytes": str(segment)}
+    assert TargetTopic("target", 3, settings).largest_batch == batch
 
 
 DIFFERENCE = "message.timestamp.difference.max.ms"
@@ -84,7 +92,9 @@ def test_a_limit_of_one_way_counts_before_that_of_both() -> None:
     assert problems(message_timestamp_before_max_ms=DAY, message_timestamp_difference_max_ms=1) == []
 
 
-@pytest.mark.parametrize("setting", ["cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.ms"])
+@pytest.mark.parametrize(
+    "setting", ["cleanup.policy", "max.message.bytes", "message.timestamp.type", "retention.ms", "segment.bytes"]
+)
 def test_a_setting_that_is_not_told(setting: str) -> None:
     settings = {name: value for name, value in SETTINGS.items() if name != setting}
     [told] = TargetTopic("target", 3, settings).problems(Needs(TopicPartition("t", 2), records=1), NOW)
@@ -108,6 +118,7 @@ def test_acls() -> None:
     [
         ({}, {}),
         ({}, {"max_message_bytes": 100}),
+        ({}, {"segment_bytes": 100}),
         ({}, {"retention_ms": -1}),
         ({}, {"retention_ms": DAY}),
         ({"is_compacted": True}, {"cleanup_policy": "compact", "retention_ms": 1}),
