@@ -16,7 +16,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.bench_salvage import LITTLE, copies
 from replication.planning.failures import stop
 from replication.salvage import SalvagePlan, TransactionSize, plan_salvage, produce
-from replication.salvage.cluster.provenance import HEADER, header_values
+from replication.salvage.cluster.provenance import header_values
+from replication.salvage.held.provenance import HEADER
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
 from tests.replication.salvage.cluster.target import Target

@@ -57,6 +57,13 @@ class Branch(ComparedCopy):
         held = None if batch.is_control else self._transaction(batch)
         return held is not None and self._is_reclaimed(held)
 
+    def may_hold(self, leader_epoch: int, offset: int) -> bool:
+        """Tell whether this copy may have a record at an offset that was written under that epoch."""
+        if offset >= self.copy.log.log_end_offset:
+            return False
+        written_under = self.copy.log.history.epoch_for_offset(offset)
+        return leader_epoch < 0 or written_under is None or written_under == leader_epoch
+
     def reason(self, batch: Batch) -> Reason | None:
         """Return why the records of a batch are left out for what became of their transaction, None if they are not."""
         if batch.is_control:

@@ -13,6 +13,7 @@ from logstore.topic_partition import TopicPartition
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.columns.doubtful_transactions import DoubtfulTransactions
+from replication.salvage.columns.earlier_runs import EarlierRuns
 from replication.salvage.columns.key_judge import ConflictTally, KeyJudge
 from replication.salvage.columns.key_writes import KeyWrites
 from replication.salvage.columns.record_block import NUMBERS, SALVAGED, RecordBlock
@@ -84,12 +85,18 @@ class ExaminedPartition:
 
     @classmethod
     def examine(
-        cls, partition: TopicPartition, logs: Mapping[str, RecoveredLog], kept: str, options: SalvageOptions, look: Look
+        cls,
+        partition: TopicPartition,
+        logs: Mapping[str, RecoveredLog],
+        kept: str,
+        options: SalvageOptions,
+        look: Look,
+        cluster_id: str | None = None,
     ) -> "ExaminedPartition":
         """Read the copies of a partition, by their brokers' names; the kept one is empty where it is not among them.
 
-        `look` is given all records where keys have to be compared, before that is done: see `is_seen`. Raises
-        LogStoreError, EpochError and OSError.
+        `look` is given all records where keys have to be compared, before that is done: see `is_seen`. `cluster_id`
+        is that of the copies, if it is known. Raises LogStoreError, EpochError and OSError.
         """
         kept_holds = kept in logs
         if not kept_holds:
@@ -119,7 +126,9 @@ class ExaminedPartition:
             if each.name != kept
         ]
         renumbered = frozenset().union(*(copy.renumbered for copy in copies.values()))
-        held = KeptRecords.read(compared[kept], start, renumbered, by_key_and_value=options.by_key_and_value)
+        held = KeptRecords.read(
+            partition, cluster_id, compared[kept], start, renumbered, by_key_and_value=options.by_key_and_value
+        )
         own = OwnBatches(branches, held, renumbered, options.by_key_and_value)
         doubtful = DoubtfulTransactions(branches)
 
@@ -127,7 +136,8 @@ class ExaminedPartition:
             doubtful.note(block)
             look(block)
 
-        keys = KeyWrites.read(compared[kept], own, see, is_compacted=is_compacted)
+        earlier = EarlierRuns(partition, cluster_id, branches)
+        keys = KeyWrites.read(compared[kept], own, earlier, see, is_compacted=is_compacted)
         examined = cls(
             partition,
             kept,

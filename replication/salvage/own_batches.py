@@ -12,8 +12,10 @@ from typing import Final, NamedTuple
 
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
+from logstore.topic_partition import TopicPartition
 from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.held.held_records import HeldContents, HeldSequences, Part, key_and_value, sent_content
+from replication.salvage.held.provenance import earlier_places
 from replication.salvage.held.shared_batches import SharedBatches
 from replication.salvage.reason import Reason
 from replication.salvage.transactions import Outcome
@@ -58,10 +60,19 @@ class KeptRecords:
     contents: HeldContents = field(default_factory=HeldContents)
     """Of producers that numbered their records anew."""
     keys_and_values: HeldContents = field(default_factory=HeldContents)
+    written: set[tuple[int, int]] = field(default_factory=set)
+    """Leader epochs and offsets of records that an earlier run has written there, known where values are compared."""
 
     @classmethod
     def read(
-        cls, kept: ComparedCopy, start: int, renumbered: frozenset[int], *, by_key_and_value: bool
+        cls,
+        partition: TopicPartition,
+        cluster_id: str | None,
+        kept: ComparedCopy,
+        start: int,
+        renumbered: frozenset[int],
+        *,
+        by_key_and_value: bool,
     ) -> "KeptRecords":
         """Read the headers, and the records only where their content is needed. Raises LogStoreError and OSError."""
         found = cls()
@@ -79,8 +90,16 @@ class KeptRecords:
                 found._add_contents(batch)
             if by_key_and_value:
                 for record in batch.records():
-                    found.keys_and_values.add(key_and_value(record))
+                    found._add_value(record, partition, cluster_id)
         return found
+
+    def _add_value(self, record: Record, partition: TopicPartition, cluster_id: str | None) -> None:
+        """Take what may be sent again, or where it is from if it was salvaged: that one is there, and no other."""
+        places = [each for each in earlier_places(record.headers, partition) if each.is_of(partition, cluster_id)]
+        if places:
+            self.written.update((each.leader_epoch, each.offset) for each in places)
+        else:
+            self.keys_and_values.add(key_and_value(record))
 
     def _add_contents(self, batch: Batch) -> None:
         for record in batch.records():
@@ -183,6 +202,8 @@ class _Pass:
             if self._contents.take(content, batch.producer_epoch):
                 return Reason.RESENT
             self._contents.add(content, batch.producer_epoch)
+        if (batch.leader_epoch, record.offset) in kept.written:
+            return None  # it need not be taken for one that was sent again
         if self._own.by_key_and_value and self._kept_values.take(key_and_value(record)):
             return Reason.SAME
         return None

@@ -35,6 +35,8 @@ class PartitionSalvage:
     copies: Mapping[str, PartitionDirectory]
     kept: str
     options: SalvageOptions
+    cluster_id: str | None = None
+    """That of the copies, if it is known."""
 
     @property
     def size(self) -> int:
@@ -49,7 +51,7 @@ class PartitionSalvage:
         def examine(logs: Mapping[str, RecoveredLog]) -> ExaminedPartition | None:
             if is_held and self.kept not in logs:
                 return None
-            return ExaminedPartition.examine(self.topic_partition, logs, self.kept, self.options, look)
+            return ExaminedPartition.examine(self.topic_partition, logs, self.kept, self.options, look, self.cluster_id)
 
         try:
             return judge_copies(self.topic_partition, self.copies, examine, on_error, least=2 if is_held else 1)

@@ -34,6 +34,11 @@ class SalvagePlan:
     lacking: Sequence[TopicPartition] = ()
     """Partitions that other copies hold and the kept one does not, and that are not looked at: no topic was named."""
 
+    @property
+    def cluster_id(self) -> str | None:
+        """The id of the copies' cluster, if one of them says it."""
+        return next((each.cluster_id for each in self.replicas if each.cluster_id), None)
+
     def reports(self, sink: Sink = DISCARD, *, on_error: OnError = stop) -> Iterator[PartitionReport]:
         """Give every salvaged record to `sink`, and yield a partition's report once all of its records were given.
 
@@ -68,7 +73,7 @@ class SalvagePlan:
     def salvages(self) -> Iterator[PartitionSalvage]:
         """Give what is to be done, partition by partition."""
         for each in self.partitions:
-            yield PartitionSalvage(each, holding(self.replicas, each), self.kept, self.options)
+            yield PartitionSalvage(each, holding(self.replicas, each), self.kept, self.options, self.cluster_id)
 
     def holders(self, partition: TopicPartition) -> list[str]:
         """Return whose copies hold a partition."""

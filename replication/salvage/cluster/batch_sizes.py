@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch.record import Header
-from replication.salvage.cluster.provenance import HEADER, Provenance
 from replication.salvage.columns.salvaged_block import SalvagedBlock
+from replication.salvage.held.provenance import HEADER, Provenance
 
 _BATCH_HEADER: Final = 61
 _LENGTHS: Final = np.array([1 << 6, 1 << 13, 1 << 20, 1 << 27])

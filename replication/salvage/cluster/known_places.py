@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from logstore.topic_partition import TopicPartition
-from replication.salvage.cluster.provenance import Provenance
+from replication.salvage.held.provenance import Provenance
 
 
 @dataclass(slots=True)

@@ -6,8 +6,8 @@ import numpy as np
 
 from logstore.topic_partition import TopicPartition
 from replication.salvage.cluster.batch_sizes import batch_sizes
-from replication.salvage.cluster.provenance import earlier_places
 from replication.salvage.columns.salvaged_block import SalvagedBlock
+from replication.salvage.held.provenance import earlier_places
 
 SourceTransaction = tuple[int, int]
 """A producer's id, and the offset of the transaction's first record."""

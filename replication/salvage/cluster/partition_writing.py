@@ -9,8 +9,9 @@ from logstore.topic_partition import TopicPartition
 from replication.salvage.cluster.batch_sizes import batch_sizes
 from replication.salvage.cluster.cuts import Cuts
 from replication.salvage.cluster.known_places import KnownPlaces
-from replication.salvage.cluster.provenance import HEADER, earlier_places, header_values, provenances
+from replication.salvage.cluster.provenance import header_values, provenances
 from replication.salvage.columns.salvaged_block import SalvagedBlock
+from replication.salvage.held.provenance import HEADER, earlier_places
 
 Headers = list[tuple[str, str | bytes | None]]
 Message = tuple[bytes | None, bytes | None, int, Headers]

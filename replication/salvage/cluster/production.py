@@ -77,7 +77,7 @@ def produce(
     written, ClusterError where the cluster fails (the next run goes on from there), and what `plan.reports` does;
     `timeout` are the seconds for an answer.
     """
-    source = next((each.cluster_id for each in plan.replicas if each.cluster_id), None)
+    source = plan.cluster_id
     needs: dict[TopicPartition, Needs] = {}
     reports = _gathered(plan, source, needs, on_error)
     connection = Connection(client, timeout)

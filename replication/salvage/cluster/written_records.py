@@ -8,8 +8,8 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from replication.salvage.cluster.connection import Connection
 from replication.salvage.cluster.errors import ClusterError
-from replication.salvage.cluster.provenance import HEADER, Provenance
 from replication.salvage.cluster.target_cluster import TargetCluster
+from replication.salvage.held.provenance import HEADER, Provenance
 
 _NO_MORE: Final = "_PARTITION_EOF"
 _HARMLESS: Final = frozenset({_NO_MORE, "GROUP_AUTHORIZATION_FAILED"})

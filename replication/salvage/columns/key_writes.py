@@ -13,6 +13,7 @@ from logstore.kernels.digest import FIRST_SEED, SECOND_SEED, digest_key
 from logstore.offline.columns.column_reader import Chunk
 from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.columns.batch_run import decoded, in_runs
+from replication.salvage.columns.earlier_runs import EarlierRuns
 from replication.salvage.columns.key_table import NOWHERE, KeyNames, KeyTable, Numbers, Rows
 from replication.salvage.columns.record_block import RecordBlock
 from replication.salvage.own_batches import OwnBatches
@@ -41,6 +42,8 @@ class KeyWrites:
     """The last writes of the keys that may be superseded or in conflict: of all others nothing need be known."""
 
     branches: Sequence[Branch]
+    earlier: EarlierRuns
+    """Whose records are no writes of the kept copy's producers."""
     seed: np.uint64
     """Of the digests."""
     suspects: Digests
@@ -53,7 +56,13 @@ class KeyWrites:
 
     @classmethod
     def read(
-        cls, kept: ComparedCopy, own: OwnBatches, see: Callable[[RecordBlock], None], *, is_compacted: bool
+        cls,
+        kept: ComparedCopy,
+        own: OwnBatches,
+        earlier: EarlierRuns,
+        see: Callable[[RecordBlock], None],
+        *,
+        is_compacted: bool,
     ) -> "KeyWrites":
         """Read all own records, which `see` is given, and from the kept copy what consumers get.
 
@@ -61,13 +70,13 @@ class KeyWrites:
         """
         is_kept_written = next(_visible(kept, own), None) is not None
         if not (is_compacted or len(own.branches) > 1 or is_kept_written):
-            found = cls(own.branches, FIRST_SEED, np.empty(0, np.uint64), were_seen=False)
+            found = cls(own.branches, earlier, FIRST_SEED, np.empty(0, np.uint64), were_seen=False)
             found._fill(kept, own)
             return found
         seed = FIRST_SEED
         while True:
             suspects = _suspects(kept, own, seed, see, is_compacted=is_compacted)
-            found = cls(own.branches, seed, suspects, were_seen=not len(suspects) and seed == FIRST_SEED)
+            found = cls(own.branches, earlier, seed, suspects, were_seen=not len(suspects) and seed == FIRST_SEED)
             try:
                 found._fill(kept, own)
             except _EqualDigestsError:
@@ -109,7 +118,15 @@ class KeyWrites:
         for block in RecordBlock.read(own):
             self._note(block.branch.name, Chunk(block.records, block.batches), block.keyed())
         for chunk in _visible_records(kept, own):
-            self._note(kept.name, chunk, np.flatnonzero(chunk.records.key_length >= 0))
+            self._note(kept.name, chunk, self._written_by_producers(chunk.records))
+
+    def _written_by_producers(self, records: RecordColumns) -> Rows:
+        """Return the rows of the kept copy's records that have a key; of keys that are looked at, none of ours."""
+        is_own = records.key_length >= 0
+        rows, _ = self._numbered(records, np.flatnonzero(is_own & (records.header_count > 0)))
+        if len(rows):
+            is_own[rows] = ~self.earlier.wrote(records.take(rows))
+        return np.flatnonzero(is_own)
 
     def _note(self, name: str, chunk: Chunk, rows: Rows) -> None:
         rows, numbers = self._numbered(chunk.records, rows)

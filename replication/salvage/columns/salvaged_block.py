@@ -86,16 +86,21 @@ class SalvagedBlock:
 
     def headers(self) -> Iterator[tuple[Header, ...]]:
         """Yield the headers of each record."""
-        counts = self.records.header_count
-        if not counts.any():
-            return repeat((), len(counts))
-        found = gather_headers(self.records.data, self.records.headers_start, counts)
-        lengths = np.where(found.is_there, np.diff(found.values.ends), -1)
-        keys = _pieces(found.keys.values, found.keys.ends[:-1], np.diff(found.keys.ends))
-        values = _pieces(found.values.values, found.values.ends[:-1], lengths)
-        texts = ((key or b"").decode(errors="replace") for key in keys)
-        headers = starmap(Header, zip(texts, values, strict=True))
-        return (tuple(next(headers) for _ in range(count)) for count in counts.tolist())
+        return headers_of(self.records)
+
+
+def headers_of(records: RecordColumns) -> Iterator[tuple[Header, ...]]:
+    """Yield the headers of each record."""
+    counts = records.header_count
+    if not counts.any():
+        return repeat((), len(counts))
+    found = gather_headers(records.data, records.headers_start, counts)
+    lengths = np.where(found.is_there, np.diff(found.values.ends), -1)
+    keys = _pieces(found.keys.values, found.keys.ends[:-1], np.diff(found.keys.ends))
+    values = _pieces(found.values.values, found.values.ends[:-1], lengths)
+    texts = ((key or b"").decode(errors="replace") for key in keys)
+    headers = starmap(Header, zip(texts, values, strict=True))
+    return (tuple(next(headers) for _ in range(count)) for count in counts.tolist())
 
 
 _TIMESTAMP_TYPES = {int(each): each for each in TimestampType}

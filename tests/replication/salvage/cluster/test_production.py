@@ -10,7 +10,8 @@ import pytest
 from logstore import Header
 from replication.planning.failures import stop
 from replication.salvage import TransactionSize, plan_salvage, produce
-from replication.salvage.cluster.provenance import HEADER, header_values
+from replication.salvage.cluster.provenance import header_values
+from replication.salvage.held.provenance import HEADER
 from tests.campaign import Campaign
 from tests.oracle.broker import Broker
 from tests.oracle.release import KafkaRelease

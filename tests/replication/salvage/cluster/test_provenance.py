@@ -11,7 +11,8 @@ from logstore.topic_partition import TopicPartition
 from replication.planning.failures import stop
 from replication.salvage import SalvagedBlock, plan_salvage
 from replication.salvage.cluster.known_places import KnownPlaces
-from replication.salvage.cluster.provenance import HEADER, Provenance, earlier_places, header_values, provenances
+from replication.salvage.cluster.provenance import header_values, provenances
+from replication.salvage.held.provenance import HEADER, Provenance, earlier_places
 from tests.replication.salvage.copies import Part, data, write_copy
 
 COMMON = data(0, b"common")

@@ -12,8 +12,9 @@ from replication.planning.failures import stop
 from replication.salvage import plan_salvage
 from replication.salvage.cluster.batch_sizes import batch_sizes
 from replication.salvage.cluster.needs import Needs
-from replication.salvage.cluster.provenance import HEADER, header_values
+from replication.salvage.cluster.provenance import header_values
 from replication.salvage.cluster.target_topic import TargetTopic
+from replication.salvage.held.provenance import HEADER
 from tests.replication.salvage.copies import Part, data, write_copy
 
 COMMON = data(0, b"common")
