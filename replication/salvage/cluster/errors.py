@@ -14,7 +14,7 @@ class TargetRefusedError(SalvageError, ValueError):
 
 
 class ClusterError(SalvageError, OSError):
-    """The cluster is not there, or has refused something.
+    """The cluster is not there, or has refused something; or copies have changed while their records were written.
 
     What was written before is there whole, by transactions; of one whose commit was not answered it is not known. Run
     the same again, and the rest is written.

@@ -1,6 +1,7 @@
 """What the salvaged records of one partition ask of the topic that takes them."""
 
 from dataclasses import dataclass, field
+from zlib import crc32
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class Needs:
     """Whether some were salvaged and lost once before."""
     last_of: dict[SourceTransaction, int] = field(default_factory=dict)
     """Which of the records, counted from 1, is the last one of a transaction of their producer."""
+    blocks: list[int] = field(default_factory=list)
+    """What tells each block from others: they come again when they are written."""
 
     @property
     def since(self) -> int | None:
@@ -58,6 +61,7 @@ class Needs:
             numbers = range(self.records + 1, self.records + len(block) + 1)
             self.last_of.update(zip(zip(producers, transactions, strict=True), numbers, strict=True))
         self.records += len(block)
+        self.blocks.append(identity(block))
 
     def _take_times(self, block: SalvagedBlock) -> None:
         times = block.records.timestamp[block.records.timestamp >= 0]
@@ -67,3 +71,12 @@ class Needs:
             first, last = int(times.min()), int(times.max())
             self.oldest = first if self.oldest is None else min(self.oldest, first)
             self.newest = last if self.newest is None else max(self.newest, last)
+
+
+def identity(block: SalvagedBlock) -> int:
+    """Return a number that is the same for the same records, found in the same places."""
+    columns = block.records.offset, block.of_batch(block.batches.leader_epoch), block.of_batch(block.transactions)
+    found = crc32(block.source.encode())
+    for column in columns:
+        found = crc32(column.tobytes(), found)
+    return found

@@ -8,7 +8,9 @@ from typing import Protocol
 from logstore.topic_partition import TopicPartition
 from replication.salvage.cluster.batch_sizes import batch_sizes
 from replication.salvage.cluster.cuts import Cuts
+from replication.salvage.cluster.errors import ClusterError
 from replication.salvage.cluster.known_places import KnownPlaces
+from replication.salvage.cluster.needs import Needs, identity
 from replication.salvage.cluster.provenance import header_values, provenances
 from replication.salvage.columns.salvaged_block import SalvagedBlock
 from replication.salvage.held.provenance import HEADER, earlier_places
@@ -43,33 +45,54 @@ class ProducedPartition:
 
 @dataclass(slots=True)
 class PartitionWriting:
-    """Takes records in the order of `SalvagePlan.reports`."""
+    """Takes records in the order of `SalvagePlan.reports`: those, and no others, that `needs` was gathered of.
+
+    Copies may change while they are read, as that of a broker that runs does. Then what was reported is no longer what
+    would be written, nor is it known where a transaction of the records' producers ends.
+    """
 
     produced: ProducedPartition
     known: KnownPlaces
     writer: Writer
     cuts: Cuts
-    were_salvaged: bool
-    """Whether some were salvaged and lost once before: they may be there, or come twice."""
+    needs: Needs
     _waiting: int = field(default=0, init=False)
+    _blocks: int = field(default=0, init=False)
 
     def take(self, block: SalvagedBlock) -> None:
-        """Write what is not there; a block without records, too, is a place where a transaction may end."""
+        """Write what is not there; a block without records, too, is a place where a transaction may end.
+
+        Raises ClusterError, with nothing of the block written, if it is another one than before.
+        """
         if not len(block):
             if self.cuts.ends():
-                self.commit()
+                self._commit()
             return
+        if self.needs.blocks[self._blocks : self._blocks + 1] != [identity(block)]:
+            raise self._changed()
+        self._blocks += 1
         sizes = batch_sizes(block, self.known.cluster_id)
-        is_plain = not (self.known or self.were_salvaged or (block.transactions >= 0).any())
+        is_plain = not (self.known or self.needs.were_salvaged or (block.transactions >= 0).any())
         if is_plain and self.cuts.fits(len(block), int(sizes.sum())):
             self._write(self._messages(block), len(block))
             if self.cuts.follow_plain(len(block), int(sizes.sum())):
-                self.commit()
+                self._commit()
         else:
             self._take_each(block, sizes.tolist())
 
-    def commit(self) -> None:
-        """Let be there what was written."""
+    def end(self) -> None:
+        """Let be there what was written. Raises ClusterError before that, if blocks are missing."""
+        if self._blocks != len(self.needs.blocks):
+            raise self._changed()
+        self._commit()
+
+    def _changed(self) -> ClusterError:
+        return ClusterError(
+            f"{self.needs.partition}: the copies have changed since they were looked at, and other records are to be "
+            "salvaged now; run the same again"
+        )
+
+    def _commit(self) -> None:
         self.writer.commit()
         self.produced.written += self._waiting
         self._waiting = 0
@@ -87,7 +110,7 @@ class PartitionWriting:
                 waiting.append(message)
             if self.cuts.follow((producer, transaction), 0 if is_there else size):
                 self._write(waiting, len(waiting))
-                self.commit()
+                self._commit()
                 waiting = []
         if waiting:
             self._write(waiting, len(waiting))
@@ -107,12 +130,12 @@ class PartitionWriting:
         return zip(block.values(), block.keys(), block.records.timestamp.tolist(), headers, strict=True)
 
     def _are_there(self, block: SalvagedBlock) -> Iterator[bool]:
-        if not self.known and not self.were_salvaged:
+        if not self.known and not self.needs.were_salvaged:
             yield from repeat(False, len(block))
             return
         for place, headers in zip(provenances(block, self.known.cluster_id), block.headers(), strict=False):
-            places = [place, *(earlier_places(headers, block.topic_partition) if self.were_salvaged else ())]
+            places = [place, *(earlier_places(headers, block.topic_partition) if self.needs.were_salvaged else ())]
             is_there = self.known.knows(places)
             yield is_there
-            if self.were_salvaged and not is_there:
+            if self.needs.were_salvaged and not is_there:
                 self.known.add(places)

@@ -74,12 +74,13 @@ def produce(
     what is there. The records go in transactions of `size`: a run that was killed is continued by the next one.
 
     The copies are read twice: once to see what the target has to take. Raises TargetRefusedError before anything is
-    written, ClusterError where the cluster fails (the next run goes on from there), and what `plan.reports` does;
-    `timeout` are the seconds for an answer.
+    written, ClusterError where the cluster fails or the copies change meanwhile (the next run goes on from there), and
+    what `plan.reports` does; `timeout` are the seconds for an answer.
     """
     source = plan.cluster_id
     needs: dict[TopicPartition, Needs] = {}
-    reports = _gathered(plan, source, needs, on_error)
+    told = _ToldErrors(on_error)
+    reports = _gathered(plan, source, needs, told.tell)
     connection = Connection(client, timeout)
     cluster = TargetCluster(connection)
     production = Production(cluster.cluster_id(), source, reports)
@@ -95,7 +96,7 @@ def produce(
             producer.fence()
         written = stack.enter_context(closing(WrittenRecords(connection, cluster)))
         try:
-            _write(plan, production, needs, targets, written, writer, size or TransactionSize())
+            _write(plan, production, needs, targets, written, writer, size or TransactionSize(), told.ensure_told)
         except ClusterError as error:
             if done := production.written:
                 error.add_note(f"{done:,} records were written before that; run the same again for the rest")
@@ -145,8 +146,24 @@ def _producer(
     return SalvageProducer(connection, max(each.largest for each in needs.values()), min(_BATCH_BYTES, least))
 
 
-def _told_before(partition: TopicPartition, error: Exception) -> None:
-    """Leave out a partition that could not be read the first time, either."""
+@dataclass(slots=True)
+class _ToldErrors:
+    """What could not be read the first time: the second time it is the same, or else the copies have changed."""
+
+    on_error: OnError
+    _told: set[tuple[TopicPartition, str]] = field(default_factory=set)
+
+    def tell(self, partition: TopicPartition, error: Exception) -> None:
+        """Tell an error, and remember it. Raises what `on_error` does."""
+        self.on_error(partition, error)
+        self._told.add((partition, repr(error)))
+
+    def ensure_told(self, partition: TopicPartition, error: Exception) -> None:
+        """Raise ClusterError at an error that is new."""
+        if (partition, repr(error)) not in self._told:
+            raise ClusterError(
+                f"{partition}: the copies could be read before, and now they cannot be: {error}; run the same again"
+            ) from error
 
 
 @dataclass(slots=True)
@@ -183,6 +200,7 @@ def _write(
     written: WrittenRecords,
     writer: Writer,
     size: TransactionSize,
+    on_error: OnError,
 ) -> None:
     """Write partition by partition what is not there."""
     for salvage in plan.salvages():
@@ -193,7 +211,7 @@ def _write(
         production.partitions.append(produced)
         known = KnownPlaces(partition, production.copies_cluster_id)
         known.add(written.provenances(produced.to_topic, partition.partition, needed.since))
-        writing = PartitionWriting(produced, known, writer, Cuts(size, needed.last_of), needed.were_salvaged)
-        for block in salvage.blocks(_told_before):
+        writing = PartitionWriting(produced, known, writer, Cuts(size, needed.last_of), needed)
+        for block in salvage.blocks(on_error):
             writing.take(block)
-        writing.commit()
+        writing.end()

@@ -10,6 +10,7 @@ from replication.planning.failures import stop
 from replication.salvage import TransactionSize, plan_salvage
 from replication.salvage.cluster.cuts import Cuts
 from replication.salvage.cluster.known_places import KnownPlaces
+from replication.salvage.cluster.needs import Needs
 from replication.salvage.cluster.partition_writing import Message, PartitionWriting, ProducedPartition
 from tests.replication.salvage.copies import ABORT, Part, data, marker, write_copy
 
@@ -35,13 +36,17 @@ def written(directory: Path, losing: list[Part], seconds_a_block: float) -> list
     [salvage] = plan_salvage(copies, "broker-0").salvages()
     now = 0.0
     writer = Written()
-    cuts = Cuts(TransactionSize(seconds=15), {}, lambda: now)
+    partition = TopicPartition("t", 0)
+    needs = Needs(partition)
+    for block in filter(len, salvage.blocks(stop)):
+        needs.take(block, None)
+    cuts = Cuts(TransactionSize(seconds=15), needs.last_of, lambda: now)
     produced = ProducedPartition("t", 0, "to")
-    writing = PartitionWriting(produced, KnownPlaces(TopicPartition("t", 0), None), writer, cuts, were_salvaged=False)
+    writing = PartitionWriting(produced, KnownPlaces(partition, None), writer, cuts, needs)
     for block in salvage.blocks(stop):
         writing.take(block)
         now += seconds_a_block
-    writing.commit()
+    writing.end()
     assert produced.written == sum(each != "commit" for each in writer.events)
     return writer.events
 
