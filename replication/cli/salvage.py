@@ -116,7 +116,8 @@ def salvage(
     keys that were written on both sides. The copies are only read, and little of what is common by their leader epochs.
 
     Exit status 1 if somebody has to decide about records that are left out, if damage or a difference was found that
-    should not be, or if the kept copy lacks a partition and --topics does not name it; 2 if one could not be read.
+    should not be, or if the kept copy lacks a partition and --topics does not name it; 2 if one could not be read, or
+    its kept copy is damaged: repair that first.
 
     Example: epochlog salvage broker-1 broker-2 --kept broker-2 --dry-run
     """

@@ -35,6 +35,7 @@ from replication.explain.offset_runs import CONTROL, clipped
 from replication.explain.table_rows import chosen
 from replication.explain.walked_log import WalkedLog, walk
 from replication.explain.why import CODES, Why
+from replication.planning.known_end import known_end
 from replication.planning.plan import common_end
 
 
@@ -65,8 +66,8 @@ class ExplainedLog:
         log = self.log
         self._ends = {name: common_end(log, other) for name, other in self.others.items()}
         branches = list(self._branches(start))
-        known_end, said = self._known_end(branches)
-        end = max(known_end, least_end, start) if end is None else end
+        last_known, said = self._known_end(branches)
+        end = max(last_known, least_end, start) if end is None else end
         first, last = max(start, log.log_start_offset), min(end, log.log_end_offset)
         walked = self._walked(first, last)
         cleaned_to, cleaned = self._cleaned_to(walked)
@@ -78,8 +79,8 @@ class ExplainedLog:
         table = by_offset(
             ranges(start, min(log.log_start_offset, end) - 1, Why.EXPIRED, note=self.evidence.note(self._expiry())),
             held,
-            ranges(beyond, min(known_end, end) - 1, Why.MISSING, note=self.evidence.note(said)),
-            ranges(max(known_end, beyond), end - 1, Why.NEVER_WRITTEN),
+            ranges(beyond, min(last_known, end) - 1, Why.MISSING, note=self.evidence.note(said)),
+            ranges(max(last_known, beyond), end - 1, Why.NEVER_WRITTEN),
         )
         for branch in branches:
             table = _overlaid(table, branch.rows, self._led, log.log_end_offset)
@@ -135,6 +136,9 @@ class ExplainedLog:
                 end = latest.start_offset
                 file = FileKind.LEADER_EPOCH_CHECKPOINT.value
                 said = f"{name}'s {file} says that epoch {latest.epoch} began at offset {end:,}"
+            known = known_end(log.partition, None)
+            if known.offset > end:
+                end, said = known.offset, f"{name}'s {known.told_by} says that its log reached {known.offset:,}"
         return end, said
 
     def _cleaned_to(self, walked: WalkedLog) -> tuple[int, str]:

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from logstore.offline.holes import end_of_zeros
+from replication.planning.known_end import known_end
 from replication.repair.batch_rows import IDENTITY
-from replication.repair.gap import Gap, Region, known_end
+from replication.repair.gap import Gap, Region
 from replication.repair.proof import Candidates
 from replication.repair.scanned_copy import ScannedCopy
 
@@ -168,7 +169,7 @@ def _still_there(gap: Gap, copy: ScannedCopy, run: Run) -> bool:
 
 def _fill_end(gap: Gap, copy: ScannedCopy, candidates: Sequence[Candidates], refusals: Sequence[str]) -> Filling:
     """Fill up the log's end: as far as it is known to have been, or as bytes that are there tell."""
-    end, told_by = known_end(copy)
+    end, told_by = known_end(copy.partition, copy.checkpoint)
     there = _bytes(copy, gap.regions[0]) if gap.regions else memoryview(b"")
     head: list[Run] = []
     reached, used = gap.start, 0

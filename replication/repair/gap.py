@@ -1,13 +1,11 @@
 """Where a log is not whole: bytes that are no sound batch in its order, or offsets that no batch has."""
 
 from collections.abc import Iterator
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name
-from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from logstore.file_name import FileFate, FileKind
 from replication.repair.scanned_copy import ScannedCopy
 
 
@@ -68,18 +66,3 @@ def first_offset(copy: ScannedCopy) -> int:
     if len(copy.rows):
         named.append(int(copy.rows.base_offset[0]))
     return min(named, default=partition.checkpoints.log_start_offset or 0)
-
-
-def known_end(copy: ScannedCopy) -> tuple[int, str]:
-    """Return an offset that the log's end was not below, and by which file, of all that was written down of it."""
-    known = copy.partition.checkpoints
-    latest = copy.checkpoint.latest if copy.checkpoint else None
-    kinds = (FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)
-    named = [(base, file_name(kind, base)) for kind in kinds for base in copy.names.get(kind, ())]
-    return max(
-        (known.high_watermark or 0, HIGH_WATERMARK_CHECKPOINT),
-        (known.recovery_point or 0, RECOVERY_POINT_CHECKPOINT),
-        (latest.start_offset if latest else 0, FileKind.LEADER_EPOCH_CHECKPOINT.value),
-        *named,
-        key=itemgetter(0),
-    )

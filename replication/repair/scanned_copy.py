@@ -12,12 +12,13 @@ from epoch import EpochError, EpochHistory
 from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
-from logstore.file_name import INDEX_KINDS, FileFate, FileKind, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileKind
 from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import checkpointed_history
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import is_compacted
+from replication.planning.known_end import live_bases
 from replication.repair.batch_rows import BatchRows
 
 
@@ -53,7 +54,7 @@ class ScannedCopy:
             checkpoint = checkpointed_history(partition) if partition.epoch_checkpoint_path else None
         except (EpochError, OSError):
             checkpoint = None
-        return cls(partition, _name(partition), segments, logs, rows.in_order(), checkpoint, _names(partition))
+        return cls(partition, _name(partition), segments, logs, rows.in_order(), checkpoint, live_bases(partition))
 
     @cached_property
     def history(self) -> EpochHistory:
@@ -141,16 +142,6 @@ def _sound(log: LogFile) -> Iterator[BatchColumns]:
         position = search.find(suspect + 1)
         if position < 0:
             return
-
-
-def _names(partition: PartitionDirectory) -> dict[FileKind, frozenset[int]]:
-    listing = partition.listing
-    names: dict[FileKind, set[int]] = {}
-    for name in {**listing.files, **listing.directories, **listing.escaping_links, **listing.other}:
-        parsed = parse_file_name(name)
-        if parsed.fate is FileFate.LIVE and parsed.base_offset is not None:
-            names.setdefault(parsed.kind, set()).add(parsed.base_offset)
-    return {kind: frozenset(offsets) for kind, offsets in names.items()}
 
 
 def _name(partition: PartitionDirectory) -> str:

@@ -22,14 +22,15 @@ _NAMES_BY_MODULE = {
     "columns.tally": ("LeftOut",),
     "common_part": ("Difference",),
     "conflict": ("Conflict", "KeyWrite"),
-    "errors": ("SalvageError", "TargetError", "UnknownBrokerError"),
-    "examined_partition": ("Damage", "DamageBelow", "Fork"),
+    "errors": ("KeptDamagedError", "SalvageError", "TargetError", "UnknownBrokerError"),
+    "examined_partition": ("DamageBelow", "Fork"),
     "files.target": ("open_target",),
     "partition_report": ("PartitionReport",),
     "reason": ("Reason",),
     "salvage_options": ("ConflictRule", "SalvageOptions"),
     "salvage_plan": ("SalvagePlan", "plan_salvage"),
     "salvaged_record": ("SalvagedRecord",),
+    "sound_copy": ("Damage",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by

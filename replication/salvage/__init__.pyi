@@ -12,10 +12,10 @@ from replication.salvage.columns.tally import LeftOut as LeftOut
 from replication.salvage.common_part import Difference as Difference
 from replication.salvage.conflict import Conflict as Conflict
 from replication.salvage.conflict import KeyWrite as KeyWrite
+from replication.salvage.errors import KeptDamagedError as KeptDamagedError
 from replication.salvage.errors import SalvageError as SalvageError
 from replication.salvage.errors import TargetError as TargetError
 from replication.salvage.errors import UnknownBrokerError as UnknownBrokerError
-from replication.salvage.examined_partition import Damage as Damage
 from replication.salvage.examined_partition import DamageBelow as DamageBelow
 from replication.salvage.examined_partition import Fork as Fork
 from replication.salvage.files.target import open_target as open_target
@@ -26,3 +26,4 @@ from replication.salvage.salvage_options import SalvageOptions as SalvageOptions
 from replication.salvage.salvage_plan import SalvagePlan as SalvagePlan
 from replication.salvage.salvage_plan import plan_salvage as plan_salvage
 from replication.salvage.salvaged_record import SalvagedRecord as SalvagedRecord
+from replication.salvage.sound_copy import Damage as Damage

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Self
 
+from logstore.errors import LogStoreError
 from replication.errors import ReplicationError
 
 
@@ -17,6 +19,18 @@ class UnknownBrokerError(SalvageError, LookupError):
         """`known` are the copies' names, and the node.id of each as far as it is known."""
         names = ", ".join(name if node_id is None else f"{name} (broker {node_id})" for name, node_id in known.items())
         super().__init__(f"no copy is that of {kept}; name the broker that is kept by one of these: {names}")
+
+
+class KeptDamagedError(SalvageError, ValueError):
+    """The kept copy of a partition is damaged: what it had would count as lost, and be written a second time."""
+
+    @classmethod
+    def of(cls, kept: str, damage: LogStoreError) -> Self:
+        """Say what is wrong with the copy of `kept`."""
+        return cls(
+            f"nothing of it is salvaged, since the kept copy, that of {kept}, is damaged: repair it first (epochlog "
+            f"repair), or name another. {damage}"
+        )
 
 
 class TargetError(SalvageError, ValueError):

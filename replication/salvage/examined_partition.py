@@ -10,6 +10,7 @@ from epoch import EpochHistory
 from logstore.errors import LogStoreError
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
+from replication.planning.known_end import lost_end
 from replication.planning.plan import common_end
 from replication.salvage.branch import Branch, ComparedCopy
 from replication.salvage.columns.doubtful_transactions import DoubtfulTransactions
@@ -19,10 +20,11 @@ from replication.salvage.columns.key_writes import KeyWrites
 from replication.salvage.columns.record_block import NUMBERS, SALVAGED, RecordBlock
 from replication.salvage.common_part import Difference, difference
 from replication.salvage.conflict import Conflict
+from replication.salvage.errors import KeptDamagedError
 from replication.salvage.own_batches import KeptRecords, OwnBatch, OwnBatches, TransactionName
 from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule, SalvageOptions
-from replication.salvage.sound_copy import SoundCopy
+from replication.salvage.sound_copy import Damage, SoundCopy, damage_of
 from replication.salvage.transactions import Transactions
 
 Look = Callable[[RecordBlock], None]
@@ -38,15 +40,6 @@ class Fork(NamedTuple):
     kept_end: int
     end: int
     """Of the losing copy's log."""
-
-
-class Damage(NamedTuple):
-    """What is not read of a copy."""
-
-    source: str
-    offset: int
-    """Nothing from there on is read."""
-    error: LogStoreError
 
 
 class DamageBelow(NamedTuple):
@@ -96,7 +89,7 @@ class ExaminedPartition:
         """Read the copies of a partition, by their brokers' names; the kept one is empty where it is not among them.
 
         `look` is given all records where keys have to be compared, before that is done: see `is_seen`. `cluster_id`
-        is that of the copies, if it is known. Raises LogStoreError, EpochError and OSError.
+        is that of the copies, if it is known. Raises KeptDamagedError, LogStoreError, EpochError and OSError.
         """
         kept_holds = kept in logs
         if not kept_holds:
@@ -105,14 +98,18 @@ class ExaminedPartition:
         losing = [name for name in logs if name != kept and ends[name][kept] < logs[name].log_end_offset]
         start = min((ends[name][kept] for name in losing), default=logs[kept].log_end_offset)
         copies = {name: SoundCopy.check(name, logs[name], start) for name in (kept, *losing)}
+        is_compacted = partition.topic in options.compacted or any(
+            log.partition.checkpoints.cleaner_offset is not None for log in logs.values()
+        )
+        held_logs = {name: log for name, log in logs.items() if name != kept or kept_holds}
+        damage = list(damage_of(held_logs, copies, compacted=is_compacted))
+        if kept_holds:
+            _ensure_whole(copies[kept], damage)
         is_transactional = any(copy.is_transactional for copy in copies.values())
         compared = {
             name: ComparedCopy(copy, ends[name], Transactions.read(copy) if is_transactional else Transactions())
             for name, copy in copies.items()
         }
-        is_compacted = partition.topic in options.compacted or any(
-            log.partition.checkpoints.cleaner_offset is not None for log in logs.values()
-        )
         branches = [
             Branch(
                 each.copy,
@@ -143,7 +140,7 @@ class ExaminedPartition:
             kept,
             [_fork(name, logs[name], ends[name][kept], logs[kept]) for name in losing],
             kept_holds,
-            list(_damage(copies, logs)),
+            damage,
             [DamageBelow(copy.name, copy.damage_below) for copy in copies.values() if copy.damage_below],
             list(_differences(kept, logs, ends)),
             own,
@@ -208,12 +205,13 @@ def _fork(name: str, log: RecoveredLog, offset: int, kept: RecoveredLog) -> Fork
     return Fork(name, max(offset, log.log_start_offset), kept.log_end_offset, log.log_end_offset)
 
 
-def _damage(copies: Mapping[str, SoundCopy], logs: Mapping[str, RecoveredLog]) -> Iterator[Damage]:
-    """Give the damage of what was checked, and what was seen when the other logs were opened."""
-    for name, log in logs.items():
-        end, damage = (copies[name].end, copies[name].damage) if name in copies else (log.log_end_offset, log.damage)
-        if damage:
-            yield Damage(name, end, damage)
+def _ensure_whole(kept: SoundCopy, damage: Sequence[Damage]) -> None:
+    """Refuse to count as lost what a damaged copy had. Raises KeptDamagedError, EpochError and OSError."""
+    found = [kept.damage_below, *(each.error for each in damage if each.source == kept.name)]
+    if kept.is_cut_short():
+        found = [each for each in found if each is not kept.damage] + [lost_end(kept.log)]
+    for error in filter(None, found):
+        raise KeptDamagedError.of(kept.name, error)
 
 
 def _differences(

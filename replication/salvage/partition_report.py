@@ -8,9 +8,10 @@ from replication.salvage.columns.doubtful_transactions import TransactionInDoubt
 from replication.salvage.columns.tally import LeftOut, Tally
 from replication.salvage.common_part import Difference
 from replication.salvage.conflict import Conflict, KeyWrite
-from replication.salvage.examined_partition import Damage, DamageBelow, ExaminedPartition, Fork
+from replication.salvage.examined_partition import DamageBelow, ExaminedPartition, Fork
 from replication.salvage.reason import IN_DOUBT, Reason
 from replication.salvage.salvaged_record import in_base64
+from replication.salvage.sound_copy import Damage
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from logstore.batch.batch_attributes import SEQUENCES
 from logstore.errors import LogStoreError
@@ -12,7 +13,7 @@ from replication.planning.plan import common_end
 from replication.planning.replica import holding, in_common
 from replication.planning.rereading import judge_copies
 from replication.salvage.salvage_plan import SalvagePlan
-from replication.salvage.sound_copy import SoundCopy
+from replication.salvage.sound_copy import SoundCopy, damage_of
 from replication.salvage.transactions import LoneEnd, Outcome, Transaction, Transactions
 from replication.transactions.broken_transaction import Break, BrokenTransaction
 
@@ -24,7 +25,7 @@ class ComparedTransactions:
     partition: TopicPartition
     broken: tuple[BrokenTransaction, ...]
     damage: Mapping[str, LogStoreError]
-    """By copy: nothing behind it was read."""
+    """By copy: nothing behind it was read, or offsets are missing there."""
     damage_below: Mapping[str, LogStoreError]
     """By copy: damage below the fork, seen on the way there."""
 
@@ -41,6 +42,7 @@ def find_broken(
 
     `on_error` decides whether a partition that cannot be read is left out. Raises LogStoreError and OSError.
     """
+    compare = partial(_compare, plan.kept, plan.options.compacted)
     for partition in in_common(plan.replicas):
         if topics and partition.topic not in topics:
             continue
@@ -48,7 +50,7 @@ def find_broken(
         if plan.kept not in copies:
             continue
         try:
-            compared = judge_copies(partition, copies, lambda logs: _compare(plan.kept, logs), on_error)
+            compared = judge_copies(partition, copies, compare, on_error)
         except PARTITION_ERRORS as error:
             on_error(partition, error)
         else:
@@ -56,7 +58,7 @@ def find_broken(
                 yield compared
 
 
-def _compare(kept: str, logs: Mapping[str, RecoveredLog]) -> ComparedTransactions | None:
+def _compare(kept: str, compacted: Collection[str], logs: Mapping[str, RecoveredLog]) -> ComparedTransactions | None:
     if kept not in logs:
         return None  # `on_error` knows why
     forks = {name: common_end(logs[kept], log) for name, log in logs.items() if name != kept}
@@ -69,9 +71,10 @@ def _compare(kept: str, logs: Mapping[str, RecoveredLog]) -> ComparedTransaction
         read = {name: Transactions.read(copy) for name, copy in copies.items()}
         for name, fork in forks.items():
             broken += _Comparison(partition, name, fork, read[name], read[kept]).broken()
-    seen = {name: copies[name].damage if name in copies else log.damage for name, log in logs.items()}
     below = {name: copy.damage_below for name, copy in copies.items() if copy.damage_below}
-    damage = {name: error for name, error in seen.items() if error}
+    damage: dict[str, LogStoreError] = {}
+    for each in damage_of(logs, copies, compacted=partition.topic in compacted):
+        damage.setdefault(each.source, each.error)
     return ComparedTransactions(partition, tuple(broken), damage, below)
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from logstore.kernels.gather import gather, gather_headers
 from logstore.offline.columns.arrow_arrays import binaries, texts
 from logstore.offline.columns.parts import parts_of
+from logstore.shown_text import shown
 from replication.salvage.columns.salvaged_block import SalvagedBlock
 from replication.salvage.salvaged_record import SalvagedRecord
 
@@ -46,6 +47,7 @@ def of_records(records: Sequence[SalvagedRecord]) -> pa.RecordBatch:
     """Give records that are objects."""
     columns: dict[str, Sequence[Any]] = dict(zip(SalvagedRecord._fields, zip(*records, strict=True), strict=True))
     columns["headers"] = [[header._asdict() for header in headers] for headers in columns["headers"]]
+    columns["source"] = list(map(shown, columns["source"]))
     columns["timestamp_type"] = list(map(int, columns["timestamp_type"]))
     return pa.RecordBatch.from_arrays([pa.array(columns[each.name], each.type) for each in SCHEMA], schema=SCHEMA)
 
@@ -66,7 +68,7 @@ def _of_part(block: SalvagedBlock) -> pa.RecordBatch:
         pa.array(block.of_batch(batches.producer_id)),
         pa.array(block.of_batch(batches.producer_epoch)),
         pa.array(block.sequences()),
-        pa.repeat(pa.scalar(block.source), len(block)),
+        pa.repeat(pa.scalar(shown(block.source)), len(block)),
         pa.array(block.of_batch(block.transactions)),
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=SCHEMA)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from logstore.batch.batch_attributes import TimestampType
+from logstore.shown_text import shown
 from replication.salvage.salvaged_record import SalvagedRecord, in_base64
 
 _TIMESTAMP_TYPES = {
@@ -46,7 +47,7 @@ def as_json(record: SalvagedRecord) -> dict[str, Any]:
         "producer_id": record.producer_id,
         "producer_epoch": record.producer_epoch,
         "sequence": record.sequence,
-        "source": record.source,
+        "source": shown(record.source),
         "transaction": record.transaction,
     }
     for name, content in (("key", record.key), ("payload", record.value)):

@@ -1,10 +1,14 @@
 """`epochlog salvage`: as text, as JSON, to files, and its exit status."""
 
+import json
+import os
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
+from epoch.checkpoint import format_checkpoint
 from tests.data.replicas import replicas
 from tests.replication.cli.command import epochlog
 from tests.replication.salvage.copies import COMMIT, data, marker, write_copy
@@ -128,7 +132,7 @@ def test_copies_that_differ_or_are_damaged_below_the_fork_are_told_and_the_statu
     below = data(0, b"below")
     kept = write_copy(tmp_path / "broker-0", [below, data(0, b"a"), data(2, b"kept")])
     lost = write_copy(tmp_path / "broker-1", [below, data(0, b"b"), data(1, b"lost")])
-    log = kept / "t-0" / f"{0:020d}.log"
+    log = lost / "t-0" / f"{0:020d}.log"
     log.write_bytes(log.read_bytes().replace(b"below", b"Below"))
     for root in (kept, lost):
         (root / ".kafka_cleanshutdown").touch()
@@ -136,10 +140,43 @@ def test_copies_that_differ_or_are_damaged_below_the_fork_are_told_and_the_statu
     assert outcome.status == 1
     words = " ".join(outcome.out.split())
     assert "broker-1 and broker-0 have different records at offset 1, under the same leader epochs." in words
-    assert "Damaged below the fork: broker-0: " in words
+    assert "Damaged below the fork: broker-1: " in words
     [partition] = epochlog("salvage", kept, lost, "--kept", "broker-0", "--dry-run", "--json").document["partitions"]
     assert partition["differences"] == [{"source": "broker-1", "offset": 1}]
-    assert [each["source"] for each in partition["damaged_below"]] == ["broker-0"]
+    assert [each["source"] for each in partition["damaged_below"]] == ["broker-1"]
+
+
+def test_a_kept_copy_that_is_damaged_is_refused_and_the_status_is_2(tmp_path: Path) -> None:
+    target = tmp_path / "records.jsonl"
+    kept = write_copy(tmp_path / "broker-0", [COMMON, data(2, b"kept")])
+    lost = write_copy(tmp_path / "broker-1", [COMMON, data(1, b"lost")])
+    log = kept / "t-0" / f"{0:020d}.log"
+    log.write_bytes(log.read_bytes().replace(b"common", b"Common"))
+    outcome = epochlog("salvage", kept, lost, "--kept", "broker-0", "--to", target)
+    assert outcome.status == 2
+    assert "repair it first (epochlog repair), or name another" in " ".join(outcome.err.split())
+    assert target.read_bytes() == b""
+
+
+def test_a_losing_copy_that_has_lost_its_end_is_told_and_the_status_is_1(tmp_path: Path) -> None:
+    kept = write_copy(tmp_path / "broker-0", [COMMON])
+    lost = write_copy(tmp_path / "broker-1", [COMMON, data(1, b"lost")])
+    (lost / "replication-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, 3)]))
+    for command in (["salvage", "--dry-run"], ["transactions"]):
+        outcome = epochlog(*command, kept, lost, "--kept", "broker-0")
+        told = "the log ends at 2, and its replication-offset-checkpoint says that it reached 3"
+        assert told in " ".join((outcome.out + outcome.err).split())
+        assert outcome.status == 1
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_copys_name_that_is_no_text_is_written_as_reports_show_it(kind: str, tmp_path: Path) -> None:
+    target = tmp_path / f"records.{kind}"
+    kept = write_copy(tmp_path / "broker-0", [COMMON])
+    lost = write_copy(tmp_path / os.fsdecode(b"broker-\xe9"), [COMMON, data(1, b"lost")])
+    assert epochlog("salvage", kept, lost, "--kept", "broker-0", "--to", target).status == 0
+    rows = [json.loads(target.read_text())] if kind == "jsonl" else pq.read_table(target).to_pylist()
+    assert [row["source"] for row in rows] == [r"broker-\xe9"]
 
 
 def test_only_partitions_of_which_something_is_salvaged_are_counted_and_a_tombstone_is_called_one(
