@@ -60,3 +60,21 @@ def lost_end(log: RecoveredLog) -> LogStoreError | None:
         file=log.partition.path,
         advice="what is between is not read: epochlog repair may bring it back",
     )
+
+
+def lost_start(log: RecoveredLog) -> LogStoreError | None:
+    """Say what is missing at a log's start: a segment of which an index is left, unless its records were deleted."""
+    if not log.segments:
+        return None
+    first = log.segments[0].base_offset
+    bases = live_bases(log.partition)
+    left = [(base, file_name(kind, base)) for kind in INDEX_KINDS for base in bases.get(kind, ()) if base < first]
+    if not left or (log.partition.checkpoints.log_start_offset or 0) >= first:
+        return None
+    base, name = min(left)
+    return LogStoreError(
+        f"the log starts at {first:,}, and its {name} says that it had offsets from {base:,} on",
+        file=log.partition.path,
+        offset=base,
+        advice="what is between is not read: epochlog repair may bring it back",
+    )

@@ -44,9 +44,9 @@ class SalvagePlan:
 
         A `sink` that is a BlockSink takes them some thousand at once. Memory holds eight bytes for each record with a
         key that the losing copies wrote after the fork, and the keys that may be in conflict, with the first bytes of
-        each one's last values, not the records. `on_error` decides whether a partition that cannot be read is left out:
-        none of its records is given. Raises what `sink` raises, and LogStoreError and OSError where files change while
-        they are read.
+        each one's last values, not the records. `on_error` decides whether a partition that cannot be read, or whose
+        kept copy is damaged (KeptDamagedError), is left out: none of its records is given. Raises what `sink` raises,
+        and LogStoreError and OSError where files change while they are read.
         """
         return (report for each in self.salvages() if (report := each.report(sink, on_error)) is not None)
 

@@ -17,7 +17,7 @@ from logstore.errors import CorruptBatchError, LogStoreError, TornBatchError
 from logstore.offline.log_file import LogFile
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.verify.compaction import is_compacted
-from replication.planning.known_end import lost_end
+from replication.planning.known_end import lost_end, lost_start
 
 MOST_IN_FLIGHT: Final = 5
 """Batches that an idempotent producer may send before the first of them is acknowledged."""
@@ -39,6 +39,8 @@ class SoundCopy:
 
     name: str
     log: RecoveredLog
+    start: int
+    """From there on it was checked, as far as it has that."""
     end: int
     """Up to there batches are sound; beyond it nothing is read."""
     damage: LogStoreError | None
@@ -56,7 +58,7 @@ class SoundCopy:
     @classmethod
     def check(cls, name: str, log: RecoveredLog, start: int) -> "SoundCopy":
         """Check the checksums and the order of the batches that reach `start` or beyond. Raises OSError."""
-        copy = cls(name, log, max(start, log.log_start_offset), log.damage)
+        copy = cls(name, log, start, max(start, log.log_start_offset), log.damage)
         try:
             for file in log.files_from(start):
                 for columns in file.scan():
@@ -169,6 +171,8 @@ def damage_of(
         end, damage = (copy.end, copy.damage) if copy else (log.log_end_offset, log.damage)
         if copy and copy.gap and not compacted:
             yield Damage(name, copy.gap.offset or 0, copy.gap)
+        if copy and copy.start < log.log_start_offset and (lost := lost_start(log)):
+            yield Damage(name, copy.start, lost)
         if error := damage or lost_end(log):
             yield Damage(name, end, error)
 

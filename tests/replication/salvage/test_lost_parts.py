@@ -107,13 +107,29 @@ def test_a_segment_that_is_missing_in_between_is_told_where_the_topic_is_not_com
     roots = some_copies(tmp_path)
     split(roots[1], 1, 2, 3)
     log_of(roots[1], 2).unlink()
-    options = {"compacted": frozenset({"t"})} if compacted else {}
+    options: dict[str, Any] = {"compacted": frozenset({"t"})} if compacted else {}
     found, report = salvaged(roots, **options)
     assert found == [b"a", b"c"]
     assert [(source, offset) for source, offset, _ in report.damage] == ([] if compacted else [("broker-1", 2)])
     assert report.is_in_doubt is not compacted
     [compared] = find_broken(plan_salvage(roots, "broker-0", SalvageOptions(**options)))
     assert list(compared.damage) == ([] if compacted else ["broker-1"])
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_first_segment_of_which_only_an_index_is_left_is_told_unless_its_records_were_deleted(
+    deleted: bool,
+    tmp_path: Path,
+) -> None:
+    roots = [write_copy(tmp_path / "broker-0", []), write_copy(tmp_path / "broker-1", [COMMON, *LOST])]
+    split(roots[1], 2)
+    log_of(roots[1]).unlink()
+    log_of(roots[1]).with_suffix(".index").touch()
+    if deleted:
+        checkpoint(roots[1], "log-start-offset-checkpoint", 2)
+    found, report = salvaged(roots)
+    assert found == [b"b", b"c"]
+    assert [(source, offset) for source, offset, _ in report.damage] == ([] if deleted else [("broker-1", 0)])
 
 
 def flip(root: Path) -> None:
