@@ -67,6 +67,14 @@ def test_a_checkpoint_that_speaks_of_more_than_there_is_tells_of_a_loss(tmp_path
     assert found(copy, end=5)[-1] == (3, 4, Why.NEVER_WRITTEN)
 
 
+def test_so_does_the_name_of_a_producer_snapshot(tmp_path: Path) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a")])
+    (copy / "t-0" / f"{3:020d}.snapshot").touch()
+    [_, lost] = explain("t-0", [copy]).ranges
+    assert (lost.first_offset, lost.last_offset, lost.why) == (1, 2, Why.MISSING)
+    assert f"{3:020d}.snapshot says that its log reached 3" in lost.evidence
+
+
 def test_torn_bytes_at_the_end_are_missing(tmp_path: Path) -> None:
     copy = write_copy(tmp_path / "broker-1", [data(0, b"a"), data(0, b"b"), data(0, b"c")])
     log = copy / "t-0" / f"{0:020d}.log"

@@ -25,7 +25,7 @@ def test_of_real_replicas_it_finds_what_each_choice_of_a_leader_loses(label: str
         for report in plan_salvage([kept, other], kept.name).reports():
             offset = report.forks[0].offset if report.forks else None
             place = f"{report.topic}-{report.partition}", f"{kept.name}->{other.name}"
-            assert (report.differences, report.damage_below) == ([], [])
+            assert (report.differences, report.damage, report.damage_below) == ([], [], [])
             found[place] = (report.salvaged, offset, report.counts)
     assert found == {
         (partition, pair): (lost := truth["records_lost"], truth["truncation_offset"] if lost else None, {})
