@@ -80,7 +80,7 @@ def explain(
     written, or missing.
 
     Exit status 1 if offsets are missing; with --got, also if it lacks offsets that are delivered, or has some that no
-    consumer was given; 2 if a copy could not be read.
+    consumer was given; 2 if a copy could not be read, or a file beside it.
 
     Example: epochlog explain orders-0 broker-1 broker-2 --offsets 100:200
     """

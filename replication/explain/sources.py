@@ -10,6 +10,7 @@ from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
 from replication.explain.explained_log import ExplainedLog
 from replication.explain.explanation import Explanation
 from replication.explain.kept_file import KeptFile, kept_files
+from replication.explain.unread_files import unread_files
 from replication.planning.failures import OnError, stop
 from replication.planning.replica import Replica, holding, open_copies
 from replication.planning.rereading import judge_copies
@@ -68,6 +69,8 @@ class Sources:
         copies = holding(self.replicas, partition)
         if not copies:
             raise NoSuchPartitionError(partition, [each.name for each in self.replicas], self.partitions)
+        for error in (each for copy in copies.values() for each in unread_files(copy)):
+            on_error(partition, error)
         chosen = None if leader is None else self._named(leader, partition)
 
         def explained(logs: Mapping[str, RecoveredLog]) -> Explanation:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
+from logstore.errors import LogStoreError
 from logstore.topic_partition import TopicPartition
 from replication.explain import NoSuchPartitionError, OffsetsFileError, UnknownLeaderError, Why, explain, read_offsets
 from tests.data.replicas import replicas
@@ -277,6 +278,29 @@ def test_a_copy_that_cannot_be_read_is_left_out_and_the_status_is_2(tmp_path: Pa
     assert outcome.status == 2
     assert "1 delivered" in outcome.out
     assert "t-0: " in outcome.err
+
+
+@pytest.mark.parametrize("name", ["replication-offset-checkpoint", "meta.properties"])
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_file_beside_a_copy_that_cannot_be_read_is_told_and_the_status_is_2(
+    tmp_path: Path, name: str, *, is_file: bool
+) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a")])
+    place = copy / name
+    place.unlink(missing_ok=True)
+    if is_file:
+        place.write_bytes(b"version=7\n\x00garbage")
+    else:
+        place.mkdir()
+    for named in (copy, copy / "t-0"):
+        outcome = epochlog("explain", "t-0", named, "--json")
+        assert outcome.status == 2
+        assert f"{name}: " in outcome.err
+        [error] = outcome.document["errors"]
+        assert error["file"] == str(place)
+        assert "what it says is left out" in error["message"]
+    with pytest.raises(LogStoreError, match=name):
+        explain("t-0", [copy])
 
 
 def test_what_a_log_lost_of_an_epoch_that_it_followed_was_not_truncated(tmp_path: Path) -> None:
