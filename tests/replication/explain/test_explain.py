@@ -1,5 +1,6 @@
 """What the copies of a partition say of its offsets: of real replicas, and where only some of them know."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -218,6 +219,33 @@ def test_a_column_of_parquet_that_says_something_else_is_named(
     pq.write_table(pa.table(columns), tmp_path / "got.parquet")
     with pytest.raises(OffsetsFileError, match=problem):
         read_offsets(tmp_path / "got.parquet", ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("whose", "named"),
+    [
+        ({"topic": "other", "partition": 0}, "other-0"),
+        ({"topic": "t", "partition": 1}, "t-1"),
+        ({"topic": "other"}, "other-0"),
+        ({"partition": 1}, "t-1"),
+    ],
+)
+def test_a_file_of_other_partitions_only_is_refused(tmp_path: Path, whose: dict[str, object], named: str) -> None:
+    lines = tmp_path / "got.jsonl"
+    lines.write_text(json.dumps({**whose, "offset": 3}) + "\n")
+    problem = f"got.*: no row is of t-0; it has {named}: "
+    with pytest.raises(OffsetsFileError, match=problem):
+        read_offsets(lines, ORDERS)
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.Table.from_pylist([{**whose, "offset": offset} for offset in (3, 4)]), tmp_path / "got.parquet")
+    with pytest.raises(OffsetsFileError, match=problem):
+        read_offsets(tmp_path / "got.parquet", ORDERS)
+
+
+def test_a_file_without_rows_is_of_a_sink_that_has_nothing(tmp_path: Path) -> None:
+    lines = tmp_path / "got.jsonl"
+    lines.write_text("\n")
+    assert not len(read_offsets(lines, ORDERS))
 
 
 def test_topics_of_parquet_may_be_a_dictionary_and_numbers_of_any_width(tmp_path: Path) -> None:
