@@ -9,7 +9,7 @@ import typer
 
 from replication.cli.comparison import Failures
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
 from replication.cli.prose import counted, wrapped
 
 if TYPE_CHECKING:
@@ -95,7 +95,8 @@ def explain(
     asked = parse_directory_name(partition).topic_partition
     had = None if got is None else _had(got, asked)
     failures = Failures()
-    explained = Sources.open(copies).explain(
+    sources = Sources.open(copies)
+    explained = sources.explain(
         asked,
         start=max(wanted.start, 0),
         end=None if wanted.stop >= END else wanted.stop,
@@ -105,6 +106,9 @@ def explain(
         committed_only=isolation is Isolation.COMMITTED,
         on_error=failures,
     )
+    left_out = sources.without(asked)
+    if left_out:
+        complain(f"not asked, since they hold nothing of {asked}: {', '.join(left_out)}")
     lacking, unexpected = explained, None
     if had is not None:
         lacking, unexpected = explained.without(had), explained.unexpected(had)
@@ -114,6 +118,7 @@ def explain(
                 **asked._asdict(),
                 "copy": explained.copy,
                 "others": list(explained.others),
+                "left_out": left_out,
                 "isolation": isolation.value,
                 "got": None if got is None else str(got),
                 "start": explained.start,

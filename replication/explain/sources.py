@@ -24,6 +24,8 @@ class Sources:
     kept: Mapping[TopicPartition, Sequence[tuple[str, KeptFile]]]
     errors: Mapping[TopicPartition, Sequence[Exception]] = field(default_factory=dict)
     """Why copies of a partition could not be opened."""
+    mirrors: Sequence[str] = ()
+    """The directories of what mirrors kept."""
 
     @classmethod
     def open(cls, paths: Sequence[Path]) -> "Sources":
@@ -33,23 +35,31 @@ class Sources:
         """
         errors: dict[TopicPartition, list[Exception]] = {}
         kept: dict[TopicPartition, list[tuple[str, KeptFile]]] = {}
-        copies = []
+        copies, mirrors = [], []
         for path in paths:
             found = kept_files(path)
             for each in found:
                 kept.setdefault(each.partition, []).append((path.name, each))
-            if not found:
+            if found:
+                mirrors.append(path.name)
+            else:
                 copies.append(path)
 
         def keep(partition: TopicPartition, error: Exception) -> None:
             errors.setdefault(partition, []).append(error)
 
-        return cls(open_copies(copies, on_error=keep) if copies else [], kept, errors)
+        return cls(open_copies(copies, on_error=keep) if copies else [], kept, errors, mirrors)
 
     @property
     def partitions(self) -> list[TopicPartition]:
         """All that any copy holds, whether it can be opened or not, in order."""
         return sorted({each for replica in self.replicas for each in replica.held})
+
+    def without(self, partition: TopicPartition) -> list[str]:
+        """Name the sources that hold nothing of a partition: they say nothing of it."""
+        kept_by = {name for name, _ in self.kept.get(partition, ())}
+        lacking = [each.name for each in self.replicas if partition not in each.held]
+        return lacking + [name for name in self.mirrors if name not in kept_by]
 
     def explain(
         self,

@@ -331,6 +331,20 @@ def test_a_file_beside_a_copy_that_cannot_be_read_is_told_and_the_status_is_2(
         explain("t-0", [copy])
 
 
+def test_directories_that_hold_nothing_of_the_partition_are_named(tmp_path: Path) -> None:
+    asked, other = (write_copy(tmp_path / name, [data(0, b"a")]) for name in ("asked", "other"))
+    (other / "t-0").rename(other / "u-0")
+    kept = tmp_path / "kept" / "v-0"
+    kept.mkdir(parents=True)
+    (kept / f"{1:020d}-epoch2-20261121T163614.123Z.log").write_bytes(b"")
+    for named, name in ((other, "other"), (other / "u-0", "other"), (tmp_path / "kept", "kept")):
+        outcome = epochlog("explain", "t-0", asked, named, "--json")
+        assert outcome.status == 0
+        assert outcome.document["left_out"] == [name]
+        assert f"not asked, since they hold nothing of t-0: {name}" in outcome.err
+    assert not epochlog("explain", "t-0", asked).err
+
+
 def test_what_a_log_lost_of_an_epoch_that_it_followed_was_not_truncated(tmp_path: Path) -> None:
     """Its checkpoint says that epoch 0 went on to offset 2, so that the follower's record there was its own."""
     leader = write_copy(tmp_path / "leader", [data(0, b"a")])
