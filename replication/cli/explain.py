@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from replication.cli.comparison import Failures
+from replication.cli.comparison import Failures, tell_of_damage
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
 from replication.cli.prose import counted, wrapped
@@ -109,6 +109,7 @@ def explain(
     left_out = sources.without(asked)
     if left_out:
         complain(f"not asked, since they hold nothing of {asked}: {', '.join(left_out)}")
+    tell_of_damage(str(asked), explained.copy, explained.damage)
     lacking, unexpected = explained, None
     if had is not None:
         lacking, unexpected = explained.without(had), explained.unexpected(had)
@@ -125,6 +126,7 @@ def explain(
                 "end": explained.end,
                 "log_start_offset": explained.log_start_offset,
                 "log_end_offset": explained.log_end_offset,
+                "damage": explained.damage,
                 **lacking.as_json(),
                 "unexpected": [] if unexpected is None else unexpected.as_json()["ranges"],
                 "errors": failures.as_json(),

@@ -34,6 +34,8 @@ class Explanation:
     end: int
     log_start_offset: int
     log_end_offset: int
+    damage: str | None
+    """Why the log ends there though its files go on; None where they do not."""
     table: Ranges
     """Rows as `offset_ranges.RANGE` describes them, by offset."""
     cut_off_table: Ranges

@@ -1,6 +1,7 @@
 """What the copies of a partition say of its offsets: of real replicas, and where only some of them know."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,9 +76,41 @@ def test_torn_bytes_at_the_end_are_missing(tmp_path: Path) -> None:
     content = bytearray(log.read_bytes())
     content[len(content) // 3 + 65] ^= 0xFF  # within the second batch: recovery cuts it off, and the third
     log.write_bytes(content)
-    [_, lost] = explain("t-0", [copy]).ranges
-    assert (lost.first_offset, lost.last_offset, lost.why) == (1, 2, Why.MISSING)
-    assert "recovery cuts the log off" in lost.evidence
+    [_, damaged, behind] = explain("t-0", [copy]).ranges
+    assert (damaged.first_offset, damaged.last_offset, damaged.why) == (1, 1, Why.MISSING)
+    assert "recovery cuts the log off before it: " in damaged.evidence
+    assert f"at position {len(content) // 3}" in damaged.evidence
+    assert (behind.first_offset, behind.last_offset, behind.why) == (2, 2, Why.MISSING)
+    assert behind.evidence.startswith("sound itself, but recovery cuts the log off at 1, for the damage there")
+    assert behind.evidence.endswith(f"broker-1 has it: {log.name} at byte {len(content) // 3 * 2}")
+
+
+def test_damage_of_the_leaders_copy_is_told_beside_what_other_copies_have(tmp_path: Path) -> None:
+    leader = tmp_path / "broker-2"
+    shutil.copytree(DIVERGED[1], leader)
+    log = leader / "diverge-0" / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[32_444 + 80] ^= 0xFF  # in the batch of offsets 185 to 276
+    log.write_bytes(content)
+    explanation = explain("diverge-0", [DIVERGED[0], leader])
+    assert [(each.first_offset, each.last_offset, each.why, each.leader_epoch) for each in explanation.ranges] == [
+        (0, 184, Why.DELIVERED, 3),
+        (185, 276, Why.MISSING, 3),
+        (277, 299, Why.MISSING, 3),
+        (300, 376, Why.MISSING, 5),
+        (377, 419, Why.TRUNCATED, 4),
+    ]
+    damaged, theirs, ours = explanation.of(Why.MISSING)
+    assert "recovery cuts the log off before it: " in damaged.evidence
+    assert "at position 32,444, offset 185" in damaged.evidence
+    assert damaged.evidence.endswith("broker-1 has it: 00000000000000000000.log at byte 32,444")
+    assert theirs.evidence.endswith("broker-1 has it: 00000000000000000000.log at byte 48,633")
+    assert ours.evidence.endswith("broker-2 has it: 00000000000000000000.log at byte 52,719")
+    assert not any("no copy has it" in each.evidence for each in explanation.ranges)
+    outcome = epochlog("explain", "diverge-0", DIVERGED[0], leader, "--json")
+    assert outcome.status == 1
+    assert outcome.document["damage"] == explanation.damage
+    assert "diverge-0: broker-2 is damaged: " in outcome.err
 
 
 def test_an_open_transaction_holds_back_what_follows_it(tmp_path: Path) -> None:
