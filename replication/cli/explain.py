@@ -118,6 +118,7 @@ def explain(
             {
                 **asked._asdict(),
                 "copy": explained.copy,
+                "elected": explained.elected,
                 "others": list(explained.others),
                 "left_out": left_out,
                 "isolation": isolation.value,
@@ -133,7 +134,7 @@ def explain(
             }
         )
     else:
-        for line in _lines(explained, lacking, unexpected, got):
+        for line in _lines(explained, lacking, unexpected, got, leader):
             print(line)
     if failures.matter([explained]):
         raise typer.Exit(EXIT_FAILED)
@@ -152,13 +153,22 @@ def _had(got: Path, partition: "TopicPartition") -> "NDArray[np.int64]":
 
 
 def _lines(
-    explained: "Explanation", lacking: "Explanation", unexpected: "Explanation | None", got: Path | None
+    explained: "Explanation",
+    lacking: "Explanation",
+    unexpected: "Explanation | None",
+    got: Path | None,
+    leader: str | None,
 ) -> Iterator[str]:
     beside = f", beside {', '.join(explained.others)}" if explained.others else ""
     asked = (
         "no offsets" if explained.start == explained.end else f"offsets {explained.start:,} to {explained.end - 1:,}"
     )
     yield from wrapped(f"{explained.topic_partition} as {explained.copy} has it{beside}: {asked}.")
+    if leader is None and explained.elected not in {None, explained.copy}:
+        yield from wrapped(
+            f"{explained.copy} led last, by its leader-epoch-checkpoint. `advise` and `audit` name "
+            f"{explained.elected}, by the records that copies have, as Kafka elects: --leader explains that one."
+        )
     if got is not None:
         missing = counted(sum(lacking.counts.values()), "offset")
         yield from wrapped(f"{got} lacks {missing}.")

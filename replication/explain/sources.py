@@ -1,15 +1,16 @@
 """The copies by which offsets are explained."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
+from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
 from replication.explain.explained_log import ExplainedLog
 from replication.explain.explanation import Explanation
 from replication.explain.kept_file import KeptFile, kept_files
+from replication.explain.leading_copy import elected, led_last
 from replication.explain.unread_files import unread_files
 from replication.planning.failures import OnError, stop
 from replication.planning.replica import Replica, holding, open_copies
@@ -84,12 +85,12 @@ class Sources:
         chosen = None if leader is None else self._named(leader, partition)
 
         def explained(logs: Mapping[str, RecoveredLog]) -> Explanation:
-            name = _leading(logs) if chosen is None else chosen
+            name = led_last(logs) if chosen is None else chosen
             if name not in logs:
                 raise UnknownLeaderError(name, partition, logs)
             others = {other: log for other, log in logs.items() if other != name}
             known = ExplainedLog(name, logs[name], others, self.kept.get(partition, ()), is_compacted, committed_only)
-            return known.explain(start, end, least_end=least_end)
+            return replace(known.explain(start, end, least_end=least_end), elected=elected(logs))
 
         explanation = judge_copies(partition, copies, explained, on_error, least=1)
         if explanation is None:
@@ -105,15 +106,3 @@ class Sources:
             if replica.node_id is not None and leader == str(replica.node_id):
                 return replica.name
         raise UnknownLeaderError(leader, partition, [each.name for each in holders])
-
-
-def _leading(logs: Mapping[str, RecoveredLog]) -> str:
-    """Return the copy of the latest leader epoch, and of those the longest: the others follow it, or will."""
-
-    def standing(name: str) -> tuple[int, int]:
-        log = logs[name]
-        noted = checkpointed_history(log.partition).latest_epoch
-        known = log.lineage().latest_epoch
-        return max(-1 if noted is None else noted, -1 if known is None else known), log.log_end_offset
-
-    return max(logs, key=standing)

@@ -46,6 +46,21 @@ def test_what_was_truncated_is_told_with_the_epochs_and_the_copy_that_has_it() -
     assert (whole.first_offset, whole.last_offset) == (300, 419), "where others stand by now, too"
 
 
+def test_whom_kafka_would_elect_is_told_where_another_copy_led_last() -> None:
+    outcome = epochlog("explain", "orders-0", *DIVERGED, "--json")
+    assert (outcome.document["copy"], outcome.document["elected"]) == ("broker-3", "broker-1")
+    told = "broker-3 led last, by its leader-epoch-checkpoint. `advise` and `audit` name broker-1"
+    assert told in epochlog("explain", "orders-0", *DIVERGED).out
+    assert "led last" not in epochlog("explain", "orders-0", *DIVERGED, "--leader", "broker-1").out
+    assert "led last" not in epochlog("explain", "diverge-0", *DIVERGED).out
+
+
+def test_whom_explain_says_kafka_elects_is_whom_advise_says() -> None:
+    for each in epochlog("advise", *DIVERGED, "--json").document["partitions"]:
+        name = f"{each['topic']}-{each['partition']}"
+        assert explain(name, DIVERGED).elected == each["kafkas_choice"], name
+
+
 def test_a_leader_that_wrote_nothing_truncates_too(tmp_path: Path) -> None:
     common = [data(0, b"a"), data(0, b"b")]
     elected = write_copy(tmp_path / "broker-1", common)
