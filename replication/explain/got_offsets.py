@@ -1,6 +1,7 @@
 """Files of offsets that somebody has: Parquet, JSON lines, or numbers as text."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -143,4 +144,15 @@ def _of_text(path: Path) -> NDArray[np.int64]:
     try:
         return np.array(path.read_text(encoding="ascii").split(), np.int64)
     except (ValueError, OverflowError) as error:
-        raise OffsetsFileError(path, f"it is no list of offsets, one a line: {error}") from error
+        raise OffsetsFileError(path, f"it is no list of offsets: {_odd_word(path.read_bytes())}") from error
+
+
+def _odd_word(content: bytes) -> str:
+    """Say what in a text is no offset, and in which line."""
+    for number, line in enumerate(content.splitlines(), 1):
+        for word in line.split():
+            if not (word.isdigit() and int(word) <= _LARGEST[OFFSET]):
+                text = _shown(word.decode(errors="backslashreplace"))
+                mark = "; save it without a byte order mark" if word.startswith(BOM_UTF8) else ""
+                return f"line {number} has {text}: expected whole numbers from 0 to {_LARGEST[OFFSET]}{mark}"
+    return "expected whole numbers in ASCII"

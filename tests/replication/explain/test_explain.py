@@ -38,6 +38,12 @@ def test_nothing_is_missing_in_real_replicas(partition: str, counts: dict[Why, i
     assert explanation.counts == counts
 
 
+def test_ranges_are_told_apart_by_their_leader_epochs() -> None:
+    delivered = explain("diverge-0", DIVERGED).of(Why.DELIVERED)
+    told = [(each.first_offset, each.last_offset, each.leader_epoch) for each in delivered]
+    assert told == [(0, 299, 3), (300, 376, 5)]
+
+
 def test_what_was_truncated_is_told_with_the_epochs_and_the_copy_that_has_it() -> None:
     [cut] = explain("diverge-0", DIVERGED).of(Why.TRUNCATED)
     assert (cut.first_offset, cut.last_offset, cut.leader_epoch, cut.copy) == (377, 419, 4, "broker-1")
@@ -195,14 +201,17 @@ def test_whoever_has_all_that_is_delivered_lacks_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("1\nx\n", "no list of offsets"),
+        ("1\nx\n", 'no list of offsets: line 2 has "x": expected whole numbers from 0'),
+        ("offset\n1\n", 'line 1 has "offset"'),
+        ("\ufeff0\n1\n", r'line 1 has "\\ufeff0".*without a byte order mark'),
+        ("7 8\n9 \u0661\n", r'line 2 has "\\u0661"'),
         ("-1", "-1 is no offset"),
-        (str(2**70), "no list of offsets"),
+        (str(2**70), f'no list of offsets: line 1 has "{2**70}"'),
     ],
 )
 def test_files_of_offsets_that_cannot_be_read_are_refused(tmp_path: Path, content: str, problem: str) -> None:
     path = tmp_path / "got.txt"
-    path.write_text(content)
+    path.write_text(content, encoding="utf-8")
     with pytest.raises(OffsetsFileError, match=problem):
         read_offsets(path, ORDERS)
 
@@ -312,7 +321,7 @@ def test_copies_of_one_broker_from_before_and_after_tell_what_it_truncated(tmp_p
     after = write_copy(tmp_path / "after", [*common, data(2, b"e")])
     for copy in (before, after):
         (copy / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
-    assert found(before, after) == [(0, 2, Why.DELIVERED), (3, 3, Why.TRUNCATED)]
+    assert found(before, after) == [(0, 1, Why.DELIVERED), (2, 2, Why.DELIVERED), (3, 3, Why.TRUNCATED)]
 
 
 def test_what_a_mirror_kept_tells_which_leader_lacks_it(tmp_path: Path) -> None:
@@ -323,7 +332,11 @@ def test_what_a_mirror_kept_tells_which_leader_lacks_it(tmp_path: Path) -> None:
     content = lost.read_bytes()
     (kept / f"{1:020d}-epoch3-20261121T163614.123Z.log").write_bytes(content[len(content) // 3 :])
     explanation = explain("t-0", [mirror, tmp_path / "kept"])
-    assert [(each.first_offset, each.why) for each in explanation.ranges] == [(0, Why.DELIVERED), (2, Why.TRUNCATED)]
+    assert [(each.first_offset, each.why) for each in explanation.ranges] == [
+        (0, Why.DELIVERED),
+        (1, Why.DELIVERED),
+        (2, Why.TRUNCATED),
+    ]
     [cut] = explanation.of(Why.TRUNCATED)
     assert "written under leader epoch 1; the leader of epoch 3 did not have it; kept has it" in cut.evidence
     [whole] = explanation.cut_off
