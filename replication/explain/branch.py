@@ -9,7 +9,7 @@ from epoch import EpochHistory
 from epoch.history import MAX_OFFSET
 from logstore.offline.log_file import LogFile
 from logstore.offline.recovered_log import RecoveredLog
-from replication.explain.kept_file import KeptFile
+from replication.explain.copies.kept_file import KeptFile
 from replication.explain.offset_ranges import Ranges, ranges_of_runs, split
 from replication.explain.offset_runs import clipped
 from replication.explain.walked_log import NamedFile, Piece, walk, walk_pieces

@@ -17,10 +17,10 @@ from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
 from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
 from replication.explain.branch import Branch, branch_of_copy, branch_of_kept_file
 from replication.explain.classification import classify, data_runs, gaps, last_stable_offset
+from replication.explain.copies.kept_file import KeptFile
 from replication.explain.cut_off_tail import cut_off_tail
 from replication.explain.evidence import Evidence
 from replication.explain.explanation import Explanation, runs_of_offsets
-from replication.explain.kept_file import KeptFile
 from replication.explain.later_records import HeldBack, lost_to_no_later_record
 from replication.explain.offset_ranges import (
     Ranges,

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
+from replication.explain.copies.kept_file import KeptFile, kept_files
+from replication.explain.copies.leading_copy import elected, led_last
+from replication.explain.copies.unread_files import unread_files
 from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
 from replication.explain.explained_log import ExplainedLog
 from replication.explain.explanation import Explanation
-from replication.explain.kept_file import KeptFile, kept_files
-from replication.explain.leading_copy import elected, led_last
-from replication.explain.unread_files import unread_files
 from replication.planning.failures import OnError, stop
 from replication.planning.replica import Replica, holding, open_copies
 from replication.planning.rereading import judge_copies
