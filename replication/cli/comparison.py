@@ -84,7 +84,7 @@ def name_what_is_missing(missing: "Mapping[TopicPartition, tuple[str, ...]]") ->
     return [{**each._asdict(), "replica": name} for name, partitions in lacking.items() for each in partitions]
 
 
-def tell_of_damage(partition: str, replica: str, damage: "Damage | None") -> None:
+def tell_of_damage(partition: str, replica: str, damage: "Damage | str | None") -> None:
     """Say on standard error, if so, that a replica's log ends where it does for being damaged."""
     if damage:
         complain(f"{partition}: {replica} is damaged: {damage}")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from replication.cli.comparison import Failures
+from replication.cli.comparison import Failures, tell_of_damage
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
 from replication.cli.prose import counted, wrapped
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def explain(
     written, or missing.
 
     Exit status 1 if offsets are missing; with --got, also if it lacks offsets that are delivered, or has some that no
-    consumer was given; 2 if a copy could not be read.
+    consumer was given; 2 if a copy could not be read, or a file beside it.
 
     Example: epochlog explain orders-0 broker-1 broker-2 --offsets 100:200
     """
@@ -95,7 +95,8 @@ def explain(
     asked = parse_directory_name(partition).topic_partition
     had = None if got is None else _had(got, asked)
     failures = Failures()
-    explained = Sources.open(copies).explain(
+    sources = Sources.open(copies)
+    explained = sources.explain(
         asked,
         start=max(wanted.start, 0),
         end=None if wanted.stop >= END else wanted.stop,
@@ -105,6 +106,10 @@ def explain(
         committed_only=isolation is Isolation.COMMITTED,
         on_error=failures,
     )
+    left_out = sources.without(asked)
+    if left_out:
+        complain(f"not asked, since they hold nothing of {asked}: {', '.join(left_out)}")
+    tell_of_damage(str(asked), explained.copy, explained.damage)
     lacking, unexpected = explained, None
     if had is not None:
         lacking, unexpected = explained.without(had), explained.unexpected(had)
@@ -113,20 +118,23 @@ def explain(
             {
                 **asked._asdict(),
                 "copy": explained.copy,
+                "elected": explained.elected,
                 "others": list(explained.others),
+                "left_out": left_out,
                 "isolation": isolation.value,
                 "got": None if got is None else str(got),
                 "start": explained.start,
                 "end": explained.end,
                 "log_start_offset": explained.log_start_offset,
                 "log_end_offset": explained.log_end_offset,
+                "damage": explained.damage,
                 **lacking.as_json(),
                 "unexpected": [] if unexpected is None else unexpected.as_json()["ranges"],
                 "errors": failures.as_json(),
             }
         )
     else:
-        for line in _lines(explained, lacking, unexpected, got):
+        for line in _lines(explained, lacking, unexpected, got, leader):
             print(line)
     if failures.matter([explained]):
         raise typer.Exit(EXIT_FAILED)
@@ -145,13 +153,22 @@ def _had(got: Path, partition: "TopicPartition") -> "NDArray[np.int64]":
 
 
 def _lines(
-    explained: "Explanation", lacking: "Explanation", unexpected: "Explanation | None", got: Path | None
+    explained: "Explanation",
+    lacking: "Explanation",
+    unexpected: "Explanation | None",
+    got: Path | None,
+    leader: str | None,
 ) -> Iterator[str]:
     beside = f", beside {', '.join(explained.others)}" if explained.others else ""
     asked = (
         "no offsets" if explained.start == explained.end else f"offsets {explained.start:,} to {explained.end - 1:,}"
     )
     yield from wrapped(f"{explained.topic_partition} as {explained.copy} has it{beside}: {asked}.")
+    if leader is None and explained.elected not in {None, explained.copy}:
+        yield from wrapped(
+            f"{explained.copy} led last, by its leader-epoch-checkpoint. `advise` and `audit` name "
+            f"{explained.elected}, by the records that copies have, as Kafka elects: --leader explains that one."
+        )
     if got is not None:
         missing = counted(sum(lacking.counts.values()), "offset")
         yield from wrapped(f"{got} lacks {missing}.")

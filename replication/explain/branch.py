@@ -9,7 +9,7 @@ from epoch import EpochHistory
 from epoch.history import MAX_OFFSET
 from logstore.offline.log_file import LogFile
 from logstore.offline.recovered_log import RecoveredLog
-from replication.explain.kept_file import KeptFile
+from replication.explain.copies.kept_file import KeptFile
 from replication.explain.offset_ranges import Ranges, ranges_of_runs, split
 from replication.explain.offset_runs import clipped
 from replication.explain.walked_log import NamedFile, Piece, walk, walk_pieces
@@ -28,16 +28,22 @@ class Branch:
 
 
 def branch_of_copy(
-    name: str, log: RecoveredLog, fork: int, led: EpochHistory, files: list[NamedFile], start: int, led_to: int
+    name: str,
+    log: RecoveredLog,
+    fork: int,
+    led: EpochHistory,
+    files: list[NamedFile],
+    start: int,
+    cuts: NDArray[np.int64],
 ) -> Branch:
     """Read what a copy has from the offset `fork` on, at `start` or beyond.
 
-    `led` is who led the explained log, which ends at `led_to`.
+    `led` is who led the explained log; places are told apart at `cuts`, such as its end.
 
     Raises OSError.
     """
     begin = max(fork, start)
-    walked = walk(log, name, files, begin, log.log_end_offset, np.array([led_to]))
+    walked = walk(log, name, files, begin, log.log_end_offset, cuts)
     rows = ranges_of_runs(clipped(walked.runs, begin, log.log_end_offset), Why.TRUNCATED)
     rows, epochs = _by_epoch(rows, log.lineage())
     rows["epoch"] = epochs

@@ -17,7 +17,7 @@ class ExplainedRange(NamedTuple):
     last_offset: int
     why: Why
     leader_epoch: int
-    """Under which the first of them was written; -1 where that is not known."""
+    """Under which they were written; -1 where that is not known."""
     copy: str | None
     """Whose file has the evidence; None where there is no file."""
     file: str | None

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -14,12 +15,12 @@ from logstore.files.offset_checkpoint import (
 )
 from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
 from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
-from logstore.verify.log_pieces import Damage, read_pieces
 from replication.explain.branch import Branch, branch_of_copy, branch_of_kept_file
 from replication.explain.classification import classify, data_runs, gaps, last_stable_offset
+from replication.explain.copies.kept_file import KeptFile
+from replication.explain.cut_off_tail import cut_off_tail
 from replication.explain.evidence import Evidence
 from replication.explain.explanation import Explanation, runs_of_offsets
-from replication.explain.kept_file import KeptFile
 from replication.explain.later_records import HeldBack, lost_to_no_later_record
 from replication.explain.offset_ranges import (
     Ranges,
@@ -37,6 +38,8 @@ from replication.explain.walked_log import WalkedLog, walk
 from replication.explain.why import CODES, Why
 from replication.planning.known_end import known_end
 from replication.planning.plan import common_end
+
+NO_COPY: Final = "no copy has it, but offsets behind it were written"
 
 
 @dataclass(slots=True)
@@ -65,8 +68,9 @@ class ExplainedLog:
         """
         log = self.log
         self._ends = {name: common_end(log, other) for name, other in self.others.items()}
-        branches = list(self._branches(start))
-        last_known, said = self._known_end(branches)
+        tail = self._cut_off_tail()
+        branches = list(self._branches(start, tail))
+        last_known, said = self._known_end([*(each.rows for each in branches), tail])
         end = max(last_known, least_end, start) if end is None else end
         first, last = max(start, log.log_start_offset), min(end, log.log_end_offset)
         walked = self._walked(first, last)
@@ -79,12 +83,15 @@ class ExplainedLog:
         table = by_offset(
             ranges(start, min(log.log_start_offset, end) - 1, Why.EXPIRED, note=self.evidence.note(self._expiry())),
             held,
-            ranges(beyond, min(last_known, end) - 1, Why.MISSING, note=self.evidence.note(said)),
+            self._beyond(beyond, min(last_known, end), said, tail),
             ranges(max(last_known, beyond), end - 1, Why.NEVER_WRITTEN),
         )
         for branch in branches:
             table = _overlaid(table, branch.rows, self._led, log.log_end_offset)
         table = self._with_holders(table)
+        table["note"][(table["note"] == self.evidence.note(NO_COPY)) & (table["held_file"] >= 0)] = self.evidence.note(
+            f"the log ends at {log.log_end_offset:,}, before it"
+        )
         cut_off = [clipped_ranges(each.rows[is_of(each.rows, Why.TRUNCATED)], start, end) for each in branches]
         return Explanation(
             log.partition.topic_partition,
@@ -95,6 +102,7 @@ class ExplainedLog:
             end,
             log.log_start_offset,
             log.log_end_offset,
+            None if log.damage is None else str(log.damage),
             ordered(table),
             np.concatenate([table[:0], *cut_off]),
             self.evidence,
@@ -107,25 +115,47 @@ class ExplainedLog:
         is_in_doubt = self.committed_only and (first, last) != (start, end) and last_stable_offset(walked) < last
         return walk(self.log, self.name, self.evidence.files, start, end, np.array([first])) if is_in_doubt else walked
 
-    def _branches(self, start: int) -> list[Branch]:
+    def _branches(self, start: int, tail: Ranges) -> list[Branch]:
         """Read what kept files hold, and what other copies have beyond the fork."""
         self._led = led = _led(self.log)
         files = self.evidence.files
+        cuts = np.append(tail["first"], self.log.log_end_offset)
         kept = [branch_of_kept_file(each, name, files) for name, each in self.kept]
         return kept + [
-            branch_of_copy(name, other, self._ends[name], led, files, start, self.log.log_end_offset)
+            branch_of_copy(name, other, self._ends[name], led, files, start, cuts)
             for name, other in self.others.items()
             if other.log_end_offset > self._ends[name]
         ]
 
-    def _known_end(self, branches: Sequence[Branch]) -> tuple[int, str]:
+    def _cut_off_tail(self) -> Ranges:
+        note = self.evidence.note(
+            f"sound itself, but recovery cuts the log off at {self.log.log_end_offset:,}, for the damage there"
+        )
+        return cut_off_tail(self.log, self.name, self.evidence.files, note)
+
+    def _beyond(self, start: int, end: int, said: str, tail: Ranges) -> Ranges:
+        """Return what is missing behind the log's end: what is damaged, what stands behind that, and the rest."""
+        cut_at = start
+        if len(tail):
+            cut_at = int(tail["last"].max()) + 1
+        elif self.log.damage and said == NO_COPY:
+            cut_at = end
+        damaged = self.evidence.note(f"recovery cuts the log off before it: {self.log.damage}")
+        rows = by_offset(
+            ranges(start, min(cut_at, end) - 1, Why.MISSING, note=damaged),
+            ranges(max(cut_at, start), end - 1, Why.MISSING, note=self.evidence.note(said)),
+        )
+        rows, number = split(rows, tail["first"], tail["last"])
+        is_sound = number >= 0
+        for name in ("epoch", "note", "held_file", "held_position"):
+            rows[name][is_sound] = tail[name][number[is_sound]]
+        return rows
+
+    def _known_end(self, found: Sequence[Ranges]) -> tuple[int, str]:
         """Return up to where offsets were written, by all that speaks of them, and what does."""
-        end, said = self.log.log_end_offset, "no copy has it, but offsets behind it were written"
-        for each in branches:
-            end = max(end, int(each.rows["last"].max()) + 1) if len(each.rows) else end
-        damaged_end = _end_of_dropped(self.log)
-        if self.log.damage and damaged_end > end:
-            end, said = damaged_end, f"recovery cuts the log off before it: {self.log.damage}"
+        end, said = self.log.log_end_offset, NO_COPY
+        for rows in found:
+            end = max(end, int(rows["last"].max()) + 1) if len(rows) else end
         for name, log in {self.name: self.log, **self.others}.items():
             committed = log.partition.checkpoints.high_watermark or 0
             if committed > end:
@@ -238,10 +268,11 @@ def _overlaid(table: Ranges, rows: Ranges, led: EpochHistory, end: int) -> Range
     """Let what another source has take the place of what is missing.
 
     Below the `end` of the log, it must have been cut off within a batch: right behind it begins the epoch that did so.
-    Elsewhere the log itself has lost other records at the same offsets.
+    Elsewhere the log itself has lost other records at the same offsets; so it has where these are known to be held.
     """
     cut, number = split(table, rows["first"], rows["last"])
     is_known = (number >= 0) & is_of(cut, Why.MISSING)
+    is_known &= (cut["held_file"] < 0) | (is_of(rows, Why.MISSING)[number] if len(rows) else False)
     begun = {each.start_offset: each.epoch for each in led.entries}
     for row in np.flatnonzero(is_known & (cut["first"] < end)):
         is_known[row] = begun.get(int(cut["last"][row]) + 1) == rows["decided_by"][number[row]]
@@ -264,18 +295,3 @@ def _led(log: RecoveredLog) -> EpochHistory:
     if latest is None or (lineage.latest_epoch is not None and lineage.latest_epoch >= latest.epoch):
         return lineage
     return noted
-
-
-def _end_of_dropped(log: RecoveredLog) -> int:
-    """Return behind the last offset in what recovery cuts off."""
-    end = 0
-    if log.damage is None:
-        return end
-    left = log.partition.segments[max(len(log.segments) - 1, 0) :]
-    for number, segment in enumerate(left):
-        with segment.open_log() as file:
-            start = log.valid_bytes if number == 0 else 0
-            for piece in read_pieces(file, lambda log, at: log.scan(at), min(start, file.size)):
-                if not isinstance(piece, Damage) and piece.crc_valid.any():
-                    end = max(end, int(piece.last_offset[piece.crc_valid].max()) + 1)
-    return end

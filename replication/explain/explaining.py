@@ -30,7 +30,7 @@ def explain(
 
     `is_compacted` says that the topic is compacted, which gaps between batches alone do not tell. With `committed_only`
     a consumer is not given what was aborted, nor anything from the first open transaction on. `on_error` decides
-    whether a copy that cannot be read is left out.
+    whether a copy that cannot be read is left out, or a file beside it, such as a checkpoint.
 
     Raises NoSuchPartitionError, UnknownLeaderError, InvalidDirectoryNameError for a name that is none, what
     `replication.planning.open_replicas` raises of single copies, and OSError.

@@ -34,11 +34,15 @@ class Explanation:
     end: int
     log_start_offset: int
     log_end_offset: int
+    damage: str | None
+    """Why the log ends there though its files go on; None where they do not."""
     table: Ranges
     """Rows as `offset_ranges.RANGE` describes them, by offset."""
     cut_off_table: Ranges
     """What was truncated, also where the log has other records at the same offsets."""
     evidence: Evidence
+    elected: str | None = None
+    """The copy that Kafka would elect by the records that they have, as `audit` and `advise` tell it."""
 
     def __repr__(self) -> str:
         return (

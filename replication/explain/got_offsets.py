@@ -1,7 +1,8 @@
 """Files of offsets that somebody has: Parquet, JSON lines, or numbers as text."""
 
 import json
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +20,7 @@ _WHOSE: Final = ("topic", "partition")
 _JSON: Final = frozenset({".jsonl", ".ndjson", ".json"})
 _LARGEST: Final = {OFFSET: 2**63 - 1, "partition": 2**31 - 1}
 _SHOWN: Final = 60
+_NAMED: Final = 10
 
 
 def read_offsets(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
@@ -26,13 +28,14 @@ def read_offsets(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
 
     Parquet and JSON lines, which are known by their suffix, have a column `offset`; where they have `topic` and
     `partition` too, only the rows of this partition count. Any other file has numbers, with blanks or line ends between
-    them. A row of which it is not clear what it has is refused. Raises OffsetsFileError, ModuleNotFoundError for
-    Parquet without pyarrow, and OSError.
+    them. A row of which it is not clear what it has is refused, and so is a file whose rows are all of others.
+
+    Raises OffsetsFileError, ModuleNotFoundError for Parquet without pyarrow, and OSError.
     """
     if path.suffix == ".parquet":
         offsets = _of_parquet(path, partition)
     elif path.suffix in _JSON:
-        offsets = np.array(list(_of_json_lines(path, partition)), np.int64)
+        offsets = _of_json_lines(path, partition)
     else:
         offsets = _of_text(path)
     if len(offsets) and offsets.min() < 0:
@@ -51,11 +54,12 @@ def _of_parquet(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
             raise OffsetsFileError(path, f"it has no column `offset`, but {', '.join(sorted(names))}")
         table = pq.read_table(path, columns=[OFFSET, *(name for name in _WHOSE if name in names)])
         columns = {name: _column(path, name, table[name]) for name in table.column_names}
-        offsets = columns[OFFSET]
-        for name, wanted in zip(_WHOSE, partition, strict=True):
-            if name in names:
-                offsets = pc.if_else(pc.equal(columns[name], wanted), offsets, None)
+        offsets = columns.pop(OFFSET)
+        for name, whose in columns.items():
+            offsets = pc.if_else(pc.equal(whose, getattr(partition, name)), offsets, None)
         column: NDArray[np.int64] = pc.drop_null(offsets).to_numpy()
+        if columns and not len(column):
+            _refuse_others(path, partition, pa.table(columns).group_by(list(columns)).aggregate([]).to_pylist())
     except pa.ArrowException as error:
         raise OffsetsFileError(path, f"it is no Parquet file of offsets: {error}") from error
     return column
@@ -80,14 +84,36 @@ def _column(path: Path, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArra
     return column
 
 
-def _of_json_lines(path: Path, partition: TopicPartition) -> Iterator[int]:
+def _of_json_lines(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
+    offsets: list[int] = []
+    others: set[TopicPartition] = set()
     with open(path, "rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             row = _parsed(path, number, line)
-            if all(row.get(name, wanted) == wanted for name, wanted in zip(_WHOSE, partition, strict=True)):
-                yield row[OFFSET]
+            whose = _whose(row, partition)
+            if whose == partition:
+                offsets.append(row[OFFSET])
+            else:
+                others.add(whose)
+    if not offsets:
+        _refuse_others(path, partition, [each._asdict() for each in others])
+    return np.array(offsets, np.int64)
+
+
+def _whose(row: Mapping[str, Any], partition: TopicPartition) -> TopicPartition:
+    """Return the partition of a row; what it does not say is as with the one that is asked for."""
+    return TopicPartition(*(row.get(name, wanted) for name, wanted in zip(_WHOSE, partition, strict=True)))
+
+
+def _refuse_others(path: Path, partition: TopicPartition, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Raise OffsetsFileError where there are rows, all of other partitions: then it is not known what is lacking."""
+    others = sorted({str(_whose(row, partition)) for row in rows})
+    if others:
+        beyond = f" and {len(others) - _NAMED:,} others" if len(others) > _NAMED else ""
+        has = f"{', '.join(others[:_NAMED])}{beyond}"
+        raise OffsetsFileError(path, f"no row is of {partition}; it has {has}: give the offsets of {partition}")
 
 
 def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
@@ -118,4 +144,15 @@ def _of_text(path: Path) -> NDArray[np.int64]:
     try:
         return np.array(path.read_text(encoding="ascii").split(), np.int64)
     except (ValueError, OverflowError) as error:
-        raise OffsetsFileError(path, f"it is no list of offsets, one a line: {error}") from error
+        raise OffsetsFileError(path, f"it is no list of offsets: {_odd_word(path.read_bytes())}") from error
+
+
+def _odd_word(content: bytes) -> str:
+    """Say what in a text is no offset, and in which line."""
+    for number, line in enumerate(content.splitlines(), 1):
+        for word in line.split():
+            if not (word.isdigit() and int(word) <= _LARGEST[OFFSET]):
+                text = _shown(word.decode(errors="backslashreplace"))
+                mark = "; save it without a byte order mark" if word.startswith(BOM_UTF8) else ""
+                return f"line {number} has {text}: expected whole numbers from 0 to {_LARGEST[OFFSET]}{mark}"
+    return "expected whole numbers in ASCII"

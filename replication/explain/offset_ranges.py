@@ -14,7 +14,7 @@ RANGE: Final = np.dtype(
         ("first", np.int64),
         ("last", np.int64),
         ("why", np.int8),  # as WHYS are numbered
-        ("epoch", np.int32),  # under which the first of them was written; -1 where that is not known
+        ("epoch", np.int32),  # under which they were written; -1 where that is not known
         ("file", np.int32),  # -1 where there is none
         ("position", np.int64),
         ("decided_by", np.int64),  # the marker's offset, the open transaction's first, or the truncating leader's epoch
@@ -25,7 +25,7 @@ RANGE: Final = np.dtype(
 )
 Ranges = NDArray[np.void]
 """Rows of RANGE, by offset; none overlaps another."""
-_EVIDENCE: Final = ("why", "decided_by", "note", "held_file")
+_EVIDENCE: Final = ("why", "epoch", "decided_by", "note", "held_file")
 
 
 def ranges(

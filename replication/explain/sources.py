@@ -1,15 +1,17 @@
 """The copies by which offsets are explained."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
+from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
+from replication.explain.copies.kept_file import KeptFile, kept_files
+from replication.explain.copies.leading_copy import elected, led_last
+from replication.explain.copies.unread_files import unread_files
 from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
 from replication.explain.explained_log import ExplainedLog
 from replication.explain.explanation import Explanation
-from replication.explain.kept_file import KeptFile, kept_files
 from replication.planning.failures import OnError, stop
 from replication.planning.replica import Replica, holding, open_copies
 from replication.planning.rereading import judge_copies
@@ -23,6 +25,8 @@ class Sources:
     kept: Mapping[TopicPartition, Sequence[tuple[str, KeptFile]]]
     errors: Mapping[TopicPartition, Sequence[Exception]] = field(default_factory=dict)
     """Why copies of a partition could not be opened."""
+    mirrors: Sequence[str] = ()
+    """The directories of what mirrors kept."""
 
     @classmethod
     def open(cls, paths: Sequence[Path]) -> "Sources":
@@ -32,23 +36,31 @@ class Sources:
         """
         errors: dict[TopicPartition, list[Exception]] = {}
         kept: dict[TopicPartition, list[tuple[str, KeptFile]]] = {}
-        copies = []
+        copies, mirrors = [], []
         for path in paths:
             found = kept_files(path)
             for each in found:
                 kept.setdefault(each.partition, []).append((path.name, each))
-            if not found:
+            if found:
+                mirrors.append(path.name)
+            else:
                 copies.append(path)
 
         def keep(partition: TopicPartition, error: Exception) -> None:
             errors.setdefault(partition, []).append(error)
 
-        return cls(open_copies(copies, on_error=keep) if copies else [], kept, errors)
+        return cls(open_copies(copies, on_error=keep) if copies else [], kept, errors, mirrors)
 
     @property
     def partitions(self) -> list[TopicPartition]:
         """All that any copy holds, whether it can be opened or not, in order."""
         return sorted({each for replica in self.replicas for each in replica.held})
+
+    def without(self, partition: TopicPartition) -> list[str]:
+        """Name the sources that hold nothing of a partition: they say nothing of it."""
+        kept_by = {name for name, _ in self.kept.get(partition, ())}
+        lacking = [each.name for each in self.replicas if partition not in each.held]
+        return lacking + [name for name in self.mirrors if name not in kept_by]
 
     def explain(
         self,
@@ -68,15 +80,17 @@ class Sources:
         copies = holding(self.replicas, partition)
         if not copies:
             raise NoSuchPartitionError(partition, [each.name for each in self.replicas], self.partitions)
+        for error in (each for copy in copies.values() for each in unread_files(copy)):
+            on_error(partition, error)
         chosen = None if leader is None else self._named(leader, partition)
 
         def explained(logs: Mapping[str, RecoveredLog]) -> Explanation:
-            name = _leading(logs) if chosen is None else chosen
+            name = led_last(logs) if chosen is None else chosen
             if name not in logs:
                 raise UnknownLeaderError(name, partition, logs)
             others = {other: log for other, log in logs.items() if other != name}
             known = ExplainedLog(name, logs[name], others, self.kept.get(partition, ()), is_compacted, committed_only)
-            return known.explain(start, end, least_end=least_end)
+            return replace(known.explain(start, end, least_end=least_end), elected=elected(logs))
 
         explanation = judge_copies(partition, copies, explained, on_error, least=1)
         if explanation is None:
@@ -92,15 +106,3 @@ class Sources:
             if replica.node_id is not None and leader == str(replica.node_id):
                 return replica.name
         raise UnknownLeaderError(leader, partition, [each.name for each in holders])
-
-
-def _leading(logs: Mapping[str, RecoveredLog]) -> str:
-    """Return the copy of the latest leader epoch, and of those the longest: the others follow it, or will."""
-
-    def standing(name: str) -> tuple[int, int]:
-        log = logs[name]
-        noted = checkpointed_history(log.partition).latest_epoch
-        known = log.lineage().latest_epoch
-        return max(-1 if noted is None else noted, -1 if known is None else known), log.log_end_offset
-
-    return max(logs, key=standing)

@@ -1,10 +1,13 @@
 """What the copies of a partition say of its offsets: of real replicas, and where only some of them know."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from epoch.checkpoint import format_checkpoint
+from logstore.errors import LogStoreError
 from logstore.topic_partition import TopicPartition
 from replication.explain import NoSuchPartitionError, OffsetsFileError, UnknownLeaderError, Why, explain, read_offsets
 from tests.data.replicas import replicas
@@ -35,12 +38,33 @@ def test_nothing_is_missing_in_real_replicas(partition: str, counts: dict[Why, i
     assert explanation.counts == counts
 
 
+def test_ranges_are_told_apart_by_their_leader_epochs() -> None:
+    delivered = explain("diverge-0", DIVERGED).of(Why.DELIVERED)
+    told = [(each.first_offset, each.last_offset, each.leader_epoch) for each in delivered]
+    assert told == [(0, 299, 3), (300, 376, 5)]
+
+
 def test_what_was_truncated_is_told_with_the_epochs_and_the_copy_that_has_it() -> None:
     [cut] = explain("diverge-0", DIVERGED).of(Why.TRUNCATED)
     assert (cut.first_offset, cut.last_offset, cut.leader_epoch, cut.copy) == (377, 419, 4, "broker-1")
     assert "written under leader epoch 4; the leader of epoch 5 did not have it; broker-1 has it" in cut.evidence
     [whole] = explain("diverge-0", DIVERGED).cut_off
     assert (whole.first_offset, whole.last_offset) == (300, 419), "where others stand by now, too"
+
+
+def test_whom_kafka_would_elect_is_told_where_another_copy_led_last() -> None:
+    outcome = epochlog("explain", "orders-0", *DIVERGED, "--json")
+    assert (outcome.document["copy"], outcome.document["elected"]) == ("broker-3", "broker-1")
+    told = "broker-3 led last, by its leader-epoch-checkpoint. `advise` and `audit` name broker-1"
+    assert told in epochlog("explain", "orders-0", *DIVERGED).out
+    assert "led last" not in epochlog("explain", "orders-0", *DIVERGED, "--leader", "broker-1").out
+    assert "led last" not in epochlog("explain", "diverge-0", *DIVERGED).out
+
+
+def test_whom_explain_says_kafka_elects_is_whom_advise_says() -> None:
+    for each in epochlog("advise", *DIVERGED, "--json").document["partitions"]:
+        name = f"{each['topic']}-{each['partition']}"
+        assert explain(name, DIVERGED).elected == each["kafkas_choice"], name
 
 
 def test_a_leader_that_wrote_nothing_truncates_too(tmp_path: Path) -> None:
@@ -81,9 +105,41 @@ def test_torn_bytes_at_the_end_are_missing(tmp_path: Path) -> None:
     content = bytearray(log.read_bytes())
     content[len(content) // 3 + 65] ^= 0xFF  # within the second batch: recovery cuts it off, and the third
     log.write_bytes(content)
-    [_, lost] = explain("t-0", [copy]).ranges
-    assert (lost.first_offset, lost.last_offset, lost.why) == (1, 2, Why.MISSING)
-    assert "recovery cuts the log off" in lost.evidence
+    [_, damaged, behind] = explain("t-0", [copy]).ranges
+    assert (damaged.first_offset, damaged.last_offset, damaged.why) == (1, 1, Why.MISSING)
+    assert "recovery cuts the log off before it: " in damaged.evidence
+    assert f"at position {len(content) // 3}" in damaged.evidence
+    assert (behind.first_offset, behind.last_offset, behind.why) == (2, 2, Why.MISSING)
+    assert behind.evidence.startswith("sound itself, but recovery cuts the log off at 1, for the damage there")
+    assert behind.evidence.endswith(f"broker-1 has it: {log.name} at byte {len(content) // 3 * 2}")
+
+
+def test_damage_of_the_leaders_copy_is_told_beside_what_other_copies_have(tmp_path: Path) -> None:
+    leader = tmp_path / "broker-2"
+    shutil.copytree(DIVERGED[1], leader)
+    log = leader / "diverge-0" / f"{0:020d}.log"
+    content = bytearray(log.read_bytes())
+    content[32_444 + 80] ^= 0xFF  # in the batch of offsets 185 to 276
+    log.write_bytes(content)
+    explanation = explain("diverge-0", [DIVERGED[0], leader])
+    assert [(each.first_offset, each.last_offset, each.why, each.leader_epoch) for each in explanation.ranges] == [
+        (0, 184, Why.DELIVERED, 3),
+        (185, 276, Why.MISSING, 3),
+        (277, 299, Why.MISSING, 3),
+        (300, 376, Why.MISSING, 5),
+        (377, 419, Why.TRUNCATED, 4),
+    ]
+    damaged, theirs, ours = explanation.of(Why.MISSING)
+    assert "recovery cuts the log off before it: " in damaged.evidence
+    assert "at position 32,444, offset 185" in damaged.evidence
+    assert damaged.evidence.endswith("broker-1 has it: 00000000000000000000.log at byte 32,444")
+    assert theirs.evidence.endswith("broker-1 has it: 00000000000000000000.log at byte 48,633")
+    assert ours.evidence.endswith("broker-2 has it: 00000000000000000000.log at byte 52,719")
+    assert not any("no copy has it" in each.evidence for each in explanation.ranges)
+    outcome = epochlog("explain", "diverge-0", DIVERGED[0], leader, "--json")
+    assert outcome.status == 1
+    assert outcome.document["damage"] == explanation.damage
+    assert "diverge-0: broker-2 is damaged: " in outcome.err
 
 
 def test_an_open_transaction_holds_back_what_follows_it(tmp_path: Path) -> None:
@@ -153,14 +209,17 @@ def test_whoever_has_all_that_is_delivered_lacks_nothing(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("1\nx\n", "no list of offsets"),
+        ("1\nx\n", 'no list of offsets: line 2 has "x": expected whole numbers from 0'),
+        ("offset\n1\n", 'line 1 has "offset"'),
+        ("\ufeff0\n1\n", r'line 1 has "\\ufeff0".*without a byte order mark'),
+        ("7 8\n9 \u0661\n", r'line 2 has "\\u0661"'),
         ("-1", "-1 is no offset"),
-        (str(2**70), "no list of offsets"),
+        (str(2**70), f'no list of offsets: line 1 has "{2**70}"'),
     ],
 )
 def test_files_of_offsets_that_cannot_be_read_are_refused(tmp_path: Path, content: str, problem: str) -> None:
     path = tmp_path / "got.txt"
-    path.write_text(content)
+    path.write_text(content, encoding="utf-8")
     with pytest.raises(OffsetsFileError, match=problem):
         read_offsets(path, ORDERS)
 
@@ -227,6 +286,33 @@ def test_a_column_of_parquet_that_says_something_else_is_named(
         read_offsets(tmp_path / "got.parquet", ORDERS)
 
 
+@pytest.mark.parametrize(
+    ("whose", "named"),
+    [
+        ({"topic": "other", "partition": 0}, "other-0"),
+        ({"topic": "t", "partition": 1}, "t-1"),
+        ({"topic": "other"}, "other-0"),
+        ({"partition": 1}, "t-1"),
+    ],
+)
+def test_a_file_of_other_partitions_only_is_refused(tmp_path: Path, whose: dict[str, object], named: str) -> None:
+    lines = tmp_path / "got.jsonl"
+    lines.write_text(json.dumps({**whose, "offset": 3}) + "\n")
+    problem = f"got.*: no row is of t-0; it has {named}: "
+    with pytest.raises(OffsetsFileError, match=problem):
+        read_offsets(lines, ORDERS)
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.Table.from_pylist([{**whose, "offset": offset} for offset in (3, 4)]), tmp_path / "got.parquet")
+    with pytest.raises(OffsetsFileError, match=problem):
+        read_offsets(tmp_path / "got.parquet", ORDERS)
+
+
+def test_a_file_without_rows_is_of_a_sink_that_has_nothing(tmp_path: Path) -> None:
+    lines = tmp_path / "got.jsonl"
+    lines.write_text("\n")
+    assert not len(read_offsets(lines, ORDERS))
+
+
 def test_topics_of_parquet_may_be_a_dictionary_and_numbers_of_any_width(tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     topics = pa.array(["t", "u", "t"]).dictionary_encode()
@@ -243,7 +329,7 @@ def test_copies_of_one_broker_from_before_and_after_tell_what_it_truncated(tmp_p
     after = write_copy(tmp_path / "after", [*common, data(2, b"e")])
     for copy in (before, after):
         (copy / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
-    assert found(before, after) == [(0, 2, Why.DELIVERED), (3, 3, Why.TRUNCATED)]
+    assert found(before, after) == [(0, 1, Why.DELIVERED), (2, 2, Why.DELIVERED), (3, 3, Why.TRUNCATED)]
 
 
 def test_what_a_mirror_kept_tells_which_leader_lacks_it(tmp_path: Path) -> None:
@@ -254,7 +340,11 @@ def test_what_a_mirror_kept_tells_which_leader_lacks_it(tmp_path: Path) -> None:
     content = lost.read_bytes()
     (kept / f"{1:020d}-epoch3-20261121T163614.123Z.log").write_bytes(content[len(content) // 3 :])
     explanation = explain("t-0", [mirror, tmp_path / "kept"])
-    assert [(each.first_offset, each.why) for each in explanation.ranges] == [(0, Why.DELIVERED), (2, Why.TRUNCATED)]
+    assert [(each.first_offset, each.why) for each in explanation.ranges] == [
+        (0, Why.DELIVERED),
+        (1, Why.DELIVERED),
+        (2, Why.TRUNCATED),
+    ]
     [cut] = explanation.of(Why.TRUNCATED)
     assert "written under leader epoch 1; the leader of epoch 3 did not have it; kept has it" in cut.evidence
     [whole] = explanation.cut_off
@@ -285,6 +375,43 @@ def test_a_copy_that_cannot_be_read_is_left_out_and_the_status_is_2(tmp_path: Pa
     assert outcome.status == 2
     assert "1 delivered" in outcome.out
     assert "t-0: " in outcome.err
+
+
+@pytest.mark.parametrize("name", ["replication-offset-checkpoint", "meta.properties"])
+@pytest.mark.parametrize("is_file", [True, False])
+def test_a_file_beside_a_copy_that_cannot_be_read_is_told_and_the_status_is_2(
+    tmp_path: Path, name: str, *, is_file: bool
+) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a")])
+    place = copy / name
+    place.unlink(missing_ok=True)
+    if is_file:
+        place.write_bytes(b"version=7\n\x00garbage")
+    else:
+        place.mkdir()
+    for named in (copy, copy / "t-0"):
+        outcome = epochlog("explain", "t-0", named, "--json")
+        assert outcome.status == 2
+        assert f"{name}: " in outcome.err
+        [error] = outcome.document["errors"]
+        assert error["file"] == str(place)
+        assert "what it says is left out" in error["message"]
+    with pytest.raises(LogStoreError, match=name):
+        explain("t-0", [copy])
+
+
+def test_directories_that_hold_nothing_of_the_partition_are_named(tmp_path: Path) -> None:
+    asked, other = (write_copy(tmp_path / name, [data(0, b"a")]) for name in ("asked", "other"))
+    (other / "t-0").rename(other / "u-0")
+    kept = tmp_path / "kept" / "v-0"
+    kept.mkdir(parents=True)
+    (kept / f"{1:020d}-epoch2-20261121T163614.123Z.log").write_bytes(b"")
+    for named, name in ((other, "other"), (other / "u-0", "other"), (tmp_path / "kept", "kept")):
+        outcome = epochlog("explain", "t-0", asked, named, "--json")
+        assert outcome.status == 0
+        assert outcome.document["left_out"] == [name]
+        assert f"not asked, since they hold nothing of t-0: {name}" in outcome.err
+    assert not epochlog("explain", "t-0", asked).err
 
 
 def test_what_a_log_lost_of_an_epoch_that_it_followed_was_not_truncated(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Copies of a partition, and what stands beside them, before any offset is explained."""
