@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ["replication", "replication.audit", "replication.explain"]
+PACKAGES = [
+    "replication",
+    *(f"replication.{name}" for name in ("audit", "explain", "repair", "salvage", "transactions")),
+]
 
 
 @pytest.mark.parametrize("name", PACKAGES)
