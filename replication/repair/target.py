@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from epoch.filesystem import REAL, new_part
-from epoch.resource_limits import OUT_OF_SPACE
+from replication.new_target import new_target
 from replication.repair.errors import RepairTargetError
 
 
@@ -29,19 +28,5 @@ def open_target(path: Path, sources: Iterable[Path] = ()) -> Iterator[Path]:
     of `sources`, or the disk is full, and OSError: then, or where the block raises, nothing of it is left.
     """
     ensure_new(path, sources)
-    part = new_part(path)
-    try:
+    with new_target(path, "a directory", RepairTargetError) as part:
         yield part
-        if os.path.lexists(path):
-            raise RepairTargetError(path, "exists by now; name a directory that does not exist yet")
-        REAL.fsync_directory(part)
-        REAL.rename(part, path)
-        REAL.fsync_directory(path.absolute().parent)
-    except OSError as error:
-        if error.errno not in OUT_OF_SPACE:
-            raise
-        advice = "nothing of it is left; make space, or name a directory on another disk, and run it again"
-        raise RepairTargetError(path, f"the disk is full: {advice}") from error
-    finally:
-        if part.is_dir():
-            REAL.remove_tree(part)

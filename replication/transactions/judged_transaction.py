@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from replication.audit.coordinators.transaction_state import UNFINISHED, status_name
 from replication.protocol.messages.describe_transactions import DescribedTransaction
 from replication.transactions.open_transaction import OpenTransaction
 
-WILL_END: Final = frozenset({"Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"})
+WILL_END: Final = frozenset(map(status_name, UNFINISHED))
 """States in which a coordinator will still write markers into the partitions of a transaction."""
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from logstore import TopicPartition
+from replication.audit.coordinators.transaction_state import TRANSACTION_STATE
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import error_for, raise_for
@@ -28,7 +29,6 @@ from replication.transactions.open_transaction import OpenTransaction
 
 AnswerT = TypeVar("AnswerT")
 
-TRANSACTION_STATE: Final = "__transaction_state"
 PARTITIONS_AT_ONCE: Final = 1_000
 """Of how many one request asks: a leader answers with all producers that it remembers."""
 _NOT_TOLD: Final = DescribedPartition(ErrorCode.UNKNOWN_SERVER_ERROR, "the answer does not mention it")

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify import Finding, Severity
-from replication.audit.coordinators.transaction_state import TransactionState, TransactionStatus
+from replication.audit.coordinators.transaction_state import TransactionState, status_name
 from replication.audit.replica_finding import ReplicaFinding
 
 HANGING_TRANSACTION: Final = "hanging-transaction"
@@ -84,11 +84,5 @@ def _hanging(
         transaction["producer_epoch"],
         transaction["first_offset"],
         name,
-        _status(state) if state else None,
+        status_name(state.status) if state else None,
     )
-
-
-def _status(state: TransactionState) -> str:
-    """Name a status as Kafka's tools do; a newer one by its number."""
-    known = state.status in set(TransactionStatus)
-    return "".join(map(str.title, TransactionStatus(state.status).name.split("_"))) if known else str(state.status)

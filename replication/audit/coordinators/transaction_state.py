@@ -32,6 +32,12 @@ class TransactionStatus(IntEnum):
     PREPARE_EPOCH_FENCE = 7
 
 
+def status_name(status: int) -> str:
+    """Name a status as Kafka's tools and answers do, such as `PrepareCommit`; a newer one by its number."""
+    known = status in set(TransactionStatus)
+    return "".join(map(str.title, TransactionStatus(status).name.split("_"))) if known else str(status)
+
+
 UNFINISHED: Final = frozenset(
     {
         TransactionStatus.ONGOING,

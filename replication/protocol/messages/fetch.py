@@ -12,6 +12,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
+from replication.protocol.messages.topic_ids import new_names, with_names
 
 NO_SESSION: Final = 0
 """The session id of a fetch outside of any session (Kafka: FetchMetadata.INVALID_SESSION_ID)."""
@@ -150,12 +151,10 @@ def fetch_versions(request: FetchRequest) -> range:
 
 def named(request: FetchRequest, names: Mapping[UUID, str]) -> FetchRequest:
     """Return a request that was read by topic ids with the names of the topics; ids without a name stay as they are."""
-    new = {known: names.get(topic_id, known) for known, topic_id in request.topic_ids.items()}
+    new = new_names(request.topic_ids, names)
     return replace(
         request,
-        partitions={
-            TopicPartition(new.get(topic, topic), index): asked for (topic, index), asked in request.partitions.items()
-        },
+        partitions=with_names(request.partitions, new),
         forgotten=tuple(TopicPartition(new.get(topic, topic), index) for topic, index in request.forgotten),
         topic_ids={new[known]: topic_id for known, topic_id in request.topic_ids.items()},
     )

@@ -41,11 +41,10 @@ from replication.protocol.messages.fetch import (
 )
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.replica_id import CONSUMER
+from replication.protocol.messages.topic_ids import Endpoint, unnamed
 
 _FLEXIBLE_SINCE: Final = 12
 _SINCE_REPLICA_STATE: Final = 15
-_UNNAMED: Final = "id:{}"
-"""What stands for the name of a topic that a request names by its id; no topic can be called so."""
 
 
 class _Partition(NamedTuple):
@@ -125,19 +124,12 @@ class _FetchedTopic(NamedTuple):
     partitions: Annotated[tuple[_Fetched, ...], Structs(_Fetched, plain=True)] = ()
 
 
-class _Endpoint(NamedTuple):
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: OptionalString = None
-
-
 class _Response(NamedTuple):
     throttle_time_ms: Int32 = 0
     error: Annotated[Int16, Since(7, ignorable=True)] = 0
     session_id: Annotated[Int32, Since(7, ignorable=True)] = NO_SESSION
     topics: Annotated[tuple[_FetchedTopic, ...], Structs(_FetchedTopic)] = ()
-    endpoints: Annotated[tuple[_Endpoint, ...], Structs(_Endpoint), Since(16, ignorable=True), Tag(0)] = ()
+    endpoints: Annotated[tuple[Endpoint, ...], Structs(Endpoint), Since(16, ignorable=True), Tag(0)] = ()
 
 
 def _encode_request(request: FetchRequest, version: int) -> _Request:
@@ -221,7 +213,7 @@ def _by_id(version: int) -> bool:
 
 
 def _name(topic: _Topic | _Forgotten | _FetchedTopic, version: int) -> str:
-    return _UNNAMED.format(topic.id) if _by_id(version) else topic.name
+    return unnamed(topic.id) if _by_id(version) else topic.name
 
 
 def _encode_response(response: FetchResponse, version: int) -> _Response:
@@ -233,7 +225,7 @@ def _encode_response(response: FetchResponse, version: int) -> _Response:
             _FetchedTopic(topic, _id(topic, response.topic_ids, version), tuple(_fetched(*entry) for entry in entries))
             for topic, entries in by_topic(response.partitions.items()).items()
         ),
-        tuple(_Endpoint(node_id, *address) for node_id, address in response.leaders.items()),
+        tuple(Endpoint(node_id, *address) for node_id, address in response.leaders.items()),
     )
 
 

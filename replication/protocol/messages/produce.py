@@ -23,6 +23,7 @@ from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.fetch import LeaderIdAndEpoch
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
+from replication.protocol.messages.topic_ids import Endpoint, new_names, unnamed, with_names
 
 
 class RecordError(NamedTuple):
@@ -87,8 +88,6 @@ VERSIONS: Final = range(3, 14)
 
 SINCE_TOPIC_IDS: Final = 13
 _FLEXIBLE_SINCE: Final = 9
-_UNNAMED: Final = "id:{}"
-"""What stands for the name of a topic that a request names by its id; no topic can be called so."""
 _NO_LEADER: Final = LeaderIdAndEpoch(-1, -1)
 
 
@@ -100,13 +99,10 @@ def produce_versions(request: ProduceRequest) -> range:
 
 def named(request: ProduceRequest, names: Mapping[UUID, str]) -> ProduceRequest:
     """Return a request that was read by topic ids with the names of the topics; ids without a name stay as they are."""
-    new = {known: names.get(topic_id, known) for known, topic_id in request.topic_ids.items()}
+    new = new_names(request.topic_ids, names)
     return replace(
         request,
-        partitions={
-            TopicPartition(new.get(topic, topic), index): records
-            for (topic, index), records in request.partitions.items()
-        },
+        partitions=with_names(request.partitions, new),
         topic_ids={new[known]: topic_id for known, topic_id in request.topic_ids.items()},
     )
 
@@ -148,17 +144,10 @@ class _ProducedTopic(NamedTuple):
     partitions: Annotated[tuple[_Produced, ...], Structs(_Produced)] = ()
 
 
-class _Endpoint(NamedTuple):
-    node_id: Int32
-    host: String
-    port: Int32
-    rack: OptionalString = None
-
-
 class _Response(NamedTuple):
     topics: Annotated[tuple[_ProducedTopic, ...], Structs(_ProducedTopic)]
     throttle_time_ms: Int32 = 0
-    endpoints: Annotated[tuple[_Endpoint, ...], Structs(_Endpoint), Since(10, ignorable=True), Tag(0)] = ()
+    endpoints: Annotated[tuple[Endpoint, ...], Structs(Endpoint), Since(10, ignorable=True), Tag(0)] = ()
 
 
 def _encode_request(request: ProduceRequest, version: int) -> _Request:
@@ -187,7 +176,7 @@ def _encode_response(response: ProduceResponse, version: int) -> _Response:
         _ProducedTopic(topic, _id(topic, response.topic_ids, version), tuple(_produced(*entry) for entry in entries))
         for topic, entries in by_topic(response.partitions.items()).items()
     )
-    endpoints = tuple(_Endpoint(node_id, *address) for node_id, address in response.leaders.items())
+    endpoints = tuple(Endpoint(node_id, *address) for node_id, address in response.leaders.items())
     return _Response(tuple(topics), response.throttle_time_ms, endpoints)
 
 
@@ -226,7 +215,7 @@ def _ids(topics: list[tuple[str, Any]], version: int) -> Mapping[str, UUID]:
 
 
 def _name(topic: _Topic | _ProducedTopic, version: int) -> str:
-    return _UNNAMED.format(topic.id) if version >= SINCE_TOPIC_IDS else topic.name
+    return unnamed(topic.id) if version >= SINCE_TOPIC_IDS else topic.name
 
 
 REQUEST: Final = Form("ProduceRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)

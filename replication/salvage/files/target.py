@@ -6,8 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
-from epoch.filesystem import REAL, new_part
-from epoch.resource_limits import OUT_OF_SPACE
+from replication.new_target import new_target
 from replication.salvage.errors import TargetError
 from replication.salvage.files.json_lines import json_lines
 from replication.salvage.files.log_directory import log_directory
@@ -67,21 +66,5 @@ def open_target(path: Path, copies: Iterable[Path] = ()) -> Iterator[Write]:
     pyarrow for Parquet, and OSError: then, or where the block raises, nothing of it is left.
     """
     ensure_writable(path, copies)
-    part = new_part(path)
-    try:
-        with form_of(path)(part) as write:
-            yield write
-        if os.path.lexists(path):
-            raise TargetError(path, "exists by now; name one that does not exist yet")
-        REAL.rename(part, path)
-        REAL.fsync_directory(path.absolute().parent)
-    except OSError as error:
-        if error.errno not in OUT_OF_SPACE:
-            raise
-        advice = "nothing of it is left; make space, or name a target on another disk, and run it again"
-        raise TargetError(path, f"the disk is full: {advice}") from error
-    finally:
-        if part.is_dir():
-            REAL.remove_tree(part)
-        else:
-            part.unlink(missing_ok=True)
+    with new_target(path, "a target", TargetError) as part, form_of(path)(part) as write:
+        yield write
