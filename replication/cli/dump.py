@@ -1,15 +1,13 @@
 """`epochlog dump`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from replication.cli.dumping.offset_range import OffsetRange, OffsetsOption
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, Output, shown
-
-if TYPE_CHECKING:
-    from replication.cli.dumping.offset_range import OffsetRange
 
 
 def dump(
@@ -18,14 +16,7 @@ def dump(
     ],
     *,
     records: Annotated[bool, typer.Option("--records", help="Also print the records of each batch.")] = False,
-    offsets: Annotated[
-        str,
-        typer.Option(
-            metavar="A:B",
-            help="Only offsets from A up to, not including, B; either may be left out.",
-            show_default=False,
-        ),
-    ] = ":",
+    offsets: OffsetsOption = ":",
     output: Annotated[
         Path | None,
         typer.Option(
@@ -45,7 +36,6 @@ def dump(
     Example: epochlog dump orders-0/00000000000000000000.log --records --offsets 100:200
     """
     from replication.cli.dumping.files import Dump
-    from replication.cli.dumping.offset_range import OffsetRange
     from replication.cli.dumping.printer import JsonPrinter, Printer, TextPrinter
 
     try:
@@ -65,7 +55,7 @@ def dump(
         raise typer.Exit(EXIT_FAILED if dumping.failed else EXIT_FINDINGS)
 
 
-def _write(paths: list[Path], output: Path, offsets: "OffsetRange", *, json: bool) -> None:
+def _write(paths: list[Path], output: Path, offsets: OffsetRange, *, json: bool) -> None:
     """Write records to a file."""
     if json or output.suffix != ".parquet":
         raise typer.BadParameter("name a file that ends with .parquet, and leave out --json", param_hint="--output")

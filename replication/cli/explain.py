@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from replication.cli.comparison import Failures, tell_of_damage
+from replication.cli.dumping.offset_range import END, OffsetRange, OffsetsOption
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
 from replication.cli.prose import counted, wrapped
@@ -40,14 +41,7 @@ def explain(
         ),
     ],
     *,
-    offsets: Annotated[
-        str,
-        typer.Option(
-            metavar="A:B",
-            help="Only offsets from A up to, not including, B; either may be left out.",
-            show_default=False,
-        ),
-    ] = ":",
+    offsets: OffsetsOption = ":",
     got: Annotated[
         Path | None,
         typer.Option(
@@ -85,7 +79,6 @@ def explain(
     Example: epochlog explain orders-0 broker-1 broker-2 --offsets 100:200
     """
     from logstore.topic_partition import parse_directory_name
-    from replication.cli.dumping.offset_range import END, OffsetRange
     from replication.explain import Sources, Why
 
     try:

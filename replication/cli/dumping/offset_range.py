@@ -1,7 +1,18 @@
 """The offsets that a dump is limited to."""
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
+import typer
+
+OffsetsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="A:B",
+        help="Only offsets from A up to, not including, B; either may be left out.",
+        show_default=False,
+    ),
+]
+"""By default `:`, all of them."""
 FIRST = -(2**63)
 """Damaged records have such offsets."""
 END = 2**63
