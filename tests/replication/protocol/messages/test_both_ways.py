@@ -7,6 +7,7 @@ import random
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -24,6 +25,7 @@ from replication.protocol.messages.api import Api, MessageForm
 from replication.protocol.messages.apis import _OURS, api_of, api_with
 from replication.protocol.messages.fetch import FetchRequest, named
 from replication.protocol.messages.form import Form
+from replication.protocol.messages.produce import ProduceRequest
 from replication.protocol.wire.kio_messages import request_class, response_class, served_versions
 from tests.campaign import Campaign, run_seed
 from tests.replication.protocol.by_kio import kio_bytes, kio_reading
@@ -126,7 +128,15 @@ def test_a_request_is_read_as_it_was_written(request: Any, data: st.DataObject) 
         assert read.partitions.keys() == request.partitions.keys()
         assert set(read.forgotten) == (set(request.forgotten) if version >= SINCE_SESSIONS else set())
     elif version == api.served.stop - 1:
-        assert read == request
+        assert read == _with_named_ids(request)
+
+
+def _with_named_ids(request: Any) -> Any:
+    """The request with the ids of the topics that it names, which alone are sent."""
+    if not isinstance(request, ProduceRequest):
+        return request
+    topics = {topic for topic, _ in request.partitions}
+    return replace(request, topic_ids={topic: request.topic_ids[topic] for topic in topics})
 
 
 @pytest.mark.parametrize("case", [*OURS, *KIOS], ids=str)
