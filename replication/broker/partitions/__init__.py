@@ -1,0 +1,1 @@
+"""The partitions that a broker has, and in which role."""

@@ -1,0 +1,21 @@
+"""An API as a server answers it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+from replication.server.call import Call
+from replication.server.pending import Pending
+
+
+class ServedApi(NamedTuple):
+    """What answers the requests of one API."""
+
+    versions: range
+    """Those that are answered, which ApiVersions lists."""
+    answer: Callable[[Any, Call], Any | Pending]
+    """Returns the answer in the terms of the request: one of ours or of kio's; a `Pending` where it has to wait; or
+    None where the request asks for none (Produce with acks 0)."""
+
+
+ServedApis: TypeAlias = Mapping[int, ServedApi]
+"""By API key."""
