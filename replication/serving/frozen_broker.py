@@ -1,0 +1,61 @@
+"""One broker of a cluster that nobody writes: its copies of partitions, open to be read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
+from uuid import UUID, uuid5
+
+from logstore.files.partition_metadata import PartitionMetadata
+from logstore.log.frozen.frozen_log import FrozenLog
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.segment.open_files import OpenFiles
+from logstore.topic_partition import TopicPartition
+from replication.planning.failures import PARTITION_ERRORS, OnError
+from replication.planning.replica import Replica
+from replication.planning.rereading import reread
+
+_MADE_IDS = UUID("6f3c2a52-6d53-4b0e-9d0f-6a3f0d6c1d2b")
+"""The name space of the ids that are made for topics of Kafka before 2.8, which have none."""
+
+
+class FrozenCopy(NamedTuple):
+    """A copy of a partition, and of which topic it is."""
+
+    log: FrozenLog
+    topic_id: UUID
+    """By its `partition.metadata`; made of the topic's name where there is none."""
+
+    @classmethod
+    def open(cls, directory: PartitionDirectory, open_files: OpenFiles) -> Self:
+        """Open a copy without a write. Raises what `FrozenLog.open` and `PartitionMetadata.of` do."""
+        metadata = PartitionMetadata.of(directory.path)
+        made = uuid5(_MADE_IDS, directory.topic_partition.topic)
+        log = FrozenLog.of(reread(directory, RecoveredLog.load), open_files=open_files)
+        return cls(log, made if metadata is None else metadata.topic_id)
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenBroker:
+    """What one broker held."""
+
+    node_id: int
+    name: str
+    """Its directory's."""
+    copies: Mapping[TopicPartition, FrozenCopy] = field(repr=False)
+
+    @classmethod
+    def open(cls, node_id: int, replica: Replica, open_files: OpenFiles, on_error: OnError) -> Self:
+        """Open a copy's partitions; `on_error` is called for each that cannot be opened."""
+        copies = {}
+        for partition, directory in replica.partitions.items():
+            try:
+                copies[partition] = FrozenCopy.open(directory, open_files)
+            except PARTITION_ERRORS as error:
+                on_error(partition, error)
+        return cls(node_id, replica.name, copies)
+
+    def close(self) -> None:
+        """Close all logs; what was read stays valid."""
+        for copy in self.copies.values():
+            copy.log.close()

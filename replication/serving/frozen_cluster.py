@@ -1,0 +1,167 @@
+"""Copies of the directories of a cluster's brokers, opened as that cluster."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, count
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.segment.open_files import OpenFiles, default_limit
+from logstore.topic_partition import TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.errors import SameBrokerError, TopicIdsDifferError
+from replication.metadata.image import ClusterImage
+from replication.metadata.loading import LoadedImage, load_image
+from replication.metadata_partition import METADATA_PARTITION
+from replication.planning.failures import PARTITION_ERRORS
+from replication.planning.replica import Replica, open_copies
+from replication.planning.rereading import reread
+from replication.protocol.addresses import Address
+from replication.serving.frozen_broker import FrozenBroker
+from replication.serving.frozen_image import topics_image, with_brokers
+from replication.serving.leaders import LeaderChoice
+
+
+class Unserved(NamedTuple):
+    """What is not served, or not to its files' end, and why."""
+
+    partition: TopicPartition
+    broker: str
+    error: Exception
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenCluster:
+    """A cluster that nobody writes: its brokers' logs, and its metadata as far as that is there.
+
+    >>> with FrozenCluster.open([Path("broker-1"), Path("broker-2")]) as cluster:
+    ...     cluster.topics.topics.by_name["orders"].partitions[0].leader
+    """
+
+    cluster_id: str | None
+    brokers: Sequence[FrozenBroker]
+    metadata: ClusterImage
+    """By the copy of `__cluster_metadata-0` that goes furthest; empty where there is none."""
+    topics: ClusterImage
+    """The topics, with leaders among the brokers that are here."""
+    unserved: Sequence[Unserved]
+
+    @classmethod
+    def open(cls, paths: Sequence[Path], choice: LeaderChoice = LeaderChoice.METADATA) -> Self:
+        """Open copies of one cluster's brokers and controllers, of any number and kind, without a write.
+
+        Raises what `open_copies` raises, and SameBrokerError for two copies of one broker. A partition that cannot be
+        opened is in `unserved`.
+        """
+        unserved: list[Unserved] = []
+        replicas = open_copies(paths, on_error=lambda each, error: unserved.append(Unserved(each, "", error)))
+        _ensure_different_brokers(replicas)
+        open_files = OpenFiles(default_limit())
+        metadata = _metadata(replicas, unserved)
+        brokers = []
+        for node_id, replica in zip(_node_ids(replicas), replicas, strict=True):
+            errors = _Errors(replica.name, unserved)
+            brokers.append(FrozenBroker.open(node_id, _data_of(replica), open_files, errors))
+        topics = topics_image(metadata, brokers, choice)
+        brokers = [each for each in brokers if each.copies] or brokers[:1]
+        cluster_id = next((each.cluster_id for each in replicas if each.cluster_id is not None), None)
+        unserved += [found for broker in brokers for found in _shortened(broker, topics)]
+        return cls(cluster_id, brokers, metadata, topics, unserved)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all logs; what was read stays valid."""
+        for broker in self.brokers:
+            broker.close()
+
+    def image(self, brokers: Mapping[int, Mapping[str, Address]]) -> ClusterImage:
+        """Return what clients are told once the brokers, by node id, have listeners, by name."""
+        return with_brokers(replace(self.topics, brokers={}), self.metadata, brokers)
+
+    def hosted(self, broker: FrozenBroker) -> HostedPartitions:
+        """Return the partitions of a broker, with their roles."""
+        hosted = HostedPartitions()
+        for partition, copy in broker.copies.items():
+            topic = self.topics.topics.by_name.get(partition.topic)
+            state = topic and topic.partitions.get(partition.partition)
+            if topic and state and topic.id == copy.topic_id:
+                hosted[partition] = HostedPartition(
+                    copy.log,
+                    state.leader_epoch,
+                    is_leader=state.leader == broker.node_id,
+                    topic_id=topic.id,
+                    damage=copy.log.recovered.damage,
+                    root=str(copy.log.directory.parent),
+                )
+        return hosted
+
+
+class _Errors:
+    """Keeps what is wrong with the partitions of one copy."""
+
+    def __init__(self, name: str, unserved: list[Unserved]) -> None:
+        self._name = name
+        self._unserved = unserved
+
+    def __call__(self, partition: TopicPartition, error: Exception) -> None:
+        self._unserved.append(Unserved(partition, self._name, error))
+
+
+def _ensure_different_brokers(replicas: Sequence[Replica]) -> None:
+    for one, other in combinations(replicas, 2):
+        if one.node_id is not None and one.node_id == other.node_id:
+            raise SameBrokerError(one.name, other.name, f"broker {one.node_id} by node.id in meta.properties")
+
+
+def _node_ids(replicas: Sequence[Replica]) -> Iterator[int]:
+    """Give each its node.id, and those that have none the lowest free numbers."""
+    known = {each.node_id for each in replicas}
+    free = (number for number in count() if number not in known)
+    return (next(free) if each.node_id is None else each.node_id for each in replicas)
+
+
+def _data_of(replica: Replica) -> Replica:
+    """Return a copy without the controllers' partition, which no client reads."""
+    return replace(
+        replica, partitions={each: known for each, known in replica.partitions.items() if each != METADATA_PARTITION}
+    )
+
+
+def _metadata(replicas: Sequence[Replica], unserved: list[Unserved]) -> ClusterImage:
+    """Return the image of the copy that goes furthest, by epoch and then by offset."""
+    best = LoadedImage(ClusterImage(), 0, -1)
+    for replica in replicas:
+        directory = replica.partitions.get(METADATA_PARTITION)
+        if directory is None:
+            continue
+        try:
+            recovered = reread(directory, RecoveredLog.load)
+            loaded = load_image(directory.path, recovered.log_end_offset)
+        except PARTITION_ERRORS as error:
+            unserved.append(Unserved(METADATA_PARTITION, replica.name, error))
+            continue
+        if recovered.damage is not None:
+            unserved.append(Unserved(METADATA_PARTITION, replica.name, recovered.damage))
+        best = max(best, loaded, key=lambda each: (each.epoch, each.end_offset))
+    return best.image
+
+
+def _shortened(broker: FrozenBroker, topics: ClusterImage) -> Iterator[Unserved]:
+    """Find the copies that end at damage, and those of topics that only had a served one's name."""
+    for partition, copy in broker.copies.items():
+        served = topics.topics.by_name.get(partition.topic)
+        if served is not None and served.id != copy.topic_id:
+            ids = {"the cluster": served.id, broker.name: copy.topic_id}
+            yield Unserved(partition, broker.name, TopicIdsDifferError(ids))
+        elif copy.log.recovered.damage is not None:
+            yield Unserved(partition, broker.name, copy.log.recovered.damage)

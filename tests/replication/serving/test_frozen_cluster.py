@@ -1,0 +1,162 @@
+"""Copies of brokers' directories, opened as the cluster that they were."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from logstore import TopicPartition
+from logstore.files.partition_metadata import PartitionMetadata
+from replication.errors import DifferentClustersError, SameBrokerError, TopicIdsDifferError
+from replication.metadata.loading import load_image
+from replication.protocol.addresses import Address
+from replication.serving.frozen_cluster import FrozenCluster
+from replication.serving.leaders import LeaderChoice
+from tests.data.replicas import damaged, replicas
+
+QUORUM = Path(__file__).parents[2] / "data" / "quorum"
+FORKED = TopicPartition("diverge", 0)
+
+
+def brokers(label: str) -> list[Path]:
+    return sorted(replicas(label).iterdir())
+
+
+def leaders(cluster: FrozenCluster) -> dict[str, int]:
+    return {f"{topic.name}-{number}": each.leader for topic, number, each in cluster.topics.topics.partitions()}
+
+
+def test_brokers_have_their_node_ids_and_what_they_held() -> None:
+    with FrozenCluster.open(brokers("diverged")) as cluster:
+        assert [each.node_id for each in cluster.brokers] == [1, 2, 3]
+        assert cluster.cluster_id is not None
+        assert not cluster.unserved
+        for broker, path in zip(cluster.brokers, brokers("diverged"), strict=True):
+            held = {each.parent.name for each in path.glob("*-*/*.log")}
+            assert {str(each) for each in cluster.hosted(broker)} == held
+
+
+def test_without_metadata_the_copies_lead_that_kafka_would_elect() -> None:
+    with FrozenCluster.open(brokers("diverged")) as cluster:
+        state = cluster.topics.topics.by_name[FORKED.topic].partitions[0]
+        ends = {each.node_id: each.copies[FORKED].log for each in cluster.brokers if FORKED in each.copies}
+        best = max(ends, key=lambda each: (ends[each].epochs.latest_epoch, ends[each].log_end_offset))
+        assert (state.leader, state.isr) == (best, (best,))
+        assert state.leader_epoch == ends[best].epochs.latest_epoch
+        assert set(state.replicas) == set(ends)
+
+
+def test_each_broker_hosts_its_own_side_of_a_fork() -> None:
+    with FrozenCluster.open(brokers("diverged")) as cluster:
+        hosted = {each.node_id: cluster.hosted(each).get(FORKED) for each in cluster.brokers}
+        led = {node_id: each for node_id, each in hosted.items() if each is not None}
+        assert sum(each.is_leader for each in led.values()) == 1
+        assert len({bytes(each.log.read(each.log.log_end_offset - 1, 1 << 20).data) for each in led.values()}) > 1
+
+
+def test_addresses_are_what_clients_are_told_of_brokers() -> None:
+    with FrozenCluster.open(brokers("diverged")) as cluster:
+        told = {each.node_id: {"PLAINTEXT": Address("here", 9000 + each.node_id)} for each in cluster.brokers}
+        image = cluster.image(told)
+        assert {each.id: each.listeners["PLAINTEXT"].port for each in image.brokers.values()} == {
+            1: 9001,
+            2: 9002,
+            3: 9003,
+        }
+        assert all(each.is_active for each in image.brokers.values())
+        assert not cluster.image({}).brokers
+
+
+def test_topics_ids_and_settings_are_the_metadatas() -> None:
+    with FrozenCluster.open(sorted(QUORUM.iterdir())) as cluster:
+        directories = QUORUM.glob("controller-*/__cluster_metadata-0")
+        furthest = max(map(load_image, directories), key=lambda each: (each.epoch, each.end_offset))
+        assert cluster.metadata == furthest.image
+        assert {topic.name: topic.id for topic in cluster.topics.topics} == {
+            topic.name: topic.id for topic in furthest.image.topics
+        }
+        assert cluster.topics.configurations == furthest.image.configurations
+        assert cluster.topics.features == furthest.image.features
+
+
+def test_partitions_of_which_no_copy_is_there_have_no_leader() -> None:
+    with FrozenCluster.open(sorted(QUORUM.glob("controller-*"))) as cluster:
+        registered = cluster.metadata.topics.by_name["orders"].partitions[0]
+        state = cluster.topics.topics.by_name["orders"].partitions[0]
+        assert state.leader == -1
+        assert state.replicas == registered.replicas
+
+
+def test_topics_of_before_topic_ids_get_the_same_made_one_each_time(tmp_path: Path) -> None:
+    root = tmp_path / "broker-1"
+    shutil.copytree(brokers("diverged")[0], root)
+    for each in root.rglob("partition.metadata"):
+        each.unlink()
+    with FrozenCluster.open([root]) as first, FrozenCluster.open([root]) as second:
+        ids = [{topic.name: topic.id for topic in each.topics.topics} for each in (first, second)]
+    assert ids[0] == ids[1]
+    assert len(set(ids[0].values())) == len(ids[0])
+
+
+def test_a_copy_of_another_topic_of_that_name_is_not_served(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    PartitionMetadata(uuid4()).write(tmp_path / "broker-3" / "codecs-0" / "partition.metadata")
+    with FrozenCluster.open(sorted(tmp_path.iterdir())) as cluster:
+        (found,) = cluster.unserved
+        assert (found.partition, found.broker) == (TopicPartition("codecs", 0), "broker-3")
+        assert isinstance(found.error, TopicIdsDifferError)
+        assert TopicPartition("codecs", 0) not in cluster.hosted(cluster.brokers[2])
+
+
+def test_two_copies_of_one_broker_or_copies_of_two_clusters_are_refused(tmp_path: Path) -> None:
+    shutil.copytree(brokers("diverged")[0], tmp_path / "again")
+    with pytest.raises(SameBrokerError):
+        FrozenCluster.open([brokers("diverged")[0], tmp_path / "again"])
+    shutil.copytree(brokers("diverged")[1], tmp_path / "other")
+    properties = tmp_path / "other" / "meta.properties"
+    properties.write_text(properties.read_text().replace("cluster.id=", "cluster.id=another"))
+    with pytest.raises(DifferentClustersError):
+        FrozenCluster.open([brokers("diverged")[0], tmp_path / "other"])
+
+
+def test_directories_without_a_node_id_get_free_ones(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    for name in ("broker-2", "broker-3"):
+        (tmp_path / name / "meta.properties").unlink()
+    with FrozenCluster.open(sorted(tmp_path.iterdir())) as cluster:
+        assert [each.node_id for each in cluster.brokers] == [1, 0, 2]
+
+
+def test_damage_is_told_and_what_precedes_it_is_hosted(tmp_path: Path) -> None:
+    expected = damaged("garbage_tail", tmp_path)
+    with FrozenCluster.open(sorted(each for each in tmp_path.iterdir() if each.is_dir())) as cluster:
+        told = {(each.broker, str(each.partition)) for each in cluster.unserved}
+        assert told, json.dumps(expected)
+        for broker in cluster.brokers:
+            for partition, hosted in cluster.hosted(broker).items():
+                assert (hosted.damage is not None) == ((broker.name, str(partition)) in told)
+
+
+def test_nothing_is_written_and_no_file_changes_its_times(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    before = _everything(tmp_path)
+    with FrozenCluster.open(sorted(tmp_path.iterdir()), LeaderChoice.ADVISE) as cluster:
+        for broker in cluster.brokers:
+            for hosted in cluster.hosted(broker).values():
+                hosted.log.read(hosted.log.log_start_offset, 1 << 20)
+    assert _everything(tmp_path) == before
+
+
+def _everything(root: Path) -> dict[Path, tuple[int, int, str]]:
+    return {
+        each: (
+            stat.st_mtime_ns,
+            stat.st_ctime_ns,
+            hashlib.sha256(each.read_bytes()).hexdigest() if each.is_file() else "",
+        )
+        for each in [root, *root.rglob("*")]
+        for stat in [each.stat()]
+    }
