@@ -6,7 +6,7 @@ from typing import NamedTuple, Self
 from uuid import UUID, uuid5
 
 from logstore.files.partition_metadata import PartitionMetadata
-from logstore.log.frozen.frozen_log import FrozenLog
+from logstore.log.frozen.checked_log import CheckedLog
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.segment.open_files import OpenFiles
@@ -22,16 +22,16 @@ _MADE_IDS = UUID("6f3c2a52-6d53-4b0e-9d0f-6a3f0d6c1d2b")
 class FrozenCopy(NamedTuple):
     """A copy of a partition, and of which topic it is."""
 
-    log: FrozenLog
+    log: CheckedLog
     topic_id: UUID
     """By its `partition.metadata`; made of the topic's name where there is none."""
 
     @classmethod
     def open(cls, directory: PartitionDirectory, open_files: OpenFiles) -> Self:
-        """Open a copy without a write. Raises what `FrozenLog.open` and `PartitionMetadata.of` do."""
+        """Open a copy without a write. Raises what `CheckedLog.open` and `PartitionMetadata.of` do."""
         metadata = PartitionMetadata.of(directory.path)
         made = uuid5(_MADE_IDS, directory.topic_partition.topic)
-        log = FrozenLog.of(reread(directory, RecoveredLog.load), open_files=open_files)
+        log = CheckedLog.of(reread(directory, RecoveredLog.load), open_files=open_files)
         return cls(log, made if metadata is None else metadata.topic_id)
 
 
