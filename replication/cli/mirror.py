@@ -1,7 +1,6 @@
 """`epochlog mirror`."""
 
 import re
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from replication.cli.connection import Bootstrap, CommandConfig, client_settings
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.log_format import LogFormat
 from replication.cli.output import EXIT_FINDINGS, complain
+from replication.cli.until_told import until_told
 from replication.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def mirror(
     )
     display = display_for(LogFormat.JSON if json else log_format)
     try:
-        with _until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
+        with until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
             was_cut_short = not _follow(opened, display, told, once=once) and once
     finally:
         display.close()
@@ -156,22 +156,3 @@ def _metrics_served(opened: "Mirror", address: MetricsAddress | None) -> Iterato
         yield
     finally:
         server.close()
-
-
-@contextmanager
-def _until_told() -> Iterator[StopRequest]:
-    """Give a request to stop that SIGINT and SIGTERM make; the second signal ends the process at once."""
-    told = StopRequest()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def tell(number: int, _: object) -> None:
-        signal.signal(number, before[signal.Signals(number)])
-        told.make()
-
-    for number in before:
-        signal.signal(number, tell)
-    try:
-        yield told
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

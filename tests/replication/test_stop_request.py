@@ -11,7 +11,7 @@ PROGRAM = """
 import faulthandler, os, signal, sys
 from pathlib import Path
 from logstore import Log, TopicPartition
-from replication.cli.mirror import _until_told
+from replication.cli.until_told import until_told
 from replication.fetcher.follower import Follower
 from replication.stop_request import StopRequest
 
@@ -46,7 +46,7 @@ with Log.open(sys.argv[1] + "/orders-0") as log:
 """
 OF_THE_MIRROR = """
 for line in range(1, 8):
-    with _until_told() as told:
+    with until_told() as told:
         assert interrupted_at(line, lambda: told.wait(60))
 """
 
