@@ -12,8 +12,9 @@ class Pending(Protocol):
     `leave` in the end, whatever happens.
     """
 
-    deadline: float
-    """In seconds, by `time.monotonic()`; looked at before each wait."""
+    @property
+    def deadline(self) -> float:
+        """In seconds, by `time.monotonic()`; looked at before each wait."""
 
     def attend(self, waiter: Waiter) -> None:
         """Wake the waiter, which is held weakly, from now on whenever there may be an answer."""

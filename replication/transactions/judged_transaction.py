@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from replication.audit.coordinators.transaction_state import UNFINISHED, status_name
+from replication.coordinator_records.transaction_state import UNFINISHED, status_name
 from replication.protocol.messages.describe_transactions import DescribedTransaction
 from replication.transactions.open_transaction import OpenTransaction
 

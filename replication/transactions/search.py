@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from logstore import TopicPartition
-from replication.audit.coordinators.transaction_state import TRANSACTION_STATE
+from replication.coordinator_records.transaction_state import TRANSACTION_STATE
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import error_for, raise_for

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH_OFFSET, EpochEntry, EpochHistory
-from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.verify import Finding, Severity
-from replication.audit.coordinators.offset_commit import GroupPartition, read_group_partition, read_offset_commit
 from replication.audit.replica_finding import ReplicaFinding
+from replication.coordinator_records.decided_records import DecidedRecords
+from replication.coordinator_records.offset_commit import GroupPartition, read_group_partition, read_offset_commit
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 """The topic in which Kafka keeps what groups commit."""
@@ -73,19 +73,14 @@ class CommittedOffsets:
 
     known: dict[GroupPartition, CommittedOffset] = field(default_factory=dict)
     """The last commits that count: those of open or aborted transactions do not."""
-    _pending: dict[int, list[Record]] = field(default_factory=dict)
+    _decided: DecidedRecords = field(default_factory=DecidedRecords)
 
     def add(self, record: Record, *, producer_id: int, is_transactional: bool, is_control: bool) -> None:
         """Take the next record of the log. Raises CorruptControlRecordError."""
-        if is_control:
-            pending = self._pending.pop(producer_id, [])
-            if ControlRecord.of(record).type is ControlType.COMMIT:
-                for each in pending:
-                    self._take(each)
-        elif is_transactional:
-            self._pending.setdefault(producer_id, []).append(record)
-        else:
-            self._take(record)
+        for each in self._decided.add(
+            record, producer_id=producer_id, is_transactional=is_transactional, is_control=is_control
+        ):
+            self._take(each)
 
     def _take(self, record: Record) -> None:
         place = read_group_partition(record.key)

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify import Finding, Severity
-from replication.audit.coordinators.transaction_state import TransactionState, status_name
 from replication.audit.replica_finding import ReplicaFinding
+from replication.coordinator_records.transaction_state import TransactionState, status_name
 
 HANGING_TRANSACTION: Final = "hanging-transaction"
 Json = Mapping[str, Any]

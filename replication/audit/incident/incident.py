@@ -6,9 +6,9 @@ from typing import Any
 
 from logstore.verify import Severity
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
-from replication.audit.coordinators.transaction_state import TRANSACTION_STATE
 from replication.audit.incident.next_steps import BROKERS, next_steps
 from replication.audit.incident.stakes import Stake, stake_of
+from replication.coordinator_records.transaction_state import TRANSACTION_STATE
 from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
 from replication.quorum_recovery import QuorumAdvice

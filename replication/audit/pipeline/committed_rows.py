@@ -14,10 +14,10 @@ from replication.audit.coordinators.consumer_offsets import (
     cuts,
     stranded_by,
 )
-from replication.audit.coordinators.offset_commit import GroupPartition
 from replication.audit.examination.copy_examiner import Row
 from replication.audit.pipeline.copy_records import read_records
 from replication.audit.tables import Columns
+from replication.coordinator_records.offset_commit import GroupPartition
 
 COMMITTED: Final[Columns] = {
     "group": pa.string(),

@@ -7,7 +7,6 @@ from typing import Any
 
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, StrandedOffset
 from replication.audit.coordinators.hanging_transactions import HangingTransaction
-from replication.audit.coordinators.transaction_state import TRANSACTION_STATE
 from replication.audit.examination.copy_examiner import Row
 from replication.audit.pipeline.committed_rows import COMMITTED, committed_rows, cut_partitions, stranded_rows
 from replication.audit.pipeline.transaction_rows import (
@@ -17,6 +16,7 @@ from replication.audit.pipeline.transaction_rows import (
     has_open_transactions,
 )
 from replication.audit.tables import Columns
+from replication.coordinator_records.transaction_state import TRANSACTION_STATE
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ import pyarrow as pa
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from replication.audit.coordinators.hanging_transactions import HangingTransaction, hanging
-from replication.audit.coordinators.transaction_state import (
+from replication.audit.examination.copy_examiner import Row
+from replication.audit.pipeline.copy_records import read_records
+from replication.audit.tables import Columns
+from replication.coordinator_records.transaction_state import (
     TransactionState,
     read_transaction_state,
     read_transactional_id,
 )
-from replication.audit.examination.copy_examiner import Row
-from replication.audit.pipeline.copy_records import read_records
-from replication.audit.tables import Columns
 
 COORDINATED: Final[Columns] = {"transactional_id": pa.string(), "state": pa.binary()}
 """One row a transactional id: its last state, as its record's value has it."""

@@ -1,1 +1,1 @@
-"""Groups of consumers, and the offsets that they commit."""
+"""Groups of consumers by the classic protocol, and what they commit: in memory, without sockets or threads."""

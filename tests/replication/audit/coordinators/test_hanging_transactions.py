@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from replication.audit.coordinators.hanging_transactions import hanging
-from replication.audit.coordinators.transaction_state import (
+from replication.coordinator_records.transaction_state import (
     UNFINISHED,
     TopicPartitions,
     TransactionState,

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH
-from replication.audit.coordinators.versioned_record import read_versioned
 from replication.codec.codec import Since, Tag, Until
 from replication.codec.fields import NO_ID, Int32, Int64, String, Uuid
+from replication.coordinator_records.versioned_record import read_versioned
 
 _KEY_VERSIONS: Final = 2
 """Keys of later versions are of the groups themselves."""

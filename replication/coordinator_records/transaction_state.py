@@ -8,9 +8,9 @@ from enum import IntEnum
 from typing import Annotated, Final, NamedTuple
 
 from logstore.topic_partition import TopicPartition
-from replication.audit.coordinators.versioned_record import read_versioned
 from replication.codec.codec import Since, Structs, Tag
 from replication.codec.fields import Int8, Int16, Int32, Int32s, Int64, String
+from replication.coordinator_records.versioned_record import read_versioned
 
 TRANSACTION_STATE: Final = "__transaction_state"
 """The topic in which coordinators keep their transactions."""

@@ -4,7 +4,7 @@ from struct import pack
 
 import pytest
 
-from replication.audit.coordinators.offset_commit import (
+from replication.coordinator_records.offset_commit import (
     GroupPartition,
     read_group_partition,
     read_offset_commit,

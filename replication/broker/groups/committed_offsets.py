@@ -1,0 +1,27 @@
+"""What a group has committed."""
+
+from logstore import TopicPartition
+from replication.coordinator_records.offset_commit import OffsetCommit
+
+_OVERHEAD = 400
+"""About what a commit takes beside its metadata, in bytes."""
+
+
+class CommittedOffsets(dict[TopicPartition, OffsetCommit]):
+    """By partition."""
+
+    size: int = 0
+    """About how much memory they take, in bytes."""
+
+    def put(self, partition: TopicPartition, commit: OffsetCommit) -> None:
+        """Let a commit count in place of the one before."""
+        before = self.get(partition)
+        if before is not None:
+            self.size -= size_of(before)
+        self[partition] = commit
+        self.size += size_of(commit)
+
+
+def size_of(commit: OffsetCommit) -> int:
+    """Return about how much memory a commit takes, in bytes."""
+    return _OVERHEAD + len(commit.metadata)

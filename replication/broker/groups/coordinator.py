@@ -1,0 +1,219 @@
+"""All groups of a broker, and what they have committed."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from math import inf
+from threading import Lock
+from typing import Final
+
+from logstore import TopicPartition
+from replication.broker.groups.awaited import Awaited
+from replication.broker.groups.classic_group import ClassicGroup
+from replication.broker.groups.committed_offsets import size_of
+from replication.broker.groups.errors import GroupRefusedError
+from replication.broker.groups.group_description import GroupDescription
+from replication.broker.groups.group_settings import GroupSettings
+from replication.broker.groups.group_state import GroupState
+from replication.broker.groups.joining import UNKNOWN_MEMBER, JoinAnswer, JoinRequest
+from replication.broker.groups.saved_groups import SavedGroups
+from replication.broker.groups.syncing import SyncAnswer, SyncRequest
+from replication.coordinator_records.offset_commit import OffsetCommit
+from replication.protocol.error_code import ErrorCode
+
+_OVERHEAD: Final = 5_000
+"""More than a group with a member takes beside what they have sent, in bytes."""
+
+
+class GroupCoordinator:
+    """Keeps groups in memory, and nowhere else (Kafka: GroupCoordinator, for the classic protocol).
+
+    Any thread may call. There is none of its own: time passes for a group as anyone asks for it, and as those that wait
+    call `expire` at `deadline`.
+    """
+
+    def __init__(self, settings: GroupSettings | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+        """Have no groups. `clock` tells seconds."""
+        self._settings = settings or GroupSettings()
+        self._clock = clock
+        self._lock = Lock()
+        self._groups: dict[str, ClassicGroup] = {}
+        self._size = 0
+
+    @property
+    def size(self) -> int:
+        """About how much memory the groups take, in bytes."""
+        return self._size
+
+    def load(self, saved: SavedGroups) -> None:
+        """Have the groups that a broker has kept, in place of those of the same names."""
+        with self._lock:
+            for group_id, offsets in saved.offsets.items():
+                group = ClassicGroup(group_id, self._settings)
+                for partition, commit in offsets.items():
+                    group.offsets.put(partition, commit)
+                metadata = saved.groups.get(group_id)
+                if metadata is not None:
+                    group.restore(metadata, self._clock())
+                self._groups[group_id] = group
+            self._size = sum(group.size for group in self._groups.values())
+
+    # --- members
+
+    def join(self, request: JoinRequest) -> Awaited[JoinAnswer]:
+        """Let a member take part in its group's next generation."""
+        try:
+            self._check_group_id(request.group_id)
+            self._check_session_timeout(request.session_timeout)
+            with self._changing(
+                request.group_id, room=request.size, create=request.member_id == UNKNOWN_MEMBER
+            ) as group:
+                return group.join(request, self._clock())
+        except GroupRefusedError as refused:
+            member_id = request.member_id if refused.member_id is None else refused.member_id
+            return Awaited(JoinAnswer(refused.code, member_id))
+
+    def sync(self, request: SyncRequest) -> Awaited[SyncAnswer]:
+        """Tell a member its assignment, and the group the leader's assignments."""
+        try:
+            self._check_group_id(request.group_id)
+            with self._changing(request.group_id, room=request.size) as group:
+                return group.sync(request, self._clock())
+        except GroupRefusedError as refused:
+            return Awaited(SyncAnswer(refused.code))
+
+    def heartbeat(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> ErrorCode:
+        """Hear of a member; return what it should know."""
+        try:
+            self._check_group_id(group_id)
+            with self._changing(group_id) as group:
+                group.heartbeat(member_id, instance_id, generation, self._clock())
+        except GroupRefusedError as refused:
+            return refused.code
+        return ErrorCode.NONE
+
+    def leave(self, group_id: str, leaving: list[tuple[str, str | None]]) -> list[ErrorCode]:
+        """Let members go, by their ids and instance ids; return an error, or none, of each. GroupRefusedError."""
+        self._check_group_id(group_id)
+        try:
+            with self._changing(group_id) as group:
+                return group.leave(leaving, self._clock())
+        except GroupRefusedError as refused:
+            return [refused.code for _ in leaving]
+
+    def deadline(self, group_id: str) -> float:
+        """When `expire` may have something to do for a group, in seconds of the clock; infinity for never."""
+        with self._lock:
+            group = self._groups.get(group_id)
+            return inf if group is None else group.deadline
+
+    def expire(self, group_id: str) -> None:
+        """Let time pass for a group."""
+        if group_id in self._groups:
+            with self._changing(group_id):
+                pass
+
+    # --- offsets
+
+    def commit(
+        self,
+        group_id: str,
+        commits: Mapping[TopicPartition, OffsetCommit],
+        *,
+        generation: int = -1,
+        member_id: str = UNKNOWN_MEMBER,
+        instance_id: str | None = None,
+    ) -> dict[TopicPartition, ErrorCode]:
+        """Keep what a member, or anyone of a group without members, has read; return an error, or none, of each."""
+        most = self._settings.max_metadata_bytes
+        errors = {
+            partition: ErrorCode.OFFSET_METADATA_TOO_LARGE if len(commit.metadata) > most else ErrorCode.NONE
+            for partition, commit in commits.items()
+        }
+        kept = {partition: commits[partition] for partition, error in errors.items() if error is ErrorCode.NONE}
+        try:
+            with self._changing(group_id, room=sum(map(size_of, kept.values())), create=generation < 0) as group:
+                group.allow_commit(member_id, instance_id, generation, self._clock())
+                for partition, commit in kept.items():
+                    group.offsets.put(partition, commit)
+        except GroupRefusedError as refused:
+            # Who is of a generation of a group that is not there is of none: so Kafka has said since groups are.
+            is_lost = generation >= 0 and refused.code is ErrorCode.UNKNOWN_MEMBER_ID and group_id not in self._groups
+            return dict.fromkeys(commits, ErrorCode.ILLEGAL_GENERATION if is_lost else refused.code)
+        return errors
+
+    def committed(self, group_id: str) -> Mapping[TopicPartition, OffsetCommit]:
+        """Return what a group has committed; nothing of one that is not there."""
+        with self._lock:
+            group = self._groups.get(group_id)
+            return {} if group is None else group.offsets.copy()
+
+    # --- what there is
+
+    def groups(self) -> list[GroupDescription]:
+        """Return all groups, without their members."""
+        with self._lock:
+            for group in self._groups.values():
+                self._advance(group)
+            return [
+                GroupDescription(group.group_id, group.state, group.members.protocol_type or "")
+                for group in self._groups.values()
+            ]
+
+    def describe(self, group_id: str) -> GroupDescription:
+        """Return a group, which is dead where there is none."""
+        with self._lock:
+            group = self._groups.get(group_id)
+            if group is None:
+                return GroupDescription(group_id, GroupState.DEAD)
+            self._advance(group)
+            return group.describe()
+
+    def _check_group_id(self, group_id: str) -> None:
+        if not group_id:
+            raise GroupRefusedError(ErrorCode.INVALID_GROUP_ID)
+
+    def _check_session_timeout(self, timeout: float) -> None:
+        if not self._settings.min_session_timeout <= timeout <= self._settings.max_session_timeout:
+            raise GroupRefusedError(ErrorCode.INVALID_SESSION_TIMEOUT)
+
+    @contextmanager
+    def _changing(self, group_id: str, *, room: int = 0, create: bool = False) -> Iterator[ClassicGroup]:
+        """Change a group, which gets up to `room` bytes larger.
+
+        GroupRefusedError where it is not there, or there is no room.
+        """
+        with self._lock:
+            group = self._groups.get(group_id)
+            if group is None and not create:
+                raise GroupRefusedError(ErrorCode.UNKNOWN_MEMBER_ID)
+            if room or group is None:
+                self._make_room(room + len(group_id) + _OVERHEAD, group)
+            if group is None:
+                group = self._groups[group_id] = ClassicGroup(group_id, self._settings)
+                self._size += group.size
+            self._advance(group)
+            before = group.size
+            try:
+                yield group
+            finally:
+                group.advance(self._clock())
+                self._size += group.size - before
+
+    def _advance(self, group: ClassicGroup) -> None:
+        before = group.size
+        group.advance(self._clock())
+        self._size += group.size - before
+
+    def _make_room(self, room: int, wanted: ClassicGroup | None) -> None:
+        """Forget groups that are empty and have committed nothing, where memory is short."""
+        if self._size + room <= self._settings.max_bytes:
+            return
+        for group in self._groups.values():
+            self._advance(group)
+        idle = [group for group in self._groups.values() if group.is_idle and group is not wanted]
+        for group in idle:
+            del self._groups[group.group_id]
+            self._size -= group.size
+        if self._size + room > self._settings.max_bytes:
+            raise GroupRefusedError(ErrorCode.COORDINATOR_NOT_AVAILABLE)

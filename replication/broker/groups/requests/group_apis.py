@@ -1,0 +1,38 @@
+"""All that a coordinator of groups answers."""
+
+from collections.abc import Callable
+from typing import Any
+
+from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.requests import listing_requests, member_requests, offset_requests
+from replication.broker.groups.requests.listing_requests import FindEndpoint, ListingRequests
+from replication.broker.groups.requests.member_requests import MemberRequests
+from replication.broker.groups.requests.offset_requests import OffsetRequests
+from replication.metadata.image import ClusterImage
+from replication.protocol.wire.kio_messages import served_versions
+from replication.server.served_api import ServedApi, ServedApis
+
+
+def group_apis(
+    coordinator: GroupCoordinator, *, image: Callable[[], ClusterImage], endpoint: FindEndpoint
+) -> ServedApis:
+    """Return the APIs by which clients use a coordinator, in all versions of Kafka 4.3.
+
+    `image` gives the topics for which may be committed, and `endpoint` where the coordinator of a group is found. Those
+    of the consumer, share and streams protocols are absent: clients that may choose take the classic one then.
+    """
+    members = MemberRequests(coordinator)
+    offsets = OffsetRequests(coordinator, image)
+    listing = ListingRequests(coordinator, endpoint)
+    answers: dict[int, Callable[..., Any]] = {
+        offset_requests.OFFSET_COMMIT: offsets.commit,
+        offset_requests.OFFSET_FETCH: offsets.fetch,
+        listing_requests.FIND_COORDINATOR: listing.find,
+        member_requests.JOIN_GROUP: members.join,
+        member_requests.HEARTBEAT: members.heartbeat,
+        member_requests.LEAVE_GROUP: members.leave,
+        member_requests.SYNC_GROUP: members.sync,
+        listing_requests.DESCRIBE_GROUPS: listing.describe,
+        listing_requests.LIST_GROUPS: listing.list,
+    }
+    return {key: ServedApi(served_versions(key) or range(0), answer) for key, answer in answers.items()}

@@ -1,0 +1,1 @@
+"""The records in which coordinators keep what they know, in topics of their own."""
