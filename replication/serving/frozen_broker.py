@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from logstore.files.partition_metadata import PartitionMetadata
 from logstore.log.frozen.checked_log import CheckedLog
@@ -14,9 +14,7 @@ from logstore.topic_partition import TopicPartition
 from replication.planning.failures import PARTITION_ERRORS, OnError
 from replication.planning.replica import Replica
 from replication.planning.rereading import reread
-
-_MADE_IDS = UUID("6f3c2a52-6d53-4b0e-9d0f-6a3f0d6c1d2b")
-"""The name space of the ids that are made for topics of Kafka before 2.8, which have none."""
+from replication.serving.made_ids import made_id
 
 
 class FrozenCopy(NamedTuple):
@@ -30,9 +28,8 @@ class FrozenCopy(NamedTuple):
     def open(cls, directory: PartitionDirectory, open_files: OpenFiles) -> Self:
         """Open a copy without a write. Raises what `CheckedLog.open` and `PartitionMetadata.of` do."""
         metadata = PartitionMetadata.of(directory.path)
-        made = uuid5(_MADE_IDS, directory.topic_partition.topic)
         log = CheckedLog.of(reread(directory, RecoveredLog.load), open_files=open_files)
-        return cls(log, made if metadata is None else metadata.topic_id)
+        return cls(log, made_id(directory.topic_partition.topic) if metadata is None else metadata.topic_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,6 +84,12 @@ class FrozenCluster:
         for broker in self.brokers:
             broker.close()
 
+    @property
+    def without_leader(self) -> list[TopicPartition]:
+        """The partitions of which no copy is here that may lead."""
+        states = self.topics.topics.partitions()
+        return sorted(TopicPartition(topic.name, number) for topic, number, each in states if not each.has_leader)
+
     def image(self, brokers: Mapping[int, Mapping[str, Address]]) -> ClusterImage:
         """Return what clients are told once the brokers, by node id, have listeners, by name."""
         return with_brokers(replace(self.topics, brokers={}), self.metadata, brokers)

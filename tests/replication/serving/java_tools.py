@@ -3,6 +3,7 @@
 import subprocess
 
 from logstore import TopicPartition
+from tests.oracle.java import SILENT
 from tests.oracle.kafka import classpath, kafka_options
 from tests.oracle.release import KafkaRelease
 from tests.replication.serving.clients import LEVELS, Seen
@@ -24,7 +25,7 @@ TOOLS = {
 
 def run_tool(release: KafkaRelease, tool: str, *arguments: object) -> str:
     """Run a tool to its end, and return what it prints."""
-    command = ["java", *kafka_options(release), "-cp", classpath(release), TOOLS[tool], *map(str, arguments)]
+    command = ["java", SILENT, *kafka_options(release), "-cp", classpath(release), TOOLS[tool], *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 0, f"{tool}: {ended.stdout[-2_000:]}{ended.stderr[-2_000:]}"
     return ended.stdout

@@ -1,0 +1,142 @@
+"""`epochlog serve`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from replication.cli.failure import MissingPackageError
+from replication.cli.output import JsonOption, complain, print_json, told
+from replication.cli.prose import counted, wrapped
+from replication.cli.until_told import until_told
+from replication.serving.leaders import LeaderChoice
+
+if TYPE_CHECKING:
+    from replication.serving.cluster_server import ClusterServer
+    from replication.serving.frozen_cluster import FrozenCluster
+
+PAUSE_SECONDS: Final = 0.5
+LAST_PORT: Final = 65_535
+
+
+def serve(
+    copies: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...",
+            readable=False,
+            help="Copies of brokers' log.dirs roots, each a broker's, or a directory that holds its several roots; "
+            "controllers' too.",
+        ),
+    ],
+    *,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Nothing is written, and nobody can write. There is no other way yet.")
+    ] = False,
+    listen: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST:PORT", help="Where the first broker listens; others take the next ports. Port 0: any free."
+        ),
+    ] = "127.0.0.1:9092",
+    leader: Annotated[
+        LeaderChoice,
+        typer.Option(
+            metavar="BY",
+            help="Who leads: as the metadata has it, if a copy of that is there (metadata), or the copies that "
+            "`advise` recommends by leader epochs (advise).",
+        ),
+    ] = LeaderChoice.METADATA,
+    committed_offsets: Annotated[
+        bool,
+        typer.Option("--committed-offsets", help="Groups begin where they had committed in the cluster."),
+    ] = False,
+    command_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Properties of the listener and its limits, under Kafka's names."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Let Kafka's clients read copies of log directories, as from the brokers that they are of.
+
+    No file is changed and no lock is taken. A partition that is damaged is served up to there. Groups of consumers
+    live in memory alone: what they commit is gone at the end. It runs until it is interrupted.
+
+    Example: epochlog serve --read-only broker-1 broker-2
+    """
+    if not read_only:
+        raise typer.BadParameter("say --read-only: nothing can be written yet", param_hint="--read-only")
+    address = _address(listen)
+    try:
+        from replication.serving.cluster_server import ClusterServer
+        from replication.serving.frozen_cluster import FrozenCluster
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("to answer clients, `serve` needs", error, "wire") from error
+    from replication.cli.serving_properties import ServingProperties
+
+    properties = ServingProperties.of({}) if command_config is None else ServingProperties.read(command_config)
+    with (
+        until_told() as stop,
+        FrozenCluster.open(copies, leader) as cluster,
+        ClusterServer(
+            cluster, properties.listener(address), properties.limits, saved_groups=committed_offsets
+        ) as server,
+    ):
+        if json:
+            print_json(_as_json(cluster, server))
+        else:
+            for line in _lines(cluster, server):
+                print(line, flush=True)
+        while not stop.wait(PAUSE_SECONDS):
+            pass
+
+
+def _address(text: str) -> Any:
+    from replication.protocol.addresses import Address
+
+    host, colon, port = text.rpartition(":")
+    if not (colon and port.isascii() and port.isdigit() and int(port) <= LAST_PORT):
+        raise typer.BadParameter(f"{text!r} is not a HOST:PORT, such as 127.0.0.1:9092", param_hint="--listen")
+    return Address(host.strip("[]"), int(port))
+
+
+def _as_json(cluster: "FrozenCluster", server: "ClusterServer") -> dict[str, Any]:
+    return {
+        "cluster_id": cluster.cluster_id,
+        "bootstrap": server.bootstrap,
+        "brokers": [
+            {
+                "node_id": each.node_id,
+                "copy": each.name,
+                "address": str(server.addresses[each.node_id]),
+                "partitions": len(cluster.hosted(each)),
+                "leads": sum(hosted.is_leader for hosted in cluster.hosted(each).values()),
+            }
+            for each in cluster.brokers
+        ],
+        "groups": sorted(server.groups.offsets),
+        "unserved": [
+            {"partition": str(each.partition), "copy": each.broker, "error": told(each.error)}
+            for each in cluster.unserved
+        ],
+        "without_leader": [str(each) for each in cluster.without_leader],
+    }
+
+
+def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
+    whose = "" if cluster.cluster_id is None else f" of cluster {cluster.cluster_id}"
+    yield from wrapped(f"{counted(len(cluster.brokers), 'broker')}{whose}, to be read only:")
+    for each in cluster.brokers:
+        hosted = cluster.hosted(each)
+        led = sum(copy.is_leader for copy in hosted.values())
+        where = server.addresses[each.node_id]
+        yield f"  {where}  broker {each.node_id} ({each.name}): {counted(len(hosted), 'partition')}, leads {led}"
+    yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
+    if server.groups.offsets:
+        yield from wrapped(f"{counted(len(server.groups.offsets), 'group')} begin where they had committed.")
+    for unserved in cluster.unserved:
+        complain(f"{unserved.partition} of {unserved.broker}: served up to its damage, if at all: {told(unserved.error)}")
+    if cluster.without_leader:
+        names = ", ".join(map(str, cluster.without_leader))
+        complain(f"nobody leads {names}: their brokers' copies are not here")

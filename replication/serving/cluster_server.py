@@ -1,0 +1,111 @@
+"""A cluster that nobody writes, on the network: each of its brokers listens on a port of its own."""
+
+import socket
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from types import MappingProxyType, TracebackType
+from typing import Final, Self
+
+from logstore.files.partition_metadata import format_uuid
+from logstore.log.readable_log import ReadableLog
+from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.requests.group_apis import group_apis
+from replication.broker.groups.saved_groups import CONSUMER_OFFSETS, SavedGroups
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.reading_apis import reading_apis
+from replication.protocol.addresses import Address
+from replication.protocol.messages import produce
+from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.listener_settings import ListenerSettings
+from replication.server.server import Server
+from replication.server.server_limits import ServerLimits
+from replication.serving.frozen_cluster import FrozenCluster
+from replication.serving.made_ids import made_id
+from replication.serving.refused_produce import REFUSED_PRODUCE
+
+_EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  told apart, not bound to
+
+
+class ClusterServer:
+    """Answers Kafka's clients for each broker of a cluster, with what can be read; nothing else is offered.
+
+    Groups of consumers live in memory: what they commit is gone with the server.
+
+    >>> with FrozenCluster.open([Path("broker-1"), Path("broker-2")]) as cluster, ClusterServer(cluster) as server:
+    ...     print(server.bootstrap)
+    """
+
+    def __init__(
+        self,
+        cluster: FrozenCluster,
+        listener: ListenerSettings | None = None,
+        limits: ServerLimits | None = None,
+        *,
+        saved_groups: bool = False,
+    ) -> None:
+        """Listen and answer. The first broker gets the listener's port, the others those after it; of 0 any free ones.
+
+        With `saved_groups` groups begin with what they had committed in the cluster. Raises CannotListenError,
+        ResourceLimitError, and OSError.
+        """
+        settings = listener or ListenerSettings(address=Address("127.0.0.1", 0))
+        self.groups: Final = SavedGroups.of(_offsets_logs(cluster)) if saved_groups else SavedGroups()
+        """What the groups begin with."""
+        with ExitStack() as stack:
+            servers = {
+                broker.node_id: stack.enter_context(Server([_numbered(settings, number)], limits))
+                for number, broker in enumerate(cluster.brokers)
+            }
+            self.addresses: Final[Mapping[int, Address]] = MappingProxyType(
+                {node_id: _reachable(server.addresses[settings.name]) for node_id, server in servers.items()}
+            )
+            """Where the brokers listen, by node id, as clients are told."""
+            self._start(cluster, servers, settings.name)
+            self._servers: Final = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients connect to first."""
+        return ",".join(map(str, self.addresses.values()))
+
+    def close(self) -> None:
+        """End all connections, within some seconds."""
+        self._servers.close()
+
+    def _start(self, cluster: FrozenCluster, servers: Mapping[int, Server], listener: str) -> None:
+        image = cluster.image({node_id: {listener: address} for node_id, address in self.addresses.items()})
+        coordinator = GroupCoordinator()
+        coordinator.load(self.groups)
+        first = cluster.brokers[0].node_id
+        endpoint = Endpoint(first, *self.addresses[first])
+        groups = group_apis(coordinator, image=lambda: image, endpoint=lambda _group, _call: endpoint)
+        cluster_id = cluster.cluster_id or format_uuid(made_id(",".join(each.name for each in cluster.brokers)))
+        for broker in cluster.brokers:
+            known = KnownCluster(cluster_id, broker.node_id, lambda: image)
+            apis = {**reading_apis(cluster.hosted(broker), known), **groups, produce.API_KEY: REFUSED_PRODUCE}
+            servers[broker.node_id].start(apis)
+
+
+def _numbered(settings: ListenerSettings, number: int) -> ListenerSettings:
+    host, port = settings.address
+    return replace(settings, address=Address(host, port + number if port else 0))
+
+
+def _reachable(address: Address) -> Address:
+    """Return what clients elsewhere are told: of all this machine's addresses that is its name, as with Kafka."""
+    return Address(socket.getfqdn(), address.port) if address.host in _EVERY_ADDRESS else address
+
+
+def _offsets_logs(cluster: FrozenCluster) -> list[ReadableLog]:
+    topic = cluster.topics.topics.by_name.get(CONSUMER_OFFSETS)
+    hosted = [cluster.hosted(broker) for broker in cluster.brokers] if topic else []
+    return [each.log for held in hosted for key, each in held.items() if key.topic == CONSUMER_OFFSETS and each.is_leader]
