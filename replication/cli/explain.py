@@ -12,7 +12,8 @@ from replication.cli.dumping.offset_range import END, OffsetRange, OffsetsOption
 from replication.cli.failure import MissingPackageError
 from replication.cli.offsets_table import offsets_of_table
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     import numpy as np

@@ -17,7 +17,8 @@ from replication.cli.output import (
     shown,
     told,
 )
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from logstore.offline.offline_log_directory import OfflineLogDirectory

@@ -11,8 +11,9 @@ from replication.cli.comparison import Failures, name_what_is_left_out
 from replication.cli.connection import CommandConfig
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, separated, shown
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
 from replication.cli.salvage_production import cluster_client, produced, production_as_json, production_lines
+from replication.counted import counted
 from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule
 

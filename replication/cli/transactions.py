@@ -21,7 +21,8 @@ from replication.cli.output import (
     shown,
     told,
 )
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.transactions.broken_transaction import BrokenTransaction

@@ -20,7 +20,7 @@ from replication.cli.output import (
     progress_bar,
     shown,
 )
-from replication.cli.prose import counted
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from logstore.verify import Finding

@@ -31,6 +31,12 @@ def candidate_of(partition: Json, replica: str | None) -> Json | None:
     return next((each for each in partition["candidates"] if each["replica"] == replica), None)
 
 
+def open_in_leader(partition: Json) -> int:
+    """Return how many transactions are open in the copy that should lead."""
+    of_leader = (each for each in partition["branches"] if each["replica"] == partition["recommended"])
+    return sum(len(each["open_transactions"]) for each in of_leader)
+
+
 def advice_in_words(partition: Json) -> str:
     """Say who should lead and what that loses: that the choices differ first, and of what is damaged that it is."""
     return f"{name_of(partition)}: {''.join(_advice(partition))}"
