@@ -80,10 +80,10 @@ def produce(
     source = plan.cluster_id
     needs: dict[TopicPartition, Needs] = {}
     told = _ToldErrors(on_error)
-    reports = _gathered(plan, source, needs, told.tell)
     connection = Connection(client, timeout)
     cluster = TargetCluster(connection)
-    production = Production(cluster.cluster_id(), source, reports)
+    cluster_id = cluster.cluster_id()  # before hours of reading
+    production = Production(cluster_id, source, _gathered(plan, source, needs, told.tell))
     if not needs:
         return production
     targets = _targets(needs, to_topic)
