@@ -49,7 +49,9 @@ def salvage(
     *,
     kept: Annotated[
         str,
-        typer.Option(metavar="BROKER", help="Whose copy was kept: the name of its directory, or its node.id."),
+        typer.Option(
+            metavar="BROKER", help="Whose copy was kept: the name of its directory, its node.id, or one of the DIRs."
+        ),
     ],
     to: Annotated[
         Path | None,

@@ -47,7 +47,7 @@ def transactions(
         str | None,
         typer.Option(
             metavar="BROKER",
-            help="Of the copies, the one that was kept: the name of its directory, or its node.id.",
+            help="Of the copies, the one that was kept: the name of its directory, its node.id, or one of the DIRs.",
             show_default=False,
         ),
     ] = None,
