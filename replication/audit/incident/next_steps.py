@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from logstore.verify import Severity
 from replication.audit.incident.stakes import Stake
 from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
 from replication.audit.judgement.verdict import Verdict
@@ -32,6 +33,7 @@ def next_steps(
         yield from quorum.steps_after_backup
     yield from _read_again(stakes)
     doubtful = {name_of(each): each for each in document["partitions"] if _is_doubtful(each)}
+    yield from _repair(document)
     yield from _understand([doubtful[stake.partition] for stake in stakes if stake.partition in doubtful])
     unknown = Verdict.UNKNOWN.value
     sound = [stake for stake in stakes if stake.partition not in doubtful and stake.verdict != unknown]
@@ -61,6 +63,41 @@ def _read_again(stakes: Sequence[Stake]) -> Iterator[Step]:
             f"Make what could not be read readable, or copy it again, and run this again: of {_some(unknown)} nothing "
             "reassuring can be said"
         )
+
+
+def _repair(document: Json) -> Iterator[Step]:
+    """Say how damaged copies are healed from sound ones of others."""
+    sick = {(each["topic"], each["partition"], each["replica"]) for each in document["findings"] if _is_damage(each)}
+    commands = tuple(
+        command
+        for each in document["partitions"]
+        if Verdict.DAMAGED in each["verdicts"]
+        for command in _repairs(each, [name for *place, name in sick if tuple(place) == _place(each)])
+    )
+    if commands:
+        yield Step(
+            "Repair damaged copies of which another broker has a sound one, before any of these brokers starts: look "
+            "first, then write the healed copy with --output instead of --dry-run, and put it in the other's place",
+            commands[:MOST_COMMANDS],
+        )
+
+
+def _is_damage(finding: Json) -> bool:
+    return bool(finding["severity"] == Severity.ERROR.value and finding["topic"] is not None)
+
+
+def _place(partition: Json) -> tuple[str, int]:
+    return partition["topic"], partition["partition"]
+
+
+def _repairs(partition: Json, sick: Sequence[str]) -> Iterator[str]:
+    places = {each["replica"]: each["directory"] for each in partition["branches"] if "://" not in each["directory"]}
+    sound = [place for name, place in places.items() if name not in sick]
+    if sound:
+        others = [word for place in sound for word in ("--from", place)]
+        for name in sorted(sick):
+            if name in places:
+                yield shlex.join(["epochlog", "repair", places[name], *others, "--dry-run"])
 
 
 def _is_doubtful(partition: Json) -> bool:

@@ -22,6 +22,7 @@ from tests.replication.audit.snapshot_roots import META, batches, write_root
 from tests.replication.cli.command import epochlog
 from tests.replication.salvage.copies import COMMIT, data, marker, write_copy
 
+UNHARMED = [[f"broker-{node}/u-0", "broker-1/u-0"] for node in (2, 3)]
 OFFSETS = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0"
 
 
@@ -139,6 +140,22 @@ def test_what_is_damaged_is_named_with_its_copy(kind: str, tmp_path: Path) -> No
     assert {line.partition(",")[0] for line in found.damage} == errors
 
 
+def test_a_damaged_copy_that_another_can_heal_is_named_with_the_command(tmp_path: Path) -> None:
+    for node in (1, 2, 3):
+        write_root(tmp_path / f"broker-{node}", {"t-0": batches(4), "u-0": batches(4)}, node=node)
+    for node in (1, 2, 3):
+        log = min((tmp_path / f"broker-{node}/{'t-0' if node == 1 else 'u-0'}").glob("*.log"))
+        log.write_bytes(log.read_bytes()[:-1] + b"?")
+    found, _ = of(tmp_path)
+    [step] = [step for step in found.steps if step.what.startswith("Repair")]
+    commands = [shlex.split(command) for command in step.commands]
+    places = [[Path(word).relative_to(tmp_path).as_posix() for word in words if "/" in word] for words in commands]
+    assert places == [["broker-1/t-0", "broker-2/t-0", "broker-3/t-0"], *UNHARMED]
+    assert epochlog(*commands[0][1:]).out.startswith("t-0: to heal: offsets 9 to 11, ")
+    assert "epochlog repair DIR --from OTHER --output COPY" in epochlog("verify", tmp_path / "broker-1").out
+    assert "epochlog repair" not in epochlog("verify", tmp_path / "broker-2/t-0").out
+
+
 def test_every_choice_of_random_clusters_is_told_with_what_it_loses(tmp_path: Path) -> None:
     found, document = of(*write_clusters(tmp_path, "incident", range(60)))
     stakes = {stake.partition: stake for stake in found.stakes}
@@ -184,7 +201,9 @@ def test_no_election_is_proposed_where_the_copy_that_loses_least_is_not_to_be_tr
 def test_no_election_is_proposed_of_what_is_not_known() -> None:
     known = Stake("t-0", "t", 0, "forked", 3, 3, 0, (), "broker-1", "broker-1")
     stakes = [known, replace(known, partition="t-1", number=1, verdict="unknown")]
-    document = {name: [] for name in ("snapshots", "partitions", "hanging_transactions", "consumer_offsets")}
+    document = {
+        name: [] for name in ("snapshots", "partitions", "findings", "hanging_transactions", "consumer_offsets")
+    }
     steps = [step.what for step in next_steps(document, stakes)]
     assert [("t-0" in what, "t-1" in what) for what in steps if what.startswith("Let Kafka")] == [(True, False)]
     assert [what for what in steps if what.startswith("Make what could not be read") and "t-1" in what]
