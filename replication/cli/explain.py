@@ -218,7 +218,7 @@ def _ranges(found: "Sequence[ExplainedRange]") -> Iterator[str]:
         evidence = _evidence(each)
         yield from wrapped(f"{offsets}: {each.why.words}{'; ' if evidence else ''}{evidence}", "    ", "  ")
     if len(found) > MOST:
-        yield f"  and {len(found) - MOST:,} more ranges: see --json"
+        yield f"  and {counted(len(found) - MOST, 'more range')}: see --json"
 
 
 def _evidence(each: "ExplainedRange") -> str:

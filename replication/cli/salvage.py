@@ -269,11 +269,11 @@ def _to_decide(report: "PartitionReport") -> Iterator[str]:
     for doubt in report.transactions[:MOST]:
         yield from wrapped(_transaction(doubt), "    ", "  ")
     if len(report.transactions) > MOST:
-        yield f"  and {len(report.transactions) - MOST:,} more transactions to decide about: see --json"
+        yield f"  and {counted(len(report.transactions) - MOST, 'more transaction')} to decide about: see --json"
     for conflict in report.conflicts[:MOST]:
         yield from wrapped(_conflict(conflict), "    ", "  ")
     if len(report.conflicts) > MOST:
-        yield f"  and {len(report.conflicts) - MOST:,} more keys in conflict: see --json"
+        yield f"  and {counted(len(report.conflicts) - MOST, 'more key')} in conflict: see --json"
 
 
 def _transaction(doubt: "TransactionInDoubt") -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.topic_partition import TopicPartition
+from replication.counted import counted
 from replication.explain.errors import OffsetsFileError
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def _column(path: Path, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArra
     if not (is_text if has_text else pa.types.is_integer(kind)):
         raise OffsetsFileError(path, f"its column `{name}` is {given}: expected {'text' if has_text else 'integers'}")
     if column.null_count:
-        raise OffsetsFileError(path, f"its column `{name}` has {column.null_count:,} nulls: leave these rows out")
+        raise OffsetsFileError(
+            path, f"its column `{name}` has {counted(column.null_count, 'null')}: leave these rows out"
+        )
     column = column.cast(pa.string() if has_text else pa.int64())
     least = None if has_text else pc.min(column).as_py()
     if least is not None and least < 0:

@@ -10,6 +10,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.types import DataType, IntegralType, StringType
 
 from logstore.topic_partition import TopicPartition
+from replication.counted import counted
 from replication.explain.errors import OffsetsFileError
 from replication.explain.got_offsets import NAMED, OFFSET, WHOSE, refuse_others
 
@@ -82,4 +83,4 @@ def _expected(column: str) -> tuple[type[DataType], str]:
 def _ensure_whole(tally: Row, columns: list[str], name: str) -> None:
     for each in columns:
         if nulls := tally[_ROWS] - tally[each]:
-            raise OffsetsFileError(name, f"its column `{each}` has {nulls:,} nulls: leave these rows out")
+            raise OffsetsFileError(name, f"its column `{each}` has {counted(nulls, 'null')}: leave these rows out")

@@ -130,7 +130,7 @@ def test_a_compacted_topic_takes_what_was_compacted_and_has_keys(tmp_path: Path,
     assert (done.status, target.values(topic)) == (0, [b"b"])
     keyless = copies(tmp_path / "keyless", data(1, b"a"), cleaned=1)
     refused = salvage(keyless, target, "--to-topic", topic)
-    assert "cleanup.policy is compact, and 1 records of t-0 have no key" in refused.err
+    assert "cleanup.policy is compact, and 1 record of t-0 has no key" in refused.err
     assert target.values(topic) == [b"b"]
 
 
