@@ -104,6 +104,7 @@ FINDINGS: Final[Columns] = {
 }
 _RECORDS: Final[Columns] = {
     "records": _LONG,
+    "control_records": _LONG,
     "first_offset": _LONG,
     "last_offset": _LONG,
     "epochs": pa.list_(_INT),

@@ -26,6 +26,7 @@ from replication.cli.output import (
     print_table,
     separated,
 )
+from replication.counted import counted
 
 MOST_ROWS = 40
 """Of a table on the terminal; `--json`, `--output` and `--report` have all."""
@@ -219,12 +220,14 @@ def _tell(document: Mapping[str, Any]) -> None:
     _lines(f"critical: {each['replica']}: {each['message']}" for each in _of_severity(document, "critical"))
     _lines(advice_in_words(each) for each in partitions if each["choices_differ"])
     for snapshot in document["snapshots"]:
-        print(f"{snapshot['name']}: {snapshot['partitions']:,} partitions, {snapshot['bytes']:,} bytes of log")
+        size = counted(snapshot["bytes"], "byte")
+        print(f"{snapshot['name']}: {counted(snapshot['partitions'], 'partition')}, {size} of log")
     print_line(reading_in_words(metrics))
     if document["live"] is not None:
         print_line(live_in_words(document["live"]))
     verdicts = Counter(partition["verdict"] for partition in partitions)
-    print(f"{len(partitions):,} partitions: {', '.join(f'{count:,} {name}' for name, count in verdicts.most_common())}")
+    told = ", ".join(f"{count:,} {name}" for name, count in verdicts.most_common())
+    print(f"{counted(len(partitions), 'partition')}: {told}")
     _some(
         "Partitions that differ",
         ("partition", "verdicts", "Kafka's choice", "least loss", "missing on", "under the least loss"),

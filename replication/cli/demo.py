@@ -10,6 +10,7 @@ import typer
 from logstore.topic_partition import TopicPartition
 from replication.cli.output import JsonOption, print_json, shown
 from replication.cli.shipped_replicas import shipped_replicas, unpacked
+from replication.counted import counted
 
 FORKED = TopicPartition("diverge", 0)
 PAGE = Path("epochlog-demo.html")
@@ -237,8 +238,8 @@ def _ending(facts: dict[str, Any]) -> Iterator[str]:
     yield "5. What did Kafka do?"
     yield "   The brokers were started again, and Kafka made broker-1 the leader. If broker-2's copy is cut to"
     yield (
-        f"   offset {end['truncate_to']} ({end['bytes_kept']:,} bytes kept) and the leader's tail is added "
-        f"({end['bytes_fetched']:,} bytes), is the"
+        f"   offset {end['truncate_to']} ({counted(end['bytes_kept'], 'byte')} kept) and the leader's tail is added "
+        f"({counted(end['bytes_fetched'], 'byte')}), is the"
     )
     answer = "Yes, byte for byte." if end["equals_what_kafka_left"] else "No!"
     yield f"   result what Kafka left on broker-2?   {answer}"
@@ -249,7 +250,8 @@ def _audit_summary(audited: Mapping[str, Any]) -> Iterator[str]:
     partitions, metrics = audited["partitions"], audited["metrics"]
     verdicts = Counter(partition["verdict"] for partition in partitions)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    yield f"   {metrics['copies']} copies of {len(partitions)} partitions, {metrics['bytes']:,} bytes of log: {counts}."
+    size = counted(metrics["bytes"], "byte")
+    yield f"   {metrics['copies']} copies of {counted(len(partitions), 'partition')}, {size} of log: {counts}."
     for partition in partitions:
         if partition["verdict"] == "forked":
             yield from _fork(partition)
@@ -271,7 +273,7 @@ def _fork(partition: Mapping[str, Any]) -> Iterator[str]:
         if pair["leader"] == partition["recommended"] and pair["records_lost"]:
             yield (
                 f"      if {pair['leader']} leads, {pair['follower']} truncates to {pair['truncate_to']} and loses "
-                f"{pair['records_lost']} records, {pair['bytes_lost']:,} bytes"
+                f"{counted(pair['records_lost'], 'record')}, {counted(pair['bytes_lost'], 'byte')}"
             )
 
 

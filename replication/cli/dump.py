@@ -8,6 +8,7 @@ import typer
 from replication.cli.dumping.offset_range import OffsetRange, OffsetsOption
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, Output, shown
+from replication.counted import counted
 
 
 def dump(
@@ -67,6 +68,6 @@ def _write(paths: list[Path], output: Path, offsets: OffsetRange, *, json: bool)
     with record_file(output, offsets) as file:
         for path in paths:
             file.add(path)
-    print(f"wrote {file.records:,} records to {shown(str(output))}")
+    print(f"wrote {counted(file.records, 'record')} to {shown(str(output))}")
     if file.found_damage:
         raise typer.Exit(EXIT_FINDINGS)

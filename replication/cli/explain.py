@@ -10,8 +10,10 @@ import typer
 from replication.cli.comparison import Failures, tell_of_damage
 from replication.cli.dumping.offset_range import END, OffsetRange, OffsetsOption
 from replication.cli.failure import MissingPackageError
+from replication.cli.offsets_table import offsets_of_table
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,8 +48,17 @@ def explain(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Offsets that somebody has: explain those that are not in it. Parquet or JSON lines with `offset`, or "
-            "numbers as text.",
+            help="Offsets that somebody has: explain those that are not in it. Parquet or JSON lines with `offset`, "
+            "numbers as text, or the directory of a table of Delta Lake, Iceberg or Parquet, which Spark reads.",
+            show_default=False,
+        ),
+    ] = None,
+    got_table: Annotated[
+        str | None,
+        typer.Option(
+            "--got-table",
+            metavar="NAME",
+            help="The same from a table of one of Spark's catalogs, such as lake.kafka.sink.",
             show_default=False,
         ),
     ] = None,
@@ -86,7 +97,10 @@ def explain(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--offsets") from error
     asked = parse_directory_name(partition).topic_partition
-    had = None if got is None else _had(got, asked)
+    if got is not None and got_table is not None:
+        raise typer.BadParameter("name a file or a table, not both", param_hint="--got")
+    had_by = got_table or (None if got is None else str(got))
+    had = _had(got, got_table, asked)
     failures = Failures()
     sources = Sources.open(copies)
     explained = sources.explain(
@@ -115,7 +129,7 @@ def explain(
                 "others": list(explained.others),
                 "left_out": left_out,
                 "isolation": isolation.value,
-                "got": None if got is None else str(got),
+                "got": had_by,
                 "start": explained.start,
                 "end": explained.end,
                 "log_start_offset": explained.log_start_offset,
@@ -127,7 +141,7 @@ def explain(
             }
         )
     else:
-        for line in _lines(explained, lacking, unexpected, got, leader):
+        for line in _lines(explained, lacking, unexpected, had_by, leader):
             print(line)
     if failures.matter([explained]):
         raise typer.Exit(EXIT_FAILED)
@@ -136,7 +150,13 @@ def explain(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _had(got: Path, partition: "TopicPartition") -> "NDArray[np.int64]":
+def _had(got: Path | None, table: str | None, partition: "TopicPartition") -> "NDArray[np.int64] | None":
+    if table is not None:
+        return offsets_of_table(table, partition)
+    if got is None:
+        return None
+    if got.is_dir():
+        return offsets_of_table(got, partition)
     from replication.explain import read_offsets
 
     try:
@@ -149,7 +169,7 @@ def _lines(
     explained: "Explanation",
     lacking: "Explanation",
     unexpected: "Explanation | None",
-    got: Path | None,
+    got: str | None,
     leader: str | None,
 ) -> Iterator[str]:
     beside = f", beside {', '.join(explained.others)}" if explained.others else ""
@@ -198,7 +218,7 @@ def _ranges(found: "Sequence[ExplainedRange]") -> Iterator[str]:
         evidence = _evidence(each)
         yield from wrapped(f"{offsets}: {each.why.words}{'; ' if evidence else ''}{evidence}", "    ", "  ")
     if len(found) > MOST:
-        yield f"  and {len(found) - MOST:,} more ranges: see --json"
+        yield f"  and {counted(len(found) - MOST, 'more range')}: see --json"
 
 
 def _evidence(each: "ExplainedRange") -> str:

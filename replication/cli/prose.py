@@ -23,11 +23,6 @@ def broken(text: str, width: int, first: str, rest: str) -> list[str]:
     )
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """Write how many there are of something; `several` where that is not `one` with an s."""
-    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
-
-
 def _width() -> int:
     """Return the columns of the terminal; of a pipe, as many as a line of prose should have."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS

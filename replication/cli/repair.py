@@ -17,7 +17,8 @@ from replication.cli.output import (
     shown,
     told,
 )
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from logstore.offline.offline_log_directory import OfflineLogDirectory
@@ -34,7 +35,7 @@ def repair(
             "--from",
             metavar="OTHER",
             readable=False,
-            help="The same of another replica; several times for several.",
+            help="The same of another replica, or what holds its several roots; several times for several.",
         ),
     ],
     output: Annotated[
@@ -61,6 +62,7 @@ def repair(
     Example: epochlog repair broker-1/orders-0 --from broker-2/orders-0 --output repaired
     """
     from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
+    from replication.planning.replica import ensure_one_cluster, open_directories, properties_of
     from replication.repair.target import ensure_new, open_target
 
     if (output is None) is not dry_run:
@@ -68,7 +70,10 @@ def repair(
     read = list(_roots([directory, *others]))
     if output is not None:
         ensure_new(output, read)
-    damaged, sources = open_offline(directory), [open_offline(other) for other in others]
+    damaged = open_offline(directory)
+    sources = [each for other in others for each in open_directories(other)]
+    known = {str(each.path): properties_of(each) for each in (damaged, *sources)}
+    ensure_one_cluster({place: whose.cluster_id if whose else None for place, whose in known.items()})
     _ensure_free(damaged)
     partitions = list(damaged.partitions()) if isinstance(damaged, OfflineLogDirectory) else [damaged]
     if not partitions:

@@ -11,8 +11,9 @@ from replication.cli.comparison import Failures, name_what_is_left_out
 from replication.cli.connection import CommandConfig
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, separated, shown
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
 from replication.cli.salvage_production import cluster_client, produced, production_as_json, production_lines
+from replication.counted import counted
 from replication.salvage.reason import Reason
 from replication.salvage.salvage_options import ConflictRule
 
@@ -48,7 +49,9 @@ def salvage(
     *,
     kept: Annotated[
         str,
-        typer.Option(metavar="BROKER", help="Whose copy was kept: the name of its directory, or its node.id."),
+        typer.Option(
+            metavar="BROKER", help="Whose copy was kept: the name of its directory, its node.id, or one of the DIRs."
+        ),
     ],
     to: Annotated[
         Path | None,
@@ -266,11 +269,11 @@ def _to_decide(report: "PartitionReport") -> Iterator[str]:
     for doubt in report.transactions[:MOST]:
         yield from wrapped(_transaction(doubt), "    ", "  ")
     if len(report.transactions) > MOST:
-        yield f"  and {len(report.transactions) - MOST:,} more transactions to decide about: see --json"
+        yield f"  and {counted(len(report.transactions) - MOST, 'more transaction')} to decide about: see --json"
     for conflict in report.conflicts[:MOST]:
         yield from wrapped(_conflict(conflict), "    ", "  ")
     if len(report.conflicts) > MOST:
-        yield f"  and {len(report.conflicts) - MOST:,} more keys in conflict: see --json"
+        yield f"  and {counted(len(report.conflicts) - MOST, 'more key')} in conflict: see --json"
 
 
 def _transaction(doubt: "TransactionInDoubt") -> str:

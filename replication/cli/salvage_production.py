@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from replication.cli.comparison import Failures
 from replication.cli.connection import client_settings
 from replication.cli.failure import MissingPackageError
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.salvage.cluster.production import Production

@@ -21,7 +21,8 @@ from replication.cli.output import (
     shown,
     told,
 )
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.transactions.broken_transaction import BrokenTransaction
@@ -46,7 +47,7 @@ def transactions(
         str | None,
         typer.Option(
             metavar="BROKER",
-            help="Of the copies, the one that was kept: the name of its directory, or its node.id.",
+            help="Of the copies, the one that was kept: the name of its directory, its node.id, or one of the DIRs.",
             show_default=False,
         ),
     ] = None,

@@ -9,6 +9,7 @@ import typer
 from replication.cli.change import Change, DryRunOption, InPlaceOption, OutputOption, YesOption
 from replication.cli.output import EXIT_CRITICAL, EXIT_FINDINGS, JsonOption, print_json, progress_bar, shown
 from replication.cli.unusable_file import UnusableFileError
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from logstore.offline.partition_directory import PartitionDirectory
@@ -157,7 +158,7 @@ def _deed(outcome: dict[str, Any]) -> list[str]:
 
 def _removed(outcome: dict[str, Any]) -> str:
     records = outcome["records_removed"]
-    return f"{records:,} record{'' if records == 1 else 's'} in {outcome['bytes_removed']:,} bytes"
+    return f"{counted(records, 'record')} in {counted(outcome['bytes_removed'], 'byte')}"
 
 
 def _end(outcome: dict[str, Any]) -> str:
@@ -196,7 +197,7 @@ def _damage(outcome: dict[str, Any], are: str) -> Iterator[str]:
     if dropped := outcome["dropped_by_recovery"]:
         yield (
             f"{_name(outcome)}: recovery truncates the log to {outcome['log_end_offset_before']:,}, regardless of "
-            f"--to: {dropped:,} bytes {are} dropped"
+            f"--to: {counted(dropped, 'byte')} {are} dropped"
         )
 
 

@@ -20,7 +20,7 @@ from replication.cli.output import (
     progress_bar,
     shown,
 )
-from replication.cli.prose import counted
+from replication.counted import counted
 
 if TYPE_CHECKING:
     from logstore.verify import Finding
@@ -69,7 +69,9 @@ def verify(
         else:
             _print_rows(findings)
     if not json:
-        print(f"{size:,} bytes of log read: {tally}")
+        print(f"{counted(size, 'byte')} of log read: {tally}")
+        if tally.damage:
+            print("Where another replica has a sound copy: epochlog repair DIR --from OTHER --output COPY")
     if tally.exit_status != EXIT_CLEAN:
         raise typer.Exit(tally.exit_status)
 

@@ -30,8 +30,9 @@ class UnknownLeaderError(ExplainError, LookupError):
 
 
 class OffsetsFileError(ExplainError, ValueError):
-    """A file of offsets cannot be understood."""
+    """A file or table of offsets cannot be understood."""
 
-    def __init__(self, path: Path, problem: str) -> None:
+    def __init__(self, path: Path | str, problem: str) -> None:
+        """`path` is a table's name where it is none of a file."""
         super().__init__(f"{path}: {problem}")
-        self.path = path
+        self.path: Path | str = path

@@ -10,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.topic_partition import TopicPartition
+from replication.counted import counted
 from replication.explain.errors import OffsetsFileError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 OFFSET: Final = "offset"
-_WHOSE: Final = ("topic", "partition")
+WHOSE: Final = ("topic", "partition")
 _JSON: Final = frozenset({".jsonl", ".ndjson", ".json"})
 _LARGEST: Final = {OFFSET: 2**63 - 1, "partition": 2**31 - 1}
 _SHOWN: Final = 60
-_NAMED: Final = 10
+NAMED: Final = 10
 
 
 def read_offsets(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
@@ -52,14 +53,14 @@ def _of_parquet(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
         names = set(pq.read_schema(path).names)
         if OFFSET not in names:
             raise OffsetsFileError(path, f"it has no column `offset`, but {', '.join(sorted(names))}")
-        table = pq.read_table(path, columns=[OFFSET, *(name for name in _WHOSE if name in names)])
+        table = pq.read_table(path, columns=[OFFSET, *(name for name in WHOSE if name in names)])
         columns = {name: _column(path, name, table[name]) for name in table.column_names}
         offsets = columns.pop(OFFSET)
         for name, whose in columns.items():
             offsets = pc.if_else(pc.equal(whose, getattr(partition, name)), offsets, None)
         column: NDArray[np.int64] = pc.drop_null(offsets).to_numpy()
         if columns and not len(column):
-            _refuse_others(path, partition, pa.table(columns).group_by(list(columns)).aggregate([]).to_pylist())
+            refuse_others(path, partition, pa.table(columns).group_by(list(columns)).aggregate([]).to_pylist())
     except pa.ArrowException as error:
         raise OffsetsFileError(path, f"it is no Parquet file of offsets: {error}") from error
     return column
@@ -76,7 +77,9 @@ def _column(path: Path, name: str, column: "pa.ChunkedArray") -> "pa.ChunkedArra
     if not (is_text if has_text else pa.types.is_integer(kind)):
         raise OffsetsFileError(path, f"its column `{name}` is {given}: expected {'text' if has_text else 'integers'}")
     if column.null_count:
-        raise OffsetsFileError(path, f"its column `{name}` has {column.null_count:,} nulls: leave these rows out")
+        raise OffsetsFileError(
+            path, f"its column `{name}` has {counted(column.null_count, 'null')}: leave these rows out"
+        )
     column = column.cast(pa.string() if has_text else pa.int64())
     least = None if has_text else pc.min(column).as_py()
     if least is not None and least < 0:
@@ -98,21 +101,21 @@ def _of_json_lines(path: Path, partition: TopicPartition) -> NDArray[np.int64]:
             else:
                 others.add(whose)
     if not offsets:
-        _refuse_others(path, partition, [each._asdict() for each in others])
+        refuse_others(path, partition, [each._asdict() for each in others])
     return np.array(offsets, np.int64)
 
 
 def _whose(row: Mapping[str, Any], partition: TopicPartition) -> TopicPartition:
     """Return the partition of a row; what it does not say is as with the one that is asked for."""
-    return TopicPartition(*(row.get(name, wanted) for name, wanted in zip(_WHOSE, partition, strict=True)))
+    return TopicPartition(*(row.get(name, wanted) for name, wanted in zip(WHOSE, partition, strict=True)))
 
 
-def _refuse_others(path: Path, partition: TopicPartition, rows: Iterable[Mapping[str, Any]]) -> None:
+def refuse_others(path: Path | str, partition: TopicPartition, rows: Iterable[Mapping[str, Any]]) -> None:
     """Raise OffsetsFileError where there are rows, all of other partitions: then it is not known what is lacking."""
     others = sorted({str(_whose(row, partition)) for row in rows})
     if others:
-        beyond = f" and {len(others) - _NAMED:,} others" if len(others) > _NAMED else ""
-        has = f"{', '.join(others[:_NAMED])}{beyond}"
+        beyond = f" and {len(others) - NAMED:,} others" if len(others) > NAMED else ""
+        has = f"{', '.join(others[:NAMED])}{beyond}"
         raise OffsetsFileError(path, f"no row is of {partition}; it has {has}: give the offsets of {partition}")
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from replication.counted import counted
 from replication.errors import ReplicationError
 
 _NAMED: Final = 10
@@ -27,4 +28,4 @@ class NoSuchPartitionsError(ReplicationError, LookupError):
 
     def __init__(self, topic: str, partitions: list[int], count: int) -> None:
         named = ", ".join(map(str, partitions[:_NAMED]))
-        super().__init__(f"topic {topic!r} has {count:,} partitions, from 0 on, and not {named}")
+        super().__init__(f"topic {topic!r} has {counted(count, 'partition')}, from 0 on, and not {named}")

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
+from replication.counted import counted
 from replication.mirror.status import PartitionStatus
 
 
@@ -44,7 +45,7 @@ class Progress:
 
     def __str__(self) -> str:
         parts = [
-            f"{self.partitions:,} partitions",
+            counted(self.partitions, "partition"),
             f"{self.bytes / 1e6:,.1f} MB copied",
             f"{self.bytes_per_second / 1e6:,.1f} MB/s",
         ]
@@ -55,7 +56,7 @@ class Progress:
         if not self.lagging:
             parts.append("caught up")
         if self.truncations:
-            parts.append(f"{self.truncations:,} truncations")
+            parts.append(counted(self.truncations, "truncation"))
         if self.failed:
             parts.append(f"{self.failed:,} failed")
         return ", ".join(parts)

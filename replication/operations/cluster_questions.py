@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from logstore import TopicPartition
+from replication.counted import counted
 from replication.int32 import parse_setting
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
@@ -151,7 +152,7 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
                 refused[topic] = configuration.error
     if refused:
         topic, code = next(iter(refused.items()))
-        more = f", and {len(refused) - 1:,} more topics" if len(refused) > 1 else ""
+        more = f", and {counted(len(refused) - 1, 'more topic')}" if len(refused) > 1 else ""
         gaps.append(Gap(Aspect.MIN_ISR, f"{error_for(code, topic)}{more}", is_failure=True))
     return known
 

@@ -100,7 +100,7 @@ def open_named_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> l
 
 def _opened(paths: Sequence[Path], on_error: OnError) -> list[Replica]:
     _ensure_different(paths)
-    opened = [_open_directories(path) for path in paths]
+    opened = [open_directories(path) for path in paths]
     places = [
         each[0].path.parent if isinstance(each[0], PartitionDirectory) else path.absolute()
         for path, each in zip(paths, opened, strict=True)
@@ -108,7 +108,7 @@ def _opened(paths: Sequence[Path], on_error: OnError) -> list[Replica]:
     return [_open(name, each, on_error) for name, each in zip(_distinct_names(places), opened, strict=True)]
 
 
-def _open_directories(path: Path) -> Sequence[OfflineLogDirectory | PartitionDirectory]:
+def open_directories(path: Path) -> Sequence[OfflineLogDirectory | PartitionDirectory]:
     """Open what is named: a partition, a root, or all roots of one broker in a directory.
 
     Raises NotALogDirectoryError, and what `_ensure_one_brokers` does.
@@ -125,7 +125,7 @@ def _open_directories(path: Path) -> Sequence[OfflineLogDirectory | PartitionDir
 
 def _ensure_one_brokers(path: Path, roots: Sequence[OfflineLogDirectory]) -> None:
     """Raise SeveralBrokersError, DifferentClustersError, or SameBrokerError where two disks hold one partition."""
-    properties = {root.path: _properties(root) for root in roots}
+    properties = {root.path: properties_of(root) for root in roots}
     brokers = by_broker(
         [OwnedRoot(root, str(root.path), _node_id(properties[root.path]), _live_partitions(root)) for root in roots]
     )
@@ -288,7 +288,7 @@ def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory],
     for each in opened:
         partitions |= open_partitions(each, leave_out)
         listed |= _listed(each) if isinstance(each, OfflineLogDirectory) else frozenset()
-    known = [properties for each in opened if (properties := _properties(each))]
+    known = [properties for each in opened if (properties := properties_of(each))]
     return Replica(
         name,
         partitions,
@@ -306,7 +306,7 @@ def _listed(root: OfflineLogDirectory) -> frozenset[TopicPartition]:
     return frozenset(root.checkpoints.partitions() - deleted)
 
 
-def _properties(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | None:
+def properties_of(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | None:
     """Read whose root it is, or is in; None where that cannot be."""
     in_root = isinstance(opened, OfflineLogDirectory)
     path = opened.listing.files.get(META_PROPERTIES_NAME) if in_root else opened.path.parent / META_PROPERTIES_NAME

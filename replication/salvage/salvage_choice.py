@@ -2,8 +2,10 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import Final, NamedTuple
 
+from logstore.shown_text import shown
 from logstore.topic_partition import TopicPartition
 from logstore.verify.compaction import ALWAYS_COMPACTED
 from replication.errors import NothingChosenError
@@ -25,6 +27,15 @@ class Holding(NamedTuple):
     """All, whether they can be opened or not."""
     is_root: bool = True
     """Whether it is all that the broker has, so that what is not in it is lacking."""
+    path: Path | None = None
+    """Where it is, as it was named."""
+
+    def is_called(self, name: str) -> bool:
+        """Whether a person means this one, by what is printed of it or by where it is."""
+        printed = {shown(self.name)}
+        if self.node_id is not None:
+            printed |= {f"broker {self.node_id}", f"{shown(self.name)} (broker {self.node_id})"}
+        return name in printed or (self.path is not None and Path(name).absolute() == self.path.absolute())
 
 
 class SalvageChoice(NamedTuple):
@@ -61,6 +72,9 @@ def _kept(holdings: Sequence[Holding], kept: str) -> Holding:
             return each
     for each in holdings:
         if each.node_id is not None and kept == str(each.node_id):
+            return each
+    for each in holdings:
+        if each.is_called(kept):
             return each
     raise UnknownBrokerError(kept, {each.name: each.node_id for each in holdings})
 

@@ -91,8 +91,9 @@ def plan_salvage(
     """Open copies of brokers' log directories, of which one was kept.
 
     `copies` are log.dirs roots, or directories that hold a broker's several roots; `kept` is the name of the kept one's
-    directory or its node.id. Partitions are looked at that the kept copy and another one hold. Those that the kept one
-    does not hold are looked at only where `topics` names theirs: it may never have been a replica. So are Kafka's own.
+    directory, its node.id, or its path as it is among the copies. Partitions are looked at that the kept copy and
+    another one hold. Those that the kept one does not hold are looked at only where `topics` names theirs: it may never
+    have been a replica. So are Kafka's own.
 
     Raises UnknownBrokerError if `kept` is none of them, SameBrokerError if a broker is named twice, NothingChosenError
     if no copy has one of `topics` or of `options.compacted`, or no other copy has any of `topics`, and what
@@ -101,7 +102,10 @@ def plan_salvage(
     replicas = open_replicas(copies, on_error=on_error)
     _ensure_one_copy_each(replicas)
     options = options or SalvageOptions()
-    holdings = [Holding(each.name, each.node_id, each.partitions.keys(), each.held, each.is_root) for each in replicas]
+    holdings = [
+        Holding(each.name, each.node_id, each.partitions.keys(), each.held, each.is_root, path)
+        for path, each in zip(copies, replicas, strict=True)
+    ]
     chosen = SalvageChoice.among(holdings, kept, topics, options.compacted)
     return SalvagePlan(replicas, chosen.kept, chosen.partitions, options, chosen.lacking)
 

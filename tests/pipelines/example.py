@@ -60,7 +60,7 @@ def run(
     done = subprocess.run(
         [sys.executable, *arguments],
         cwd=scratch,
-        env={**_environment(), "PYTHONPATH": str(packages), **(environment or {})},
+        env={**_environment(), "PYTHONPATH": f"{packages}{os.pathsep}{PROJECT}", **(environment or {})},
         capture_output=True,
         text=True,
         timeout=SECONDS,

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch_attributes import DELETE_HORIZON_BIT, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
+from logstore.batch.batch_attributes import CONTROL_BIT, DELETE_HORIZON_BIT, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns
 from replication.audit.copy_summary import OffsetRange, merged
 
@@ -25,6 +25,7 @@ ROW = np.dtype(
         ("max_timestamp", np.int64),
         ("position", np.int64),
         ("segment", np.int32),
+        ("is_control", np.bool_),
         ("is_sound", np.bool_),
         ("is_corrupt", np.bool_),
     ]
@@ -43,6 +44,7 @@ def rows_of_batches(columns: BatchColumns, chosen: slice | NDArray[np.int64] = s
     for name in (*COMPARED, "max_timestamp", "position"):
         rows[name] = getattr(columns, name)[chosen]
     rows["min_timestamp"] = _min_timestamps(columns)[chosen]
+    rows["is_control"] = (columns.attributes & CONTROL_BIT != 0)[chosen]
     rows["is_sound"] = columns.crc_valid[chosen]
     rows["is_corrupt"] = ~rows["is_sound"]
     return rows

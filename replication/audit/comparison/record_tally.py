@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epoch import UNDEFINED_EPOCH
 from replication.audit.comparison.batch_rows import Batches, times_of
@@ -14,7 +15,7 @@ from replication.audit.comparison.batch_rows import Batches, times_of
 class RecordSpan:
     """Some records of a partition, by where and when they were written.
 
-    Records are counted as headers count them, control batches included. Where nothing was counted, all but the number
+    Records are counted as headers count them, control batches included. Where nothing was counted, all but the numbers
     is None.
     """
 
@@ -26,11 +27,19 @@ class RecordSpan:
     min_timestamp: int | None = None
     """Milliseconds since 1970 UTC, of whole batches; None where no batch has a timestamp."""
     max_timestamp: int | None = None
+    control_records: int = 0
+    """Those of the records that are Kafka's own, such as the markers of transactions: no consumer is given them."""
+
+    @property
+    def of_producers(self) -> int:
+        """How many were written by producers."""
+        return self.records - self.control_records
 
     def as_json(self) -> dict[str, Any]:
         """Return the span as `epochlog audit --json` prints it."""
         return {
             "records": self.records,
+            "control_records": self.control_records,
             "first_offset": self.first_offset,
             "last_offset": self.last_offset,
             "epochs": list(self.epochs),
@@ -72,15 +81,16 @@ class RecordTally:
         new = lengths > 0
         self._reached[epoch] = int(last[-1])
         if new.any():
-            records = int(np.minimum(rows["record_count"][new], lengths[new]).sum(dtype=np.int64))
-            self._widen(epoch, records, int(starts[new].min()), int(rows["last_offset"][new].max()), rows[new])
+            counts = np.minimum(rows["record_count"][new], lengths[new])
+            self._widen(epoch, counts, int(starts[new].min()), int(rows["last_offset"][new].max()), rows[new])
 
-    def _widen(self, epoch: int, records: int, first: int, last: int, rows: Batches) -> None:
+    def _widen(self, epoch: int, counts: NDArray[np.int64], first: int, last: int, rows: Batches) -> None:
         span = self.span
         times = [*times_of(rows), *(each for each in (span.min_timestamp, span.max_timestamp) if each is not None)]
         self.span = replace(
             span,
-            records=span.records + records,
+            records=span.records + int(counts.sum(dtype=np.int64)),
+            control_records=span.control_records + int(counts[rows["is_control"]].sum(dtype=np.int64)),
             first_offset=first if span.first_offset is None else min(span.first_offset, first),
             last_offset=last if span.last_offset is None else max(span.last_offset, last),
             epochs=tuple(sorted({*span.epochs, epoch} - {UNDEFINED_EPOCH})),

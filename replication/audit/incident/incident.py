@@ -8,7 +8,9 @@ from logstore.verify import Severity
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
 from replication.audit.incident.next_steps import BROKERS, next_steps
 from replication.audit.incident.stakes import Stake, stake_of
+from replication.audit.judgement.wording import open_in_leader
 from replication.coordinator_records.transaction_state import TRANSACTION_STATE
+from replication.counted import counted
 from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
 from replication.quorum_recovery import QuorumAdvice
@@ -83,17 +85,18 @@ def _is_of_brokers(partition: Json) -> bool:
 
 def _headline(document: Json, stakes: Sequence[Stake]) -> str:
     count, unknown = len(document["partitions"]), sum(stake.verdict == "unknown" for stake in stakes)
-    losing = [stake for stake in stakes if stake.records]
+    losing = [stake for stake in stakes if stake.loses]
     if unknown:
-        return f"Not everything is known: a copy of {unknown:,} of {count:,} partitions could not be read."
+        return f"Not everything is known: a copy of {unknown:,} of {counted(count, 'partition')} could not be read."
     if not document["partitions"]:
         return "There are no partitions of brokers to compare."
     if not losing:
-        return f"No choice of a leader loses records of the {count:,} partitions, as far as the copies show."
+        return f"No choice of a leader loses records of the {counted(count, 'partition')}, as far as the copies show."
     acknowledged = sum(stake.acknowledged for stake in losing)
+    are = "that is" if acknowledged == 1 else "that are"
     return (
-        f"Who leads decides what is lost in {len(losing):,} of {count:,} partitions: up to {acknowledged:,} records "
-        "that are known to be acknowledged."
+        f"Who leads decides what is lost in {len(losing):,} of {counted(count, 'partition')}: up to "
+        f"{counted(acknowledged, 'record')} {are} known to be acknowledged."
     )
 
 
@@ -105,20 +108,16 @@ def _damage(findings: Sequence[Json]) -> Iterator[str]:
             place = "its root" if each["topic"] is None else f"{each['topic']}-{each['partition']}"
             first.setdefault((each["replica"], place), []).append(each)
     for (replica, place), of_copy in first.items():
-        rest = f" ({len(of_copy) - 1:,} more findings)" if len(of_copy) > 1 else ""
+        rest = f" ({counted(len(of_copy) - 1, 'more finding')})" if len(of_copy) > 1 else ""
         yield f"{replica}, {place}: {of_copy[0]['message']}{rest}"
 
 
 def _transactions(document: Json) -> Iterator[str]:
     yield from map(_transaction, document["hanging_transactions"])
-    count = sum(
-        len(branch["open_transactions"])
-        for partition in document["partitions"]
-        for branch in partition["branches"]
-        if branch["replica"] == partition["recommended"]
-    )
+    count = sum(map(open_in_leader, document["partitions"]))
     if count and not _has(document, TRANSACTION_STATE):
-        yield f"not known: {count:,} transactions are open, and there is no copy of {TRANSACTION_STATE}"
+        open_ones = f"{counted(count, 'transaction')} {'is' if count == 1 else 'are'} open"
+        yield f"not known: {open_ones}, and there is no copy of {TRANSACTION_STATE}"
 
 
 def _groups(document: Json) -> Iterator[str]:

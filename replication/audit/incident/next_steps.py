@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from logstore.verify import Severity
 from replication.audit.incident.stakes import Stake
 from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import candidate_of, name_of
+from replication.audit.judgement.wording import candidate_of, name_of, open_in_leader, span_of
 from replication.next_step import Step
 from replication.quorum_recovery import QuorumAdvice
 
@@ -32,13 +33,16 @@ def next_steps(
         yield from quorum.steps_after_backup
     yield from _read_again(stakes)
     doubtful = {name_of(each): each for each in document["partitions"] if _is_doubtful(each)}
+    yield from _repair(document)
     yield from _understand([doubtful[stake.partition] for stake in stakes if stake.partition in doubtful])
     unknown = Verdict.UNKNOWN.value
     sound = [stake for stake in stakes if stake.partition not in doubtful and stake.verdict != unknown]
     yield from _elect(sound, document["snapshots"], bootstrap)
-    yield from _end_transactions(document["hanging_transactions"], bootstrap)
+    yield from _end_transactions(document, bootstrap)
     yield from _reset_groups(document["consumer_offsets"], bootstrap)
-    yield from _salvage([each for each in document["partitions"] if _is_chosen(each, sound)], document["snapshots"])
+    chosen = [each for each in document["partitions"] if _is_chosen(each, sound)]
+    yield from _look_at_transactions([*filter(_is_transactional, chosen)], document["snapshots"])
+    yield from _salvage([*filter(_lacks_records, chosen)], document["snapshots"])
     yield _verify(roots, bootstrap)
 
 
@@ -59,6 +63,41 @@ def _read_again(stakes: Sequence[Stake]) -> Iterator[Step]:
             f"Make what could not be read readable, or copy it again, and run this again: of {_some(unknown)} nothing "
             "reassuring can be said"
         )
+
+
+def _repair(document: Json) -> Iterator[Step]:
+    """Say how damaged copies are healed from sound ones of others."""
+    sick = {(each["topic"], each["partition"], each["replica"]) for each in document["findings"] if _is_damage(each)}
+    commands = tuple(
+        command
+        for each in document["partitions"]
+        if Verdict.DAMAGED in each["verdicts"]
+        for command in _repairs(each, [name for *place, name in sick if tuple(place) == _place(each)])
+    )
+    if commands:
+        yield Step(
+            "Repair damaged copies of which another broker has a sound one, before any of these brokers starts: look "
+            "first, then write the healed copy with --output instead of --dry-run, and put it in the other's place",
+            commands[:MOST_COMMANDS],
+        )
+
+
+def _is_damage(finding: Json) -> bool:
+    return bool(finding["severity"] == Severity.ERROR.value and finding["topic"] is not None)
+
+
+def _place(partition: Json) -> tuple[str, int]:
+    return partition["topic"], partition["partition"]
+
+
+def _repairs(partition: Json, sick: Sequence[str]) -> Iterator[str]:
+    places = {each["replica"]: each["directory"] for each in partition["branches"] if "://" not in each["directory"]}
+    sound = [place for name, place in places.items() if name not in sick]
+    if sound:
+        others = [word for place in sound for word in ("--from", place)]
+        for name in sorted(sick):
+            if name in places:
+                yield shlex.join(["epochlog", "repair", places[name], *others, "--dry-run"])
 
 
 def _is_doubtful(partition: Json) -> bool:
@@ -94,7 +133,7 @@ def _elect(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -
             f"and leave {', '.join(others)} stopped until it does. Look at the dry run before the election",
             tuple(_elections(chosen, snapshots, bootstrap)),
         )
-    agreeing = [stake.partition for stake in stakes if stake not in differing and stake.records]
+    agreeing = [stake.partition for stake in stakes if stake not in differing and stake.loses]
     if agreeing:
         yield Step(
             f"Let Kafka elect the leaders of {_some(agreeing)}: its choice loses least. Start all brokers, and look at "
@@ -110,15 +149,31 @@ def _elections(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: st
         yield election
 
 
-def _end_transactions(transactions: Sequence[Json], bootstrap: str) -> Iterator[Step]:
+def _end_transactions(document: Json, bootstrap: str) -> Iterator[Step]:
+    look = f"epochlog transactions --bootstrap {bootstrap} --abort --dry-run"
+    transactions = document["hanging_transactions"]
     if transactions:
         yield Step(
             "End the transactions that no coordinator will end, once their partitions have leaders: until then "
             "consumers of committed records wait before them. Look first what the cluster says of them",
-            (
-                f"epochlog transactions --bootstrap {bootstrap} --abort --dry-run",
-                *(abort_transaction(each, bootstrap) for each in transactions[:MOST_COMMANDS]),
-            ),
+            (look, *(abort_transaction(each, bootstrap) for each in transactions[:MOST_COMMANDS])),
+        )
+    elif left := [name_of(each) for each in document["partitions"] if open_in_leader(each)]:
+        yield Step(
+            f"Ask the cluster, once they have leaders, whether anybody ends the transactions that are open in "
+            f"{_some(left)}: consumers of committed records wait before those that hang",
+            (look,),
+        )
+
+
+def _look_at_transactions(partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[Step]:
+    """Say how the transactions are found of which the leader lacks the end or a part."""
+    if partitions:
+        names = _some([name_of(each) for each in partitions])
+        yield Step(
+            f"See which transactions it breaks that the leaders of {names} lack what the backed up copies of the "
+            "others hold: the ends of some, or parts of them",
+            tuple(_with_kept("transactions", partitions, snapshots)),
         )
 
 
@@ -138,6 +193,21 @@ def _is_chosen(partition: Json, stakes: Sequence[Stake]) -> bool:
     return bool(lost and lost["records"]) and name_of(partition) in {stake.partition for stake in stakes}
 
 
+def _lacks_records(partition: Json) -> bool:
+    """Whether what the proposed leader lacks has records of producers."""
+    return any(
+        each["lost"] and span_of(each["lost"]).of_producers
+        for each in partition["candidates"]
+        if each["replica"] == partition["least_loss"]
+    )
+
+
+def _is_transactional(partition: Json) -> bool:
+    """Whether a copy has an open transaction, or more ends of transactions than another one."""
+    has_more_ends = any(each["lost"] and each["lost"]["control_records"] for each in partition["candidates"])
+    return has_more_ends or any(branch["open_transactions"] for branch in partition["branches"])
+
+
 def _salvage(partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[Step]:
     """Say how the records are found that are lost all the same."""
     if partitions:
@@ -146,7 +216,7 @@ def _salvage(partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[
         yield Step(
             "Salvage what the leaders lack all the same and the backed up copies of the others hold: look first, then "
             f"write it to a file with --to instead of --dry-run{several}",
-            tuple(_salvages(partitions, leaders, snapshots)) if all(map(_is_one_directory, snapshots)) else (),
+            tuple(f"{each} --dry-run" for each in _with_kept("salvage", partitions, snapshots)),
         )
 
 
@@ -154,13 +224,15 @@ def _is_one_directory(snapshot: Json) -> bool:
     return len(snapshot["roots"]) == 1 and "://" not in snapshot["roots"][0]
 
 
-def _salvages(partitions: Sequence[Json], leaders: Sequence[str], snapshots: Sequence[Json]) -> Iterator[str]:
+def _with_kept(command: str, partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[str]:
+    """Give the command for each leader, with the others' backed up copies; none where a broker has several roots."""
+    if not all(map(_is_one_directory, snapshots)):
+        return
     roots = {each["name"]: each["roots"][0] for each in snapshots}
-    for leader in leaders[:MOST_COMMANDS]:
+    for leader in sorted({each["least_loss"] for each in partitions})[:MOST_COMMANDS]:
         copies = [root if name == leader else f"{root}.kept" for name, root in roots.items()]
         topics = ",".join(sorted({each["topic"] for each in partitions if each["least_loss"] == leader}))
-        words = ["epochlog", "salvage", *copies, "--kept", _broker(leader, snapshots), "--topics", topics, "--dry-run"]
-        yield shlex.join(words)
+        yield shlex.join(["epochlog", command, *copies, "--kept", _broker(leader, snapshots), "--topics", topics])
 
 
 def _broker(name: str, snapshots: Sequence[Json]) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from replication.audit.judgement.committed_records import number_in_words
 from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import candidate_of, name_of, replica_in_words
+from replication.audit.judgement.wording import candidate_of, name_of, replica_in_words, span_of
 
 Json = Mapping[str, Any]
 _QUIET: Final = frozenset({Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION})
@@ -21,12 +22,19 @@ class Stake:
     number: int
     verdict: str
     acknowledged: int
-    """The most acknowledged records that a choice loses."""
+    """The most acknowledged records of producers that a choice loses."""
     records: int
-    """The most records that a choice loses."""
+    """The most records of producers that a choice loses."""
+    control_records: int
+    """The most control records that a choice loses, such as the markers that end transactions."""
     sentences: tuple[str, ...]
     kafkas_choice: str | None
     least_loss: str | None
+
+    @property
+    def loses(self) -> bool:
+        """Whether some choice loses anything."""
+        return bool(self.records or self.control_records)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog incident --json` prints it."""
@@ -37,15 +45,16 @@ def stake_of(partition: Json) -> Stake | None:
     """Say what is at stake; None where copies agree, but for what retention and compaction do."""
     if set(partition["verdicts"]) <= _QUIET:
         return None
-    lost = [each["lost"]["records"] for each in partition["candidates"] if each["lost"]]
-    acknowledged = [each["acknowledged"]["records"] for each in partition["candidates"] if each["acknowledged"]]
+    lost = [span_of(each["lost"]) for each in partition["candidates"] if each["lost"]]
+    acknowledged = [span_of(each["acknowledged"]) for each in partition["candidates"] if each["acknowledged"]]
     return Stake(
         name_of(partition),
         partition["topic"],
         partition["partition"],
         partition["verdict"],
-        max(acknowledged, default=0),
-        max(lost, default=0),
+        max((each.of_producers for each in acknowledged), default=0),
+        max((each.of_producers for each in lost), default=0),
+        max((each.control_records for each in lost), default=0),
         tuple(_sentences(partition)),
         partition["kafkas_choice"],
         partition["least_loss"],
@@ -82,16 +91,23 @@ def _side_in_words(fork: Json, side: str) -> str:
 
 
 def _choice_in_words(candidate: Json) -> str:
-    lost, acknowledged = candidate["lost"], candidate["acknowledged"]["records"]
+    lost, acknowledged = span_of(candidate["lost"]), candidate["acknowledged"]["records"]
     leads = f"{replica_in_words(candidate)} leads"
-    if not lost["records"]:
+    if not lost.records:
         return f"{leads}, nothing that another copy has is lost"
-    when = stretch(lost["min_timestamp"], lost["max_timestamp"])
-    known = f"{acknowledged:,} of them" if acknowledged != lost["records"] else "all of them"
+    when = stretch(lost.min_timestamp, lost.max_timestamp)
+    is_lost = "is" if lost.records == 1 else "are"
     return (
-        f"{leads}, {lost['records']:,} records{f' of {when}' if when else ''} are lost, "
-        f"{known if acknowledged else 'none of them'} known to be acknowledged"
+        f"{leads}, {number_in_words(lost)}{f' of {when}' if when else ''} {is_lost} lost, "
+        f"{_known(lost.records, acknowledged)} known to be acknowledged"
     )
+
+
+def _known(lost: int, acknowledged: int) -> str:
+    if lost == 1:
+        return "which is" if acknowledged else "not"
+    known = "all" if acknowledged == lost else f"{acknowledged:,}"
+    return f"{known if acknowledged else 'none'} of them"
 
 
 def _recommendation(partition: Json) -> Iterator[str]:

@@ -10,6 +10,7 @@ from replication.audit.comparison.record_tally import RecordSpan
 from replication.audit.judgement.recommendation import Recommendation
 from replication.audit.judgement.times import stretch
 from replication.audit.replica_finding import ReplicaFinding
+from replication.counted import counted
 
 COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
 
@@ -67,9 +68,18 @@ def in_words(span: RecordSpan) -> str:
     >>> in_words(RecordSpan(2, 300, 301, (4,), 1_700_000_000_000, 1_700_000_000_000))
     '2 records (offsets 300..301, leader epoch 4, written 2023-11-14 22:13:20 UTC)'
     """
-    if not span.records:
-        return "no records"
-    return f"{span.records:,} record{'s' if span.records > 1 else ''} ({place_in_words(span)})"
+    return f"{number_in_words(span)} ({place_in_words(span)})" if span.records else "no records"
+
+
+def number_in_words(span: RecordSpan) -> str:
+    """Say how many records there are of producers, and how many of Kafka's own: nobody counts these as records.
+
+    >>> number_in_words(RecordSpan(3, 300, 302, (4,), control_records=1))
+    '2 records and 1 control record'
+    """
+    records, control = span.of_producers, span.control_records
+    numbers = [counted(records, "record")] if records or not control else []
+    return " and ".join([*numbers, *([counted(control, "control record")] if control else [])])
 
 
 def place_in_words(span: RecordSpan) -> str:

@@ -9,6 +9,7 @@ from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.difference_findings import odd_replicas
 from replication.audit.copy_summary import CopySummary
 from replication.audit.judgement.losses import Loss
+from replication.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _damage(summary: CopySummary, comparisons: Sequence[Comparison]) -> str | No
 
 
 def _errors(number: int) -> str:
-    return f"{number:,} error{'s' if number > 1 else ''}"
+    return counted(number, "error")
 
 
 def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterable[str]:

@@ -11,6 +11,7 @@ from logstore.topic_partition import METADATA_TOPIC
 from replication.audit.comparison.record_tally import RecordSpan
 from replication.audit.judgement.committed_records import in_words
 from replication.audit.judgement.verdict import Verdict
+from replication.counted import counted
 
 Json = Mapping[str, Any]
 
@@ -29,6 +30,12 @@ def name_of(partition: Json) -> str:
 def candidate_of(partition: Json, replica: str | None) -> Json | None:
     """Return what is known of a replica as the leader."""
     return next((each for each in partition["candidates"] if each["replica"] == replica), None)
+
+
+def open_in_leader(partition: Json) -> int:
+    """Return how many transactions are open in the copy that should lead."""
+    of_leader = (each for each in partition["branches"] if each["replica"] == partition["recommended"])
+    return sum(len(each["open_transactions"]) for each in of_leader)
 
 
 def advice_in_words(partition: Json) -> str:
@@ -88,11 +95,11 @@ def reading_in_words(metrics: Json) -> str:
     """Say how much of the logs was read when: an audit with a history does not read everything again."""
     size, read = metrics["bytes"], metrics["bytes_read"]
     if read == size:
-        return f"{size:,} bytes of log read in {metrics['seconds']:.1f} s"
+        return f"{counted(size, 'byte')} of log read in {metrics['seconds']:.1f} s"
     oldest = datetime.fromtimestamp(metrics["oldest_read"], UTC)
     return (
-        f"{read:,} of {size:,} bytes of log read in {metrics['seconds']:.1f} s; the others are in closed segments that "
-        f"have not changed since earlier audits read them, the first at {oldest:%Y-%m-%d %H:%M} UTC"
+        f"{read:,} of {counted(size, 'byte')} of log read in {metrics['seconds']:.1f} s; the others are in closed "
+        f"segments that have not changed since earlier audits read them, the first at {oldest:%Y-%m-%d %H:%M} UTC"
     )
 
 

@@ -30,6 +30,7 @@ from replication.audit.snapshots.snapshot import (
 )
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import Copy, Job, Task, live_work, plan_work, target_bytes
+from replication.counted import counted
 from replication.errors import (
     HistoryError,
     MissingBrokersError,
@@ -113,7 +114,7 @@ class AuditPlan:
 
     def __str__(self) -> str:
         names = ", ".join(snapshot.name for snapshot in self.snapshots)
-        return f"{names}: {len(self.copies):,} copies, {self.bytes:,} bytes of log"
+        return f"{names}: {counted(len(self.copies), 'copy', 'copies')}, {counted(self.bytes, 'byte')} of log"
 
 
 def plan_audit(

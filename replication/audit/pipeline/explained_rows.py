@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from logstore.topic_partition import TopicPartition
 from replication.audit.tables import EXPLAINED
+from replication.counted import counted
 from replication.explain import Explanation, Sources
 from replication.explain.explanation import OffsetRuns, runs_of_offsets
 from replication.planning.failures import PARTITION_ERRORS
@@ -87,8 +88,10 @@ def _told(explanation: Explanation, *, is_unexpected: bool) -> Iterator[Row]:
 
 def _told_of_unusable(partition: TopicPartition | None, rows: int) -> Row:
     if partition is None:
-        return {"error": f"offsets without a topic or a partition were left out: {rows:,} rows; give both in each"}
-    return {**partition._asdict(), "error": f"offsets that are null or below 0 were left out: {rows:,} rows"}
+        return {
+            "error": f"offsets without a topic or a partition were left out: {counted(rows, 'row')}; give both in each"
+        }
+    return {**partition._asdict(), "error": f"offsets that are null or below 0 were left out: {counted(rows, 'row')}"}
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ from replication.audit.judgement.wording import known_so_far, name_of, nothing_i
 from replication.audit.report.commands import Step
 from replication.audit.report.lineage import Mark, draw
 from replication.audit.report.tables import badge, unbroken
+from replication.counted import counted
 
 MOST_FINDINGS: Final = 10
 """Told on one card, the worst first; the table has all."""
@@ -167,8 +168,8 @@ def _follower(pair: Json) -> str:
     if not pair["records_lost"]:
         return f"{follower} truncates nothing"
     return (
-        f"{follower} truncates to {pair['truncate_to']:,}: {pair['records_lost']:,} records, "
-        f"{pair['bytes_lost']:,} bytes"
+        f"{follower} truncates to {pair['truncate_to']:,}: {counted(pair['records_lost'], 'record')}, "
+        f"{counted(pair['bytes_lost'], 'byte')}"
     )
 
 

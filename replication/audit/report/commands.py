@@ -10,6 +10,7 @@ from replication.audit.judgement.cluster_commands import abort_transaction, dry_
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway, listed
 from replication.audit.judgement.wording import candidate_of, name_of
+from replication.counted import counted
 
 Json = Mapping[str, Any]
 
@@ -134,7 +135,7 @@ def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Js
         if _is_local(places[follower]):
             file = re.sub(r"[^\w.-]", "_", f"{name_of(partition)}-on-{follower}.jsonl", flags=re.ASCII)
             yield Step(
-                f"Keep what {follower} loses if {leader} leads: {pair['records_lost']:,} records.",
+                f"Keep what {follower} loses if {leader} leads: {counted(pair['records_lost'], 'record')}.",
                 f"{_dump(places[follower], offset)} --json > {file}",
             )
     election = elect(partition["topic"], partition["partition"], BOOTSTRAP)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from replication.audit.report.axis import GAP, STUB, Axis
+from replication.counted import counted
 
 BAR_TOP: Final = 14
 BAR: Final = 26
@@ -178,7 +179,7 @@ def _cut(branch: Json, partition: Json, axis: Axis) -> Iterator[str]:
     pair = _cut_of(branch, partition)
     if pair is None:
         return
-    text = f"cut at {pair['truncate_to']:,}: {pair['records_lost']:,} records"
+    text = f"cut at {pair['truncate_to']:,}: {counted(pair['records_lost'], 'record')}"
     for left, right in axis.places(pair["truncate_to"], branch["log_end_offset"]):
         yield (
             f'<rect class="lost" x="{left:.3f}%" y="{BAR_TOP}" width="{max(right - left, 0.4):.3f}%" height="{BAR}">'

@@ -14,6 +14,7 @@ from replication.audit.report.lineage import hatching
 from replication.audit.report.page_frame import framed
 from replication.audit.report.summary import summary
 from replication.audit.report.tables import data_table, plain_table
+from replication.counted import counted
 
 MOST_CARDS: Final = 100
 """Partitions that have a card, the worst first; the table has all."""
@@ -87,7 +88,7 @@ def _by_partition(found: Sequence[Json]) -> Mapping[tuple[str, int], list[Json]]
 def _reading(document: Json) -> Iterator[str]:
     when = datetime.fromtimestamp(document["metrics"]["time"], UTC)
     yield (
-        f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {len(document["partitions"]):,} partitions · '
+        f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {counted(len(document["partitions"]), "partition")} · '
         f"{escape(reading_in_words(document['metrics']))}</p>"
     )
     live = document.get("live")

@@ -11,6 +11,7 @@ from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.snapshot import segment_extents
 from replication.audit.snapshots.storage import Files, Storage
 from replication.audit.snapshots.work import Copy
+from replication.counted import counted
 from replication.errors import UnreadableLocationError
 
 CHANGED: Final = "snapshot-changed"
@@ -64,4 +65,4 @@ def _finding(copy: Copy, before: Files, now: Files, when: str) -> Iterator[Repli
 
 
 def _was(size: int | None) -> str:
-    return "not there" if size is None else f"{size:,} bytes"
+    return "not there" if size is None else counted(size, "byte")

@@ -6,6 +6,7 @@ from typing import Final, Self
 
 from logstore.file_name import FileFate, FileKind, parse_file_name
 from replication.audit.snapshots.storage import Storage, StoredFile
+from replication.counted import counted
 
 _PASSING: Final = frozenset({FileFate.DELETED, FileFate.CLEANED})
 """The fates of files that come and go beside a log: what is being removed, and what the cleaner has not finished."""
@@ -69,4 +70,4 @@ def _became(name: str, before: StoredFile | None, after: StoredFile | None) -> s
 
 
 def _bytes(count: int) -> str:
-    return f"{count:,} byte" if count == 1 else f"{count:,} bytes"
+    return counted(count, "byte")

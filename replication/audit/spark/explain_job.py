@@ -9,6 +9,7 @@ from pyspark.sql import functions as f
 
 from logstore.topic_partition import TopicPartition
 from replication.audit.pipeline.explained_rows import MARK, ExplainedRows
+from replication.audit.spark.offsets_table import open_table
 from replication.audit.spark.sessions.session import send_packages
 from replication.audit.spark.spark_schema import spark_schema
 from replication.audit.spark.worker_modules import keep_modules
@@ -23,7 +24,7 @@ def explain_offsets(
     spark: SparkSession,
     copies: Sequence[str | Path],
     *,
-    got: DataFrame | None = None,
+    got: DataFrame | str | Path | None = None,
     partitions: Sequence[TopicPartition] = (),
     leader: str | None = None,
     compacted: Sequence[str] = (),
@@ -32,9 +33,10 @@ def explain_offsets(
     """Return what became of each offset of all partitions that the copies hold, or of these: one row a range.
 
     `copies` are directories as `replication.explain.explain` takes them, which all executors can read under these
-    names. `got` has the columns `topic`, `partition` and `offset`, be it read from Parquet, Delta Lake or Iceberg: then
-    only what it lacks is explained, and what it has that no consumer was given, with `is_unexpected`; how many of its
-    rows lack a topic, a partition or an offset from 0 on says a row with `error`. `leader`, `committed_only` and topics
+    names. `got` has the columns `topic`, `partition` and `offset`: a DataFrame, the name of a table in one of Spark's
+    catalogs, or the path of a table of Delta Lake, Iceberg or Parquet, which a text with a `/` or a Path is. Then only
+    what it lacks is explained, and what it has that no consumer was given, with `is_unexpected`; how many of its rows
+    lack a topic, a partition or an offset from 0 on says a row with `error`. `leader`, `committed_only` and topics
     that are `compacted` are as there. Each copy of a partition that cannot be read has a row with `error`, and so has a
     partition that cannot be explained. Each partition is the work of one task. Raises what
     `replication.explain.Sources.open` raises.
@@ -47,7 +49,7 @@ def explain_offsets(
     rows = ExplainedRows(named, leader, frozenset(compacted), committed_only)
     marks = spark.createDataFrame([(*each, MARK) for each in asked], _OFFSETS)
     if got is not None:
-        chosen = _whole_or_null(got)
+        chosen = _whole_or_null(got if isinstance(got, DataFrame) else open_table(spark, got))
         if partitions:
             chosen = chosen.join(_those(spark, partitions), f.expr(_IS_ASKED), "left_semi")
         marks = marks.unionByName(chosen)

@@ -1,16 +1,22 @@
 """A connection to the cluster that takes the records: what it is asked, and how its errors are told."""
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from replication.salvage.cluster.errors import ClusterError
 
 DEFAULT_TIMEOUT: Final = 30.0
+PATIENCE: Final = 2.0
+"""Seconds in which no broker could be reached, after which none is expected to be."""
+Answer = TypeVar("Answer")
 _LOGGER: Final = logging.getLogger("epochlog.confluent_kafka")
 _LOGGER.addHandler(logging.NullHandler())  # what is wrong is told by errors; who wants more may listen
 _UNREACHABLE: Final = frozenset(
@@ -39,6 +45,7 @@ class Connection:
     timeout: float = DEFAULT_TIMEOUT
     """Seconds to wait for an answer."""
     _complaint: str = field(default="", init=False)
+    _down_since: float | None = field(default=None, init=False)
 
     def settings(self, **more: Any) -> dict[str, Any]:
         """Return the settings of a client, with those under Kafka's names with _ for dots."""
@@ -63,5 +70,19 @@ class Connection:
             told = f"{told}: {self._complaint}"
         return ClusterError(f"{where}: {what}: {told}")
 
+    def answer(self, admin: AdminClient, asked: Future[Answer]) -> Answer:
+        """Wait for the first answer of a cluster, but only for seconds where no broker can be reached at all.
+
+        The client itself goes on trying until the time for an answer is over. Raises KafkaException.
+        """
+        while not asked.done():
+            admin.poll(0.1)  # lets the client say what it complains of
+            if self._down_since is not None and time.monotonic() - self._down_since > PATIENCE:
+                raise KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN))  # noqa: SLF001  it is documented
+        return asked.result()
+
     def _note(self, error: KafkaError) -> None:
-        self._complaint = error.str()
+        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001  as above
+            self._complaint = error.str()
+        elif self._down_since is None:
+            self._down_since = time.monotonic()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from logstore.topic_partition import TopicPartition
+from replication.counted import counted
 from replication.planning.failures import OnError, stop
 from replication.salvage.cluster.connection import DEFAULT_TIMEOUT, Connection
 from replication.salvage.cluster.cuts import Cuts, TransactionSize
@@ -80,10 +81,10 @@ def produce(
     source = plan.cluster_id
     needs: dict[TopicPartition, Needs] = {}
     told = _ToldErrors(on_error)
-    reports = _gathered(plan, source, needs, told.tell)
     connection = Connection(client, timeout)
     cluster = TargetCluster(connection)
-    production = Production(cluster.cluster_id(), source, reports)
+    cluster_id = cluster.cluster_id()  # before hours of reading
+    production = Production(cluster_id, source, _gathered(plan, source, needs, told.tell))
     if not needs:
         return production
     targets = _targets(needs, to_topic)
@@ -99,7 +100,8 @@ def produce(
             _write(plan, production, needs, targets, written, writer, size or TransactionSize(), told.ensure_told)
         except ClusterError as error:
             if done := production.written:
-                error.add_note(f"{done:,} records were written before that; run the same again for the rest")
+                were = f"{counted(done, 'record')} {'was' if done == 1 else 'were'}"
+                error.add_note(f"{were} written before that; run the same again for the rest")
             raise
     return production
 

@@ -20,11 +20,8 @@ class TargetCluster:
     def cluster_id(self) -> str:
         """Return the cluster's id."""
         with self._connection.asking("no answer"):
-            try:
-                described = self._admin.describe_cluster(request_timeout=self._connection.timeout).result()
-            except KafkaException:
-                self._admin.poll(0)  # lets the client say what it complains of
-                raise
+            asked = self._admin.describe_cluster(request_timeout=self._connection.timeout)
+            described = self._connection.answer(self._admin, asked)
         return str(described.cluster_id)
 
     def topics(self, names: Sequence[str]) -> dict[str, TargetTopic]:

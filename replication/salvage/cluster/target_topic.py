@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from replication.counted import counted
 from replication.salvage.cluster.needs import Needs
 
 OPERATIONS: Final = frozenset({"READ", "WRITE"})
@@ -63,7 +64,7 @@ class TargetTopic:
             )
         if needs.at_zero:
             yield (
-                f"{needs.at_zero} records of {needs.partition} have the timestamp 0, which the client would "
+                f"{_have(needs.at_zero, needs)} the timestamp 0, which the client would "
                 "replace by the time of sending: write them to a file"
             )
         if needs.oldest is None or needs.newest is None:
@@ -89,7 +90,7 @@ class TargetTopic:
             return
         policy = self.settings["cleanup.policy"]
         if needs.keyless:
-            yield f"cleanup.policy is {policy}, and {needs.keyless} records of {needs.partition} have no key"
+            yield f"cleanup.policy is {policy}, and {_have(needs.keyless, needs)} no key"
         elif not needs.is_compacted:
             yield (
                 f"cleanup.policy is {policy}, and {needs.partition} was not compacted as far as the copies show: "
@@ -113,3 +114,7 @@ class TargetTopic:
 
     def _number(self, setting: str) -> int:
         return int(self.settings[setting])
+
+
+def _have(number: int, needs: Needs) -> str:
+    return f"{counted(number, 'record')} of {needs.partition} {'has' if number == 1 else 'have'}"

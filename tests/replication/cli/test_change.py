@@ -227,6 +227,7 @@ class TestTruncate:
         assert told.status == 3
         assert told.document["committed_lost"] == {
             "records": 3,
+            "control_records": 0,
             "first_offset": 2,
             "last_offset": 4,
             "epochs": [0, 2],

@@ -188,6 +188,7 @@ def test_advise_names_replicas_by_their_roots() -> None:
         batches = [batch for batch in log.batches(0) if batch.base_offset >= 300]
     lost = {
         "records": 5,
+        "control_records": 0,
         "first_offset": 300,
         "last_offset": 304,
         "epochs": [5],

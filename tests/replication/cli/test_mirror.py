@@ -198,7 +198,7 @@ def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(
         "orders-3: nonsense",
         "orders-4: waiting: it has no leader now",
         "broker1:9092: it hung up",
-        "1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
+        "1 partition, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
     ]
     assert told.err == "2026-11-21T16:36:14.007Z epochlog: orders-3: failed: the disk is full\n"
 
@@ -213,8 +213,8 @@ def test_in_a_pipe_progress_is_told_when_time_has_passed_and_something_has_chang
         monkeypatch.setattr(mirror_display, "now_ms", lambda moment=moment: moment)
         display.show(lambda status=status: [status])  # type: ignore[misc]
     assert capsys.readouterr().out.splitlines() == [
-        "1970-01-01T00:00:00.000Z 1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
-        "1970-01-01T00:00:10.000Z 1 partitions, 23.0 MB copied, 2.0 MB/s, caught up",
+        "1970-01-01T00:00:00.000Z 1 partition, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
+        "1970-01-01T00:00:10.000Z 1 partition, 23.0 MB copied, 2.0 MB/s, caught up",
     ]
 
 

@@ -127,3 +127,19 @@ def test_arguments_that_do_not_fit_are_refused(damaged: Path, other: Path, tmp_p
     itself = epochlog("repair", damaged / "t-0", "--from", damaged / "t-0", "--output", tmp_path / "copy")
     assert "is the damaged copy itself" in itself.err
     assert not (tmp_path / "copy").exists()
+
+
+def test_copies_of_another_cluster_are_refused(damaged: Path, other: Path) -> None:
+    for root, cluster in ((damaged, "one"), (other, "two")):
+        (root / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={cluster}\n")
+    for place, source in ((damaged, other), (damaged / "t-0", other / "t-0")):
+        outcome = epochlog("repair", place, "--from", source, "--dry-run")
+        assert (outcome.status, outcome.out) == (2, "")
+        assert "snapshots of different clusters, by cluster.id in meta.properties" in outcome.err
+
+
+def test_the_several_roots_of_another_broker_are_one_source(damaged: Path, tmp_path: Path) -> None:
+    write_partition(tmp_path / "broker-2/disk-1", BATCHES, [(0, 0)], name="only-0", high_watermark=36)
+    write_partition(tmp_path / "broker-2/disk-2", BATCHES, [(0, 0)], high_watermark=36)
+    outcome = epochlog("repair", damaged, "--from", tmp_path / "broker-2", "--dry-run", "--json")
+    assert [each["first_offset"] for each in outcome.document["partitions"][0]["healed"]] == [12]

@@ -266,13 +266,13 @@ def test_a_line_that_is_no_offset_of_a_partition_is_named(tmp_path: Path, line: 
     [
         ("offset", [1.0], "`offset` is double: expected integers"),
         ("offset", ["1"], "`offset` is string: expected integers"),
-        ("offset", [1, None], "`offset` has 1 nulls"),
+        ("offset", [1, None], "`offset` has 1 null: "),
         ("offset", [-1], "`offset` has -1"),
         ("partition", ["0"], "`partition` is string: expected integers"),
-        ("partition", [0, None], "`partition` has 1 nulls"),
+        ("partition", [0, None], "`partition` has 1 null: "),
         ("partition", [-1], "`partition` has -1"),
         ("topic", [7], "`topic` is int64: expected text"),
-        ("topic", ["t", None], "`topic` has 1 nulls"),
+        ("topic", ["t", None], "`topic` has 1 null: "),
     ],
 )
 def test_a_column_of_parquet_that_says_something_else_is_named(

@@ -279,7 +279,7 @@ def test_what_is_not_there_is_refused_and_nothing_is_made(scene: Scene) -> None:
     scene.make(ORDERS, (0, 5))
     with pytest.raises(UnknownTopicError, match="there is no topic 'nothing'"):
         scene.mirror(topics=("nothing",))
-    with pytest.raises(NoSuchPartitionsError, match="topic 'orders' has 1 partitions, from 0 on, and not 1, 7"):
+    with pytest.raises(NoSuchPartitionsError, match="topic 'orders' has 1 partition, from 0 on, and not 1, 7"):
         scene.mirror(partitions=frozenset({0, 1, 7}))
     assert not (scene.root / "copy").exists()
 

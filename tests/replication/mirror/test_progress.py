@@ -27,5 +27,5 @@ def test_the_rate_is_that_since_the_last_look() -> None:
     before = Progress.of([ONE], 1_000)
     later = Progress.of([replace(ONE, lag=0, tally=Tally(bytes=5_000_000, truncations=2))], 1_500, before)
     assert later.bytes_per_second == 4_000_000
-    assert str(later) == "1 partitions, 5.0 MB copied, 4.0 MB/s, caught up, 2 truncations"
+    assert str(later) == "1 partition, 5.0 MB copied, 4.0 MB/s, caught up, 2 truncations"
     assert Progress.of([ONE], 1_000, before).bytes_per_second == 0

@@ -293,6 +293,19 @@ def brokers(directory: Path, *properties: str) -> list[Path]:
     return roots
 
 
+def test_the_kept_copy_is_named_as_it_is_printed_or_by_its_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = brokers(tmp_path, "node.id=1\ncluster.id=one", "node.id=2\ncluster.id=one")
+    monkeypatch.chdir(tmp_path)
+    for name in ("broker-1", "2", "broker 2", "broker-1 (broker 2)", "./broker-1/", str(roots[1]), f"{roots[1]}/"):
+        assert plan_salvage(roots, name).kept == "broker-1"
+    odd = write_copy(tmp_path / "odd\x07name", [COMMON])
+    assert plan_salvage([odd, roots[0]], "odd\\x07name").kept == "odd\x07name"
+    elsewhere = [write_copy(tmp_path / place / "data", [COMMON]) for place in ("a", "b")]
+    assert plan_salvage(elsewhere, str(elsewhere[1])).kept == "b/data"
+
+
 def test_what_is_no_set_of_copies_is_refused(tmp_path: Path) -> None:
     roots = brokers(tmp_path, "node.id=1\ncluster.id=one", "node.id=2\ncluster.id=one")
     assert plan_salvage(roots, "2").kept == "broker-1"

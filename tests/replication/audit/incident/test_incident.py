@@ -15,11 +15,14 @@ from replication.audit.incident.incident import Incident, incident_of
 from replication.audit.incident.next_steps import next_steps
 from replication.audit.incident.stakes import Stake
 from replication.cli.main import COMMANDS
+from replication.counted import counted
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.random_clusters import write_clusters
-from tests.replication.audit.snapshot_roots import batches, write_root
+from tests.replication.audit.snapshot_roots import META, batches, write_root
 from tests.replication.cli.command import epochlog
+from tests.replication.salvage.copies import COMMIT, data, marker, write_copy
 
+UNHARMED = [[f"broker-{node}/u-0", "broker-1/u-0"] for node in (2, 3)]
 OFFSETS = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0"
 
 
@@ -56,6 +59,47 @@ def test_what_the_chosen_leader_lacks_all_the_same_is_found_by_the_command_that_
     program, *words = shlex.split(command)
     assert (program, words[-5:]) == ("epochlog", ["--kept", "1", "--topics", "diverge,hwloss", "--dry-run"])
     assert epochlog(*words).out.startswith("82 records to salvage: what other copies have and broker-1 lacks")
+
+
+def with_a_cut_off_commit(tmp_path: Path, *, records: int) -> list[Path]:
+    """Copies of brokers, of which the second was elected before it had the commit, nor these records before that."""
+    begun = data(0, b"a", b"b", producer=7, transactional=True)
+    more = [data(0, *[b"c"] * records)] if records else []
+    write_copy(tmp_path / "broker-1", [begun, *more, marker(0, COMMIT, 7)])
+    write_copy(tmp_path / "broker-2", [begun, *(data(2, b"d") for _ in range(records + 2))])
+    for node in (1, 2):
+        (tmp_path / f"broker-{node}/meta.properties").write_text(META.format(cluster="clusterA", node=node))
+    return [tmp_path / "broker-1", tmp_path / "broker-2"]
+
+
+def test_ends_of_transactions_count_apart_from_records(tmp_path: Path) -> None:
+    found, _ = of(*with_a_cut_off_commit(tmp_path, records=3))
+    [stake] = found.stakes
+    assert (stake.records, stake.control_records) == (5, 1)
+    assert "if broker-2 leads, 3 records and 1 control record of 1970-01-01 00:00:01 UTC are lost, none of them " in (
+        " ".join(stake.sentences)
+    )
+
+
+def test_an_election_that_loses_nothing_but_the_end_of_a_transaction_is_told_with_the_command(tmp_path: Path) -> None:
+    copies = with_a_cut_off_commit(tmp_path, records=0)
+    found, document = of(*copies)
+    assert "broker-2 leads, 1 control record of 1970-01-01 00:00:01 UTC is lost, not known to be acknowledged" in (
+        " ".join(found.stakes[0].sentences)
+    )
+    document["partitions"][0]["least_loss"] = document["partitions"][0]["recommended"] = "broker-2"
+    found = incident_of(document)
+    shutil.copytree(copies[0], f"{copies[0]}.kept")
+    [look] = [step for step in found.steps if step.what.startswith("See which transactions")]
+    [command] = look.commands
+    outcome = epochlog(*shlex.split(command)[1:])
+    assert outcome.status == 1
+    assert "broker-1.kept has committed it at 2; in broker-2, which diverges at 2, it is open" in (
+        " ".join(outcome.out.split())
+    )
+    [ask] = [step for step in found.steps if step.what.startswith("Ask the cluster")]
+    assert ask.commands == ("epochlog transactions --bootstrap BROKER:9092 --abort --dry-run",)
+    assert not [step for step in found.steps if step.what.startswith("Salvage")]
 
 
 def test_where_copies_agree_nothing_is_at_stake() -> None:
@@ -96,6 +140,22 @@ def test_what_is_damaged_is_named_with_its_copy(kind: str, tmp_path: Path) -> No
     assert {line.partition(",")[0] for line in found.damage} == errors
 
 
+def test_a_damaged_copy_that_another_can_heal_is_named_with_the_command(tmp_path: Path) -> None:
+    for node in (1, 2, 3):
+        write_root(tmp_path / f"broker-{node}", {"t-0": batches(4), "u-0": batches(4)}, node=node)
+    for node in (1, 2, 3):
+        log = min((tmp_path / f"broker-{node}/{'t-0' if node == 1 else 'u-0'}").glob("*.log"))
+        log.write_bytes(log.read_bytes()[:-1] + b"?")
+    found, _ = of(tmp_path)
+    [step] = [step for step in found.steps if step.what.startswith("Repair")]
+    commands = [shlex.split(command) for command in step.commands]
+    places = [[Path(word).relative_to(tmp_path).as_posix() for word in words if "/" in word] for words in commands]
+    assert places == [["broker-1/t-0", "broker-2/t-0", "broker-3/t-0"], *UNHARMED]
+    assert epochlog(*commands[0][1:]).out.startswith("t-0: to heal: offsets 9 to 11, ")
+    assert "epochlog repair DIR --from OTHER --output COPY" in epochlog("verify", tmp_path / "broker-1").out
+    assert "epochlog repair" not in epochlog("verify", tmp_path / "broker-2/t-0").out
+
+
 def test_every_choice_of_random_clusters_is_told_with_what_it_loses(tmp_path: Path) -> None:
     found, document = of(*write_clusters(tmp_path, "incident", range(60)))
     stakes = {stake.partition: stake for stake in found.stakes}
@@ -106,9 +166,12 @@ def test_every_choice_of_random_clusters_is_told_with_what_it_loses(tmp_path: Pa
         if lost:
             assert stake is not None
             told = " ".join(stake.sentences)
-            assert all(f"{each['lost']['records']:,} records" in told for each in lost)
+            for span in (each["lost"] for each in lost):
+                records, control = span["records"] - span["control_records"], span["control_records"]
+                assert not records or f", {counted(records, 'record')} " in told
+                assert not control or f" {counted(control, 'control record')} " in told
             assert all(f"{each['replica']}" in told for each in partition["candidates"])
-            assert stake.records == max(each["lost"]["records"] for each in lost)
+            assert stake.records == max(each["lost"]["records"] - each["lost"]["control_records"] for each in lost)
         if partition["verdict"] == "unknown":
             assert found.headline.startswith("Not everything is known")
 
@@ -136,9 +199,11 @@ def test_no_election_is_proposed_where_the_copy_that_loses_least_is_not_to_be_tr
 
 
 def test_no_election_is_proposed_of_what_is_not_known() -> None:
-    known = Stake("t-0", "t", 0, "forked", 3, 3, (), "broker-1", "broker-1")
+    known = Stake("t-0", "t", 0, "forked", 3, 3, 0, (), "broker-1", "broker-1")
     stakes = [known, replace(known, partition="t-1", number=1, verdict="unknown")]
-    document = {name: [] for name in ("snapshots", "partitions", "hanging_transactions", "consumer_offsets")}
+    document = {
+        name: [] for name in ("snapshots", "partitions", "findings", "hanging_transactions", "consumer_offsets")
+    }
     steps = [step.what for step in next_steps(document, stakes)]
     assert [("t-0" in what, "t-1" in what) for what in steps if what.startswith("Let Kafka")] == [(True, False)]
     assert [what for what in steps if what.startswith("Make what could not be read") and "t-1" in what]

@@ -69,7 +69,7 @@ def test_rows_without_an_offset_are_counted_and_their_offsets_lacked(whole: Path
     lacked, told = explained([whole], [(*PARTITION, None), (*PARTITION, MARK)])
     assert (lacked["first_offset"], lacked["why"]) == (0, "delivered")
     assert (told["topic"], told["partition"]) == PARTITION
-    assert "null or below 0 were left out: 1 rows" in told["error"]
+    assert "null or below 0 were left out: 1 row" in told["error"]
 
 
 def test_a_copy_of_another_partition_that_could_not_be_opened_does_not_matter(whole: Path, linked: Path) -> None:

@@ -55,6 +55,7 @@ def span(records: int, first: int | None = None, *epochs: int) -> dict[str, Any]
     times = (1_700_000_000_000, 1_700_000_060_000) if records else (None, None)
     return {
         "records": records,
+        "control_records": 0,
         "first_offset": first,
         "last_offset": first + records - 1 if records and first is not None else None,
         "epochs": list(epochs),

@@ -51,7 +51,7 @@ def problems(
         ({}, {"retention_ms": DAY - 1}, f"retention.ms is {DAY - 1}"),
         ({}, {"cleanup_policy": "compact"}, "cleanup.policy is compact, and t-2 was not compacted"),
         ({"is_compacted": True, "keyless": 2}, {"cleanup_policy": "compact,delete"}, "2 records of t-2 have no key"),
-        ({"at_zero": 1}, {}, "1 records of t-2 have the timestamp 0"),
+        ({"at_zero": 1}, {}, "1 record of t-2 has the timestamp 0"),
         ({"partition": TopicPartition("t", 3)}, {}, "it has 3 partitions, and t-3 has records"),
     ],
 )
