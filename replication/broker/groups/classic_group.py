@@ -270,7 +270,7 @@ class ClassicGroup:
     ) -> None:
         """Let a static member go on under a new id; who still waits in its name is fenced."""
         old_leader = self.members.leader
-        old.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old.member_id, protocol_name=None))
+        old.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
         old.answer_sync(SyncAnswer(ErrorCode.FENCED_INSTANCE_ID))
         member = self.members.replace_static(old, new_id)
         self._keep_alive(member, now)

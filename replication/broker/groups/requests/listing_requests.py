@@ -23,10 +23,15 @@ _HAS_TYPES: Final = 1
 _TELLS_UNKNOWN: Final = 6
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
+_MESSAGES: Final = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+}
+"""Told in versions that tell any."""
 _NOWHERE: Final = Endpoint(-1, "", -1)
-_CLASSIC: Final = "Classic"
-_OPERATIONS_OF_GROUPS: Final = 0b1101001000
-"""Read, delete, describe and describe configurations, one bit each (Kafka: AclOperation)."""
+_CLASSIC: Final = "classic"
+_OPERATIONS_OF_GROUPS: Final = 0b1101_0100_1000
+"""Read, delete, describe, and describe and alter configurations, one bit each (Kafka: AclOperation)."""
 
 
 class ListingRequests:
@@ -57,7 +62,7 @@ class ListingRequests:
                 "group_type": _CLASSIC,
             }
             for group in self._coordinator.groups()
-            if (not states or group.state.casefold() in states) and (not types or _CLASSIC.casefold() in types)
+            if (not states or group.state.casefold() in states) and (not types or _CLASSIC in types)
         ]
         return kio_answer(LIST_GROUPS, call.version, {"error_code": ErrorCode.NONE, "groups": groups})
 
@@ -79,7 +84,7 @@ class ListingRequests:
         return {
             "key": key,
             "error_code": error,
-            "error_message": None if error else "",
+            "error_message": _MESSAGES.get(error) if call.version < _FINDS_SEVERAL else "",
             "node_id": endpoint.node_id,
             "host": endpoint.host,
             "port": endpoint.port,
