@@ -23,11 +23,6 @@ _HAS_TYPES: Final = 1
 _TELLS_UNKNOWN: Final = 6
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
-_MESSAGES: Final = {
-    ErrorCode.NONE: "NONE",
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
-}
-"""Told in versions that tell any."""
 _NOWHERE: Final = Endpoint(-1, "", -1)
 _CLASSIC: Final = "classic"
 _OPERATIONS_OF_GROUPS: Final = 0b1101_0100_1000
@@ -74,20 +69,21 @@ class ListingRequests:
         return kio_answer(DESCRIBE_GROUPS, call.version, {"groups": groups})
 
     def _found(self, key: str, key_type: int, call: Call) -> dict[str, Any]:
-        error, endpoint = ErrorCode.NONE, _NOWHERE
-        if key_type == _GROUP:
-            found = self._endpoint(key, call)
-            error, endpoint = (ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOWHERE) if found is None else (error, found)
+        endpoint = self._endpoint(key, call) if key_type == _GROUP else None
+        if endpoint is not None:
+            error, message = ErrorCode.NONE, "NONE" if call.version < _FINDS_SEVERAL else ""
+        elif key_type in {_GROUP, _TRANSACTION}:
+            error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
         else:
-            is_known = key_type == _TRANSACTION
-            error = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_known else ErrorCode.INVALID_REQUEST
+            error, message = ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {key_type}."
+        node_id, host, port, _ = endpoint or _NOWHERE
         return {
             "key": key,
             "error_code": error,
-            "error_message": _MESSAGES.get(error) if call.version < _FINDS_SEVERAL else "",
-            "node_id": endpoint.node_id,
-            "host": endpoint.host,
-            "port": endpoint.port,
+            "error_message": message,
+            "node_id": node_id,
+            "host": host,
+            "port": port,
         }
 
     def _described(self, group_id: str, operations: int, version: int) -> dict[str, Any]:

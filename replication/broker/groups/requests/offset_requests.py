@@ -34,7 +34,7 @@ class OffsetRequests:
     def commit(self, request: Any, call: Call) -> Any:
         """Answer OffsetCommit: what is committed for topics that are there counts, as far as it is allowed."""
         topics = self._image().topics
-        named = [(topic, _named(topic, call.version, topics)) for topic in request.topics if topic.partitions]
+        named = [(topic, _named(topic, call.version, topics)) for topic in request.topics]
         now = now_ms()
         commits = {
             TopicPartition(name, each.partition_index): _commit(each, now)
@@ -43,7 +43,11 @@ class OffsetRequests:
             if name in topics.by_name and each.partition_index in topics.by_name[name].partitions
         }
         errors = self._commit(request, commits) if commits else {}
-        answers = [_committed(topic, name, errors, call.version) for topic, name in named]
+        answers = [
+            _committed(topic, name, errors, call.version)
+            for topic, name in named
+            if topic.partitions or name not in topics.by_name  # as Kafka leaves out the others
+        ]
         return kio_answer(OFFSET_COMMIT, call.version, {"topics": answers})
 
     def fetch(self, request: Any, call: Call) -> Any:

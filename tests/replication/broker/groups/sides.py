@@ -11,6 +11,7 @@ from replication.broker.groups.requests.group_apis import group_apis
 from replication.metadata.image import ClusterImage
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import RequestTimedOutError
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.protocol.wire.kio_messages import read, request_class, write
@@ -113,7 +114,8 @@ def plain(answer: Any, names: dict[str, str]) -> Any:
 
 def _plain(value: Any, names: dict[str, str]) -> Any:
     if isinstance(value, dict):
-        return {key: _plain(each, names) for key, each in value.items()}
+        words = {"error_message"} if value.get("error_code") not in {None, ErrorCode.NONE} else set()
+        return {key: _plain(each, names) for key, each in value.items() if key not in words}
     if isinstance(value, tuple | list):
         return sorted((_plain(each, names) for each in value), key=repr)
     if isinstance(value, str):

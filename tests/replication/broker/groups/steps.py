@@ -43,11 +43,16 @@ class Steps:
         self._rng = rng
         self._group = group
         self._topic_id = topic_id
+        self._waiting: set[str] = set()
 
-    def draw(self, client: Client, others: list[Client], waiting: set[str]) -> tuple[int, Write]:
-        """The API and the request; nothing in the name of members that wait for an answer."""
+    def draw(self, client: Client, others: list[Client], waiting: set[str]) -> tuple[int, str, Write]:
+        """The API, in whose name, and the request; in that of nobody who waits for an answer.
+
+        `waiting` has their member ids and instance ids.
+        """
         key = self._kind(client)
         version = self._rng.randint(FIRST_VERSIONS.get(key, 0), LAST_VERSIONS[key])
+        self._waiting = waiting
         member = client.member
         if self._rng.random() < 0.1:
             member = self._rng.choice(["", "nonsense", *(other.member for other in others)])
@@ -64,7 +69,7 @@ class Steps:
             DESCRIBE: self._describe,
             LIST: self._list,
         }[key]
-        return key, draw(version, client, member)
+        return key, member, draw(version, client, member)
 
     def _kind(self, client: Client) -> int:
         rng = self._rng
@@ -143,7 +148,7 @@ class Steps:
         if version < 3:
             return lambda ids: request(LEAVE, version, group_id=group, member_id=ids(member))
         parts = request_classes(LEAVE, version)
-        by_instance = client.instance is not None and self._rng.random() < 0.4
+        by_instance = client.instance not in {None, *self._waiting} and self._rng.random() < 0.4
         leaving = [("" if by_instance else member, client.instance)]
         leaving += [("nonsense", None)] * self._rng.choice([0, 0, 1])
         has_reason = {"reason": None} if version >= 5 else {}
