@@ -112,7 +112,7 @@ class ClassicGroup:
         elif request.instance_id is None:
             self._admit(member_id, request, awaited, now)
         else:  # static members are never told an id to come again with
-            raise GroupRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise GroupRefusedError(ErrorCode.UNKNOWN_SERVER_ERROR, UNKNOWN_MEMBER)
         return awaited
 
     def sync(self, request: SyncRequest, now: float) -> Awaited[SyncAnswer]:
@@ -221,7 +221,7 @@ class ClassicGroup:
         """Whether a member may join: those that are in may, as long as not too many others came before them."""
         most = self._settings.max_size
         if self.state is GroupState.EMPTY:
-            return len(self._told_ids) < most or member_id in self._told_ids
+            return True
         member = self.members.get(member_id)
         if self.state is GroupState.PREPARING_REBALANCE:
             joined = sum(each.joining is not None for each in self.members.values())
@@ -270,7 +270,7 @@ class ClassicGroup:
     ) -> None:
         """Let a static member go on under a new id; who still waits in its name is fenced."""
         old_leader = self.members.leader
-        old.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old.member_id, protocol_name=None))
+        old.answer_join(JoinAnswer(ErrorCode.FENCED_INSTANCE_ID, old.member_id))
         old.answer_sync(SyncAnswer(ErrorCode.FENCED_INSTANCE_ID))
         member = self.members.replace_static(old, new_id)
         self._keep_alive(member, now)

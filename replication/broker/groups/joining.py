@@ -48,7 +48,7 @@ class JoinAnswer(NamedTuple):
     member_id: str
     generation_id: int = UNKNOWN_GENERATION
     protocol_type: str | None = None
-    protocol_name: str | None = ""
+    protocol_name: str | None = None
     leader: str = UNKNOWN_MEMBER
     members: tuple[JoinedMember, ...] = ()
     """Told to the leader alone."""

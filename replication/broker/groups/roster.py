@@ -101,8 +101,8 @@ class Roster(dict[str, Member]):
 
     @property
     def rebalance_timeout(self) -> float:
-        """How long the slowest may take to join, in seconds: a little, whatever they say."""
-        return max((_LEAST_TIMEOUT, *(member.rebalance_timeout for member in self.values())))
+        """How long the slowest may take to join, in seconds: a little, whatever it says; no time without members."""
+        return max((max(member.rebalance_timeout, _LEAST_TIMEOUT) for member in self.values()), default=0)
 
     def _common_protocols(self) -> set[str]:
         each = [{name for name, _ in member.protocols} for member in self.values()]

@@ -24,9 +24,9 @@ _TELLS_UNKNOWN: Final = 6
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
 _NOWHERE: Final = Endpoint(-1, "", -1)
-_CLASSIC: Final = "Classic"
-_OPERATIONS_OF_GROUPS: Final = 0b1101001000
-"""Read, delete, describe and describe configurations, one bit each (Kafka: AclOperation)."""
+_CLASSIC: Final = "classic"
+_OPERATIONS_OF_GROUPS: Final = 0b1101_0100_1000
+"""Read, delete, describe, and describe and alter configurations, one bit each (Kafka: AclOperation)."""
 
 
 class ListingRequests:
@@ -57,7 +57,7 @@ class ListingRequests:
                 "group_type": _CLASSIC,
             }
             for group in self._coordinator.groups()
-            if (not states or group.state.casefold() in states) and (not types or _CLASSIC.casefold() in types)
+            if (not states or group.state.casefold() in states) and (not types or _CLASSIC in types)
         ]
         return kio_answer(LIST_GROUPS, call.version, {"error_code": ErrorCode.NONE, "groups": groups})
 
@@ -69,20 +69,21 @@ class ListingRequests:
         return kio_answer(DESCRIBE_GROUPS, call.version, {"groups": groups})
 
     def _found(self, key: str, key_type: int, call: Call) -> dict[str, Any]:
-        error, endpoint = ErrorCode.NONE, _NOWHERE
-        if key_type == _GROUP:
-            found = self._endpoint(key, call)
-            error, endpoint = (ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOWHERE) if found is None else (error, found)
+        endpoint = self._endpoint(key, call) if key_type == _GROUP else None
+        if endpoint is not None:
+            error, message = ErrorCode.NONE, "NONE" if call.version < _FINDS_SEVERAL else ""
+        elif key_type in {_GROUP, _TRANSACTION}:
+            error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
         else:
-            is_known = key_type == _TRANSACTION
-            error = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_known else ErrorCode.INVALID_REQUEST
+            error, message = ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {key_type}."
+        node_id, host, port, _ = endpoint or _NOWHERE
         return {
             "key": key,
             "error_code": error,
-            "error_message": None if error else "",
-            "node_id": endpoint.node_id,
-            "host": endpoint.host,
-            "port": endpoint.port,
+            "error_message": message,
+            "node_id": node_id,
+            "host": host,
+            "port": port,
         }
 
     def _described(self, group_id: str, operations: int, version: int) -> dict[str, Any]:

@@ -34,25 +34,19 @@ class OffsetRequests:
     def commit(self, request: Any, call: Call) -> Any:
         """Answer OffsetCommit: what is committed for topics that are there counts, as far as it is allowed."""
         topics = self._image().topics
-        commits: dict[TopicPartition, OffsetCommit] = {}
+        named = [(topic, _named(topic, call.version, topics)) for topic in request.topics]
         now = now_ms()
-        for topic in request.topics:
-            name = _name(topic, call.version, topics)
-            if name is not None:
-                commits |= {TopicPartition(name, each.partition_index): _commit(each, now) for each in topic.partitions}
-        errors = (
-            self._coordinator.commit(
-                request.group_id,
-                commits,
-                generation=request.generation_id_or_member_epoch,
-                member_id=request.member_id,
-                instance_id=getattr(request, "group_instance_id", None),
-            )
-            if commits
-            else {}
-        )
+        commits = {
+            TopicPartition(name, each.partition_index): _commit(each, now)
+            for topic, name in named
+            for each in topic.partitions
+            if name in topics.by_name and each.partition_index in topics.by_name[name].partitions
+        }
+        errors = self._commit(request, commits) if commits else {}
         answers = [
-            _committed(topic, _name(topic, call.version, topics), errors, call.version) for topic in request.topics
+            _committed(topic, name, errors, call.version)
+            for topic, name in named
+            if topic.partitions or name not in topics.by_name  # as Kafka leaves out the others
         ]
         return kio_answer(OFFSET_COMMIT, call.version, {"topics": answers})
 
@@ -66,6 +60,17 @@ class OffsetRequests:
             for each in request.groups
         ]
         return kio_answer(OFFSET_FETCH, call.version, {"groups": groups})
+
+    def _commit(
+        self, request: Any, commits: Mapping[TopicPartition, OffsetCommit]
+    ) -> Mapping[TopicPartition, ErrorCode]:
+        return self._coordinator.commit(
+            request.group_id,
+            commits,
+            generation=request.generation_id_or_member_epoch,
+            member_id=request.member_id,
+            instance_id=getattr(request, "group_instance_id", None),
+        )
 
     def _fetched(self, group_id: str, asked: Iterable[Any] | None, version: int) -> list[dict[str, Any]]:
         committed = self._coordinator.committed(group_id)
@@ -84,12 +89,6 @@ def _commit(asked: Any, now: int) -> OffsetCommit:
     )
 
 
-def _name(topic: Any, version: int, topics: Topics) -> str | None:
-    """Return the name of a topic, None where there is none of the name or id."""
-    name = _named(topic, version, topics)
-    return name if name in topics.by_name else None
-
-
 def _named(topic: Any, version: int, topics: Topics) -> str | None:
     """Return what a topic is called, None where there is none of the id."""
     if version < _HAS_IDS:
@@ -102,17 +101,19 @@ def _reference(topic: Any, version: int) -> dict[str, Any]:
     return {"name": topic.name} if version < _HAS_IDS else {"topic_id": topic.topic_id}
 
 
-def _unknown(version: int) -> ErrorCode:
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if version < _HAS_IDS else ErrorCode.UNKNOWN_TOPIC_ID
+def _unknown(name: str | None) -> ErrorCode:
+    """Return what is said of a partition that is not there, by whether its topic was named by an unknown id."""
+    return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _committed(
     topic: Any, name: str | None, errors: Mapping[TopicPartition, ErrorCode], version: int
 ) -> dict[str, Any]:
+    unknown = _unknown(name)
     partitions = [
         {
             "partition_index": each.partition_index,
-            "error_code": _unknown(version) if name is None else errors[TopicPartition(name, each.partition_index)],
+            "error_code": errors.get(TopicPartition(name or "", each.partition_index), unknown),
         }
         for each in topic.partitions
     ]
@@ -122,7 +123,7 @@ def _committed(
 def _fetched_topic(
     topic: Any, name: str | None, committed: Mapping[TopicPartition, OffsetCommit], version: int
 ) -> dict[str, Any]:
-    error = _unknown(version) if name is None else ErrorCode.NONE
+    error = _unknown(name) if name is None else ErrorCode.NONE
     partitions = [
         _fetched_partition(index, committed.get(TopicPartition(name or "", index), _NOTHING), error)
         for index in topic.partition_indexes
