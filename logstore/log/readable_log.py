@@ -25,6 +25,7 @@ from logstore.log.state.waiters import Waiter
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log_config import LogConfig
 from logstore.offline.columns.column_source import arrow_reader
+from logstore.producers.producer import Producer
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.read_view import ReadView
 
@@ -97,6 +98,11 @@ class ReadableLog:
     def epochs(self) -> LeaderEpochFileCache:
         """Which leader wrote which offsets."""
         return self._contents.epochs
+
+    @property
+    def producers(self) -> tuple[Producer, ...]:
+        """The producers that are remembered: their epochs, last batches and open transactions, as they are now."""
+        return tuple(self._contents.producers.producers.values())
 
     @property
     def segments(self) -> tuple[LiveSegment, ...]:

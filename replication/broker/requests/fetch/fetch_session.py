@@ -29,7 +29,7 @@ class FetchSession:
         """Of the fetch that is expected next."""
         self.is_by_id: bool = bool(request.topic_ids)
         self.is_follower: bool = request.replica_id >= 0
-        self.news: FetchNews = FetchNews()
+        self.news: FetchNews[WatchedPartition] = FetchNews()
         self._turns = count()
         self._partitions: dict[TopicPartition, WatchedPartition] = {}
         self._ask(request.partitions, request.topic_ids)

@@ -18,7 +18,12 @@ class WatchedPartition:
     __slots__ = ("__weakref__", "_hosted", "_news", "_told", "asked", "key", "topic_id", "turn")
 
     def __init__(
-        self, key: TopicPartition, topic_id: UUID | None, asked: FetchPartition, turn: int, news: FetchNews
+        self,
+        key: TopicPartition,
+        topic_id: UUID | None,
+        asked: FetchPartition,
+        turn: int,
+        news: "FetchNews[WatchedPartition]",
     ) -> None:
         """Take what a request says of it."""
         self.key = key
