@@ -409,16 +409,29 @@ class Log(ReadableLog):
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark, limited to the log's start and end; return it (Kafka: updateHighWatermark).
 
-        Raises LogClosedError, and ReentrantCallError while this thread changes the log.
+        It may go back, as that of a follower does whose leader knows of less. Raises LogClosedError, and
+        ReentrantCallError while this thread changes the log.
         """
+        return self._move_high_watermark(offset, forward=False)
+
+    def advance_high_watermark(self, offset: int) -> int:
+        """Do as `update_high_watermark`, but never go back: a leader's consumers have read what is below it.
+
+        Kafka: maybeIncrementHighWatermark.
+        """
+        return self._move_high_watermark(offset, forward=True)
+
+    def _move_high_watermark(self, offset: int, *, forward: bool) -> int:
         if type(offset) is not int:
             offset = whole_number(offset, "offset")
-        guard = self._guard
+        guard, contents = self._guard, self._contents
         if guard.state is not OPEN and guard.is_nested():
             guard.refuse_nested()
         with guard.lock:
             guard.ensure_readable()
-            return self._contents.move_high_watermark(offset)
+            if forward and offset <= contents.high_watermark:
+                return contents.high_watermark
+            return contents.move_high_watermark(offset)
 
     def truncate_to(self, offset: int) -> bool:
         """Truncate the log to `offset`; return whether it ended later (Kafka: truncateTo).

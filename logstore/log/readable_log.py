@@ -21,9 +21,11 @@ from logstore.log.reading.tail import Tail
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard
+from logstore.log.state.waiters import Waiter
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log_config import LogConfig
 from logstore.offline.columns.column_source import arrow_reader
+from logstore.producers.producer import Producer
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.read_view import ReadView
 
@@ -79,7 +81,7 @@ class ReadableLog:
 
     @property
     def high_watermark(self) -> int:
-        """All in-sync replicas have the records below it (HW); the leader sets it with `update_high_watermark`."""
+        """All in-sync replicas have the records below it (HW); a leader moves it with `advance_high_watermark`."""
         return self._contents.high_watermark
 
     @property
@@ -96,6 +98,11 @@ class ReadableLog:
     def epochs(self) -> LeaderEpochFileCache:
         """Which leader wrote which offsets."""
         return self._contents.epochs
+
+    @property
+    def producers(self) -> tuple[Producer, ...]:
+        """The producers that are remembered: their epochs, last batches and open transactions, as they are now."""
+        return tuple(self._contents.producers.producers.values())
 
     @property
     def segments(self) -> tuple[LiveSegment, ...]:
@@ -206,6 +213,20 @@ class ReadableLog:
     async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
         """Do as `wait` does, in asyncio, without a thread."""
         return await self._streams.wait_async(offset, timeout)
+
+    def attend(self, waiter: Waiter) -> None:
+        """Wake `waiter` from now on after each change: of the log's ends, the high watermark, by a truncation or close.
+
+        Its `wake` is called by the thread that changes the log, maybe with the log's lock held: it must return at once
+        and wait for nothing. Reads wait for no lock. The waiter is held weakly, and looks once more before it waits.
+        """
+        self._contents.end_waiters.add(waiter)
+        self._contents.watermark_waiters.add(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+        self._contents.end_waiters.remove(waiter)
+        self._contents.watermark_waiters.remove(waiter)
 
     def cursor(self, name: str) -> Cursor:
         """Return the cursor of this name, a place to read from that is kept on disk: see `Cursor`.

@@ -83,6 +83,13 @@ class FrozenLog(ReadableLog):
     ) -> None:
         self.close()
 
+    def lead(self, leader_epoch: int) -> None:
+        """Note, in memory alone, that `leader_epoch` leads from the log's end on, as a broker does that begins to lead.
+
+        Raises InvalidEpochEntryError for a number that is no epoch.
+        """
+        self._contents.epochs.assign(leader_epoch, self.log_end_offset)
+
     def close(self) -> None:
         """Close its files; what was read stays valid."""
         with self._guard.lock:

@@ -194,6 +194,7 @@ class ReadOnlyLog:
     append_end_transaction = _refuse
     assign_epoch = _refuse
     update_high_watermark = _refuse
+    advance_high_watermark = _refuse
     producer = _refuse
     backup = _refuse
     copy_into = _refuse

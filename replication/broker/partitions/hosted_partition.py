@@ -1,13 +1,14 @@
 """A partition of which a broker has a copy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
+from logstore.log.state.waiters import Waiter, Waiters
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True, eq=False)
 class HostedPartition:
     """A copy, and whether its broker leads the partition with it (Kafka: Partition)."""
 
@@ -21,3 +22,25 @@ class HostedPartition:
     """What ends the log before its files do: whoever reads up to there is told KAFKA_STORAGE_ERROR."""
     root: str = ""
     """The entry of log.dirs that it is in."""
+    _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)
+    """Those who wait for a change of who leads; the log has its own."""
+
+    def change_leader(self, leader_epoch: int, *, is_leader: bool) -> None:
+        """Be led in another epoch, by this broker or by another one."""
+        self.leader_epoch = leader_epoch
+        self.is_leader = is_leader
+        self.wake()
+
+    def attend(self, waiter: Waiter) -> None:
+        """Wake it from now on whenever the log or who leads changes, or the copy is given up."""
+        self._waiters.add(waiter)
+        self.log.attend(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+        self.log.leave(waiter)
+        self._waiters.remove(waiter)
+
+    def wake(self) -> None:
+        """Let all that wait look again."""
+        self._waiters.wake()

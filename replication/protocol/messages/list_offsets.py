@@ -1,6 +1,7 @@
 """ListOffsets: a log's first and last offset, and the offset for a time (KIP-79, KIP-405)."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -24,6 +25,12 @@ MAX_TIMESTAMP: Final = -3
 
 EARLIEST_LOCAL: Final = -4
 """Instead of a time: the first offset on the leader's own disk (KIP-405; v8)."""
+
+LATEST_TIERED: Final = -5
+"""Instead of a time: the last offset that is in tiered storage (KIP-1005; v9)."""
+
+EARLIEST_PENDING_UPLOAD: Final = -6
+"""Instead of a time: the first offset that tiered storage still lacks (KIP-1023; v11)."""
 
 _TIMEOUT_MS: Final = 30_000
 
@@ -67,18 +74,28 @@ class ListOffsetsRequest(Request[ListOffsetsResponse]):
     """0: read uncommitted; 1: LATEST is the last stable offset."""
     timeout_ms: int = _TIMEOUT_MS
     """How long the leader may look in tiered storage (v10)."""
+    repeated: Collection[TopicPartition] = ()
+    """Partitions that the request names more than once, as only one that was read does; brokers refuse these."""
 
 
 API_KEY: Final = 2
 VERSIONS: Final = range(1, 12)
 
 _FLEXIBLE_SINCE: Final = 6
-_SPECIAL_SINCE: Final[Mapping[int, int]] = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
+SPECIAL_SINCE: Final[Mapping[int, int]] = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The first version that knows each number that stands for a time; no other one is below 0."""
 
 
 def list_offsets_versions(request: ListOffsetsRequest) -> range:
     """Return the versions that can carry a request: older ones do not know all that stands for a time."""
-    first = max((_SPECIAL_SINCE.get(asked.timestamp, 0) for asked in request.partitions.values()), default=0)
+    first = max((SPECIAL_SINCE.get(asked.timestamp, 0) for asked in request.partitions.values()), default=0)
     return range(max(first, VERSIONS.start), VERSIONS.stop)
 
 
@@ -132,12 +149,19 @@ def _decode_request(fields: _Request, _: int) -> ListOffsetsRequest:
         for topic, questions in fields.topics
         for index, current_leader_epoch, timestamp in questions
     }
+    is_repeating = len(partitions) < sum(len(questions) for _, questions in fields.topics)
     return ListOffsetsRequest(
         partitions=partitions,
         replica_id=fields.replica_id,
         isolation_level=fields.isolation_level,
         timeout_ms=fields.timeout_ms,
+        repeated=_repeated(fields) if is_repeating else (),
     )
+
+
+def _repeated(fields: _Request) -> Collection[TopicPartition]:
+    named = Counter(TopicPartition(topic, index) for topic, questions in fields.topics for index, _, _ in questions)
+    return tuple(partition for partition, times in named.items() if times > 1)
 
 
 def _encode_response(response: ListOffsetsResponse, _: int) -> tuple[Any, ...]:

@@ -163,3 +163,14 @@ def test_a_directory_without_a_segment_is_an_empty_log(tmp_path: Path) -> None:
     with FrozenLog.open(tmp_path / "t-0") as log:
         assert (log.log_start_offset, log.log_end_offset, log.read(0, 100).data.nbytes) == (0, 0, 0)
         assert not list((tmp_path / "t-0").glob("*.log"))
+
+
+def test_who_leads_is_noted_in_memory_alone(tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    with Log.open(directory) as log:
+        log.append([b"a", b"b"], leader_epoch=3)
+    before = {path: path.read_bytes() for path in directory.iterdir()}
+    with FrozenLog.open(directory) as frozen:
+        frozen.lead(5)
+        assert [frozen.end_offset_for_epoch(epoch) for epoch in (3, 4, 5)] == [(3, 2), (3, 2), (5, 2)]
+    assert before == {path: path.read_bytes() for path in directory.iterdir()}

@@ -1,0 +1,1 @@
+"""Answers what the cluster's metadata says: brokers, topics, settings, features."""

@@ -1,0 +1,50 @@
+"""Answers DescribeCluster: all brokers (KIP-700)."""
+
+from typing import Final
+
+from replication.broker.requests.cluster.image_view import ImageView
+from replication.broker.requests.cluster.permitted_operations import CLUSTER_OPERATIONS, told
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.describe_cluster import (
+    BROKERS,
+    DescribeClusterRequest,
+    DescribedBroker,
+    DescribedCluster,
+)
+from replication.server.call import Call
+
+_CONTROLLERS: Final = 2
+_SINCE_FENCED: Final = 2
+
+
+class DescribedBrokers:
+    """Tells of the brokers, as a broker does (Kafka: KafkaApis.handleDescribeCluster)."""
+
+    def __init__(self, cluster: KnownCluster) -> None:
+        """Tell of this cluster."""
+        self._cluster = cluster
+
+    def answer(self, request: DescribeClusterRequest, call: Call) -> DescribedCluster:
+        """Answer as of now; who asks for controllers is told that this is none."""
+        if request.endpoint_type != BROKERS:
+            return _refused(request.endpoint_type)
+        view = ImageView(self._cluster.image(), call.caller.listener)
+        with_fenced = call.version >= _SINCE_FENCED and request.include_fenced_brokers
+        return DescribedCluster(
+            cluster_id=self._cluster.id,
+            controller_id=min(view.alive, default=-1),
+            brokers={
+                node_id: DescribedBroker(node, node_id not in view.alive)
+                for node_id, node in (view.nodes if with_fenced else view.alive).items()
+            },
+            authorized_operations=told(CLUSTER_OPERATIONS, asked=request.include_cluster_authorized_operations),
+        )
+
+
+def _refused(endpoint_type: int) -> DescribedCluster:
+    error, message = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}"
+    if endpoint_type == _CONTROLLERS:
+        error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
+        message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+    return DescribedCluster(error=error, error_message=message, cluster_id="", controller_id=-1, brokers={})

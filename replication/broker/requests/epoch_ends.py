@@ -1,0 +1,34 @@
+"""Answers OffsetForLeaderEpoch: where epochs ended in the logs that this broker leads with (KIP-101)."""
+
+from epoch import UNDEFINED_END_OFFSET
+from logstore import TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.offset_for_leader_epoch import (
+    EpochAnswer,
+    EpochQuestion,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
+from replication.server.call import Call
+
+
+class EpochEnds:
+    """Knows what the leaders of epochs wrote (Kafka: ReplicaManager.lastOffsetForLeaderEpoch)."""
+
+    def __init__(self, lookup: PartitionLookup) -> None:
+        """Look the partitions up here."""
+        self._lookup = lookup
+
+    def answer(self, request: OffsetForLeaderEpochRequest, _: Call) -> OffsetForLeaderEpochResponse:
+        """Answer for each partition."""
+        answers = {partition: self._end(partition, asked) for partition, asked in request.partitions.items()}
+        return OffsetForLeaderEpochResponse(partitions=answers)
+
+    def _end(self, partition: TopicPartition, asked: EpochQuestion) -> EpochAnswer:
+        found = self._lookup.find(partition, asked.current_leader_epoch, only_leader=True)
+        if not isinstance(found, HostedPartition):
+            return EpochAnswer(found, UNDEFINED_END_OFFSET)
+        log = found.log
+        return EpochAnswer(ErrorCode.NONE, log.epochs.history.end_offset_for(asked.leader_epoch, log.log_end_offset))

@@ -1,0 +1,1 @@
+"""Answers Fetch: records, as they are or as they come."""

@@ -1,0 +1,151 @@
+"""One look at the partitions of a fetch, from the first to the last."""
+
+from typing import Any, Final
+from uuid import UUID
+
+from epoch import EndOffset, UnknownEpochError, diverging_epoch
+from logstore import Isolation, LogStoreError, OffsetOutOfRangeError, TopicPartition
+from logstore.log.readable_log import ReadableLog
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.partition_lookup import ANY_EPOCH, PartitionLookup, refusal
+from replication.broker.requests.storage_error import storage_error
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.fetch import AbortedTransaction, FetchedPartition, FetchPartition, LeaderIdAndEpoch
+
+_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_LED_ELSEWHERE: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+_SINCE_CURRENT_LEADER: Final = 16
+_SINCE_STORAGE_ERROR: Final = 6
+_NO_BYTES: Final = memoryview(b"")
+_NONE: Final = ErrorCode.NONE
+_LOG_END: Final = Isolation.LOG_END
+_HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
+# Half the cost of calling a NamedTuple's class.
+_build: Final = tuple.__new__
+
+
+class FetchPass:
+    """Reads partitions in turn, each as far as those before have left room (Kafka: ReplicaManager.readFromLog)."""
+
+    def __init__(self, lookup: PartitionLookup, terms: FetchTerms) -> None:
+        """Begin with all the room that the fetch allows."""
+        self._lookup = lookup
+        self._terms = terms
+        self._size = 0
+        self.is_anything_known: bool = False
+        """Whether any partition is one of the cluster's: nothing happens to others, so nobody waits for them."""
+        self.leaders: set[int] = set()
+        """Of partitions that are led elsewhere."""
+        self._is_urgent = False
+        self.is_quiet: bool = False
+        """Whether the partition that was read last has nothing to give until something happens to it."""
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether what was read can be answered now: no use in waiting, or nothing to wait for."""
+        terms = self._terms
+        return self._is_urgent or not terms.waits or not self.is_anything_known or self._size >= terms.min_bytes
+
+    def read(
+        self,
+        partition: TopicPartition | None,
+        hosted: HostedPartition | None,
+        topic_id: UUID | None,
+        asked: FetchPartition,
+    ) -> FetchedPartition:
+        """Read one; `partition` is None where no topic has the id that the request names."""
+        self.is_quiet = False
+        if hosted is None or partition is None:
+            absence = ErrorCode.UNKNOWN_TOPIC_ID if partition is None else self._lookup.absence(partition)
+            return self._refuse(partition, hosted, absence)
+        error = self._refusal(partition, hosted, topic_id, asked)
+        if error is not _NONE:
+            return self._refuse(partition, hosted, error)
+        self.is_anything_known = True
+        try:
+            return self._read(hosted, asked)
+        except (OffsetOutOfRangeError, UnknownEpochError):
+            error = ErrorCode.OFFSET_OUT_OF_RANGE
+        except (LogStoreError, OSError) as failure:
+            error = storage_error(failure)
+        except ValueError:  # such as a negative max_bytes
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
+        return self._refuse(partition, hosted, error)
+
+    # --- who is refused
+
+    def _refusal(
+        self, partition: TopicPartition, hosted: HostedPartition, topic_id: UUID | None, asked: FetchPartition
+    ) -> ErrorCode:
+        if topic_id is not None and hosted.topic_id not in (topic_id, None):
+            return ErrorCode.INCONSISTENT_TOPIC_ID
+        current = max(asked.current_leader_epoch, ANY_EPOCH)
+        error = refusal(hosted, current, only_leader=self._terms.only_leader)
+        if (
+            error is _NONE
+            and self._terms.is_follower
+            and not self._lookup.is_follower(partition, self._terms.replica_id)
+        ):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER if current == ANY_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return error
+
+    def _refuse(
+        self, partition: TopicPartition | None, hosted: HostedPartition | None, error: ErrorCode
+    ) -> FetchedPartition:
+        if error not in _UNKNOWN:
+            self.is_anything_known = self._is_urgent = True
+        leader: LeaderIdAndEpoch | None = None
+        if partition is not None and error in _LED_ELSEWHERE and self._terms.version >= _SINCE_CURRENT_LEADER:
+            leader = self._lookup.leader(partition, hosted)
+            self.leaders.add(leader.leader_id)
+        if error is ErrorCode.KAFKA_STORAGE_ERROR and self._terms.version < _SINCE_STORAGE_ERROR:
+            error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return FetchedPartition(error, -1, records=_NO_BYTES, current_leader=leader)
+
+    # --- what there is to read
+
+    def _read(self, hosted: HostedPartition, asked: FetchPartition) -> FetchedPartition:
+        log, terms, offset = hosted.log, self._terms, asked.fetch_offset
+        high_watermark, start, end = log.high_watermark, log.log_start_offset, log.log_end_offset
+        stable = log.last_stable_offset
+        records: memoryview = _NO_BYTES
+        aborted: Any = None if terms.isolation in (_LOG_END, _HIGH_WATERMARK) else ()
+        diverging: EndOffset | None = None
+        if asked.last_fetched_epoch >= 0:
+            diverging = _diverging(log, end, asked)
+        readable = end if terms.isolation is _LOG_END else high_watermark if aborted is None else stable
+        if diverging is not None:
+            self._is_urgent, aborted = True, None
+        elif readable <= offset <= end and offset >= start:
+            if offset == end and hosted.damage is not None:
+                raise hosted.damage
+            self.is_quiet = True
+        else:
+            records, aborted = self._records(log, offset, asked.max_bytes)
+        return _build(
+            FetchedPartition,
+            (_NONE, high_watermark, start, records, diverging, None, None, stable, aborted, -1),
+        )
+
+    def _records(self, log: ReadableLog, offset: int, max_bytes: int) -> tuple[memoryview, Any]:
+        """Return whole batches and, of committed records, which to skip; the first of all comes however large it is."""
+        terms = self._terms
+        room = min(max_bytes, max(0, terms.max_bytes - self._size))
+        view = log.read(offset, room, isolation=terms.isolation, min_one_batch=not self._size)
+        self._size += len(view.data)
+        if view.data and view.segment_base_offset != log.segments[-1].base_offset:
+            self._is_urgent = True  # no later read gives more: one segment at a time
+        if terms.isolation in (_LOG_END, _HIGH_WATERMARK):
+            return view.data, None
+        return view.data, tuple(
+            AbortedTransaction(each.producer_id, each.first_offset) for each in view.aborted_transactions
+        )
+
+
+def _diverging(log: ReadableLog, end: int, asked: FetchPartition) -> EndOffset | None:
+    """Return where this log departs from the asker's, if it does. Raises UnknownEpochError, OffsetOutOfRangeError."""
+    departure = diverging_epoch(log.epochs.history, end, asked.fetch_offset, asked.last_fetched_epoch)
+    if asked.fetch_offset < log.log_start_offset:
+        raise OffsetOutOfRangeError("the log starts later", offset=asked.fetch_offset)
+    return departure

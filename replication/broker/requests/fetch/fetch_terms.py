@@ -1,0 +1,58 @@
+"""Who fetches, how much, and how far they may read."""
+
+import time
+from typing import Final, NamedTuple, Self
+
+from logstore import Isolation
+from replication.protocol.messages.fetch import FetchRequest
+from replication.protocol.messages.replica_id import CONSUMER
+from replication.server.call import Call
+
+MAX_BYTES: Final = 55 << 20
+"""Of an answer (Kafka: fetch.max.bytes)."""
+
+_SINCE_CLOSEST_REPLICA: Final = 11
+"""From here on consumers may read from followers (KIP-392)."""
+
+
+class FetchTerms(NamedTuple):
+    """What holds for all partitions of a fetch (Kafka: FetchParams)."""
+
+    version: int
+    listener: str
+    replica_id: int
+    isolation: Isolation
+    max_bytes: int
+    min_bytes: int
+    deadline: float
+    """In seconds, by `time.monotonic()`: until then it waits for `min_bytes`."""
+    waits: bool
+    only_leader: bool
+    """Whether a copy that does not lead refuses it."""
+
+    @property
+    def is_follower(self) -> bool:
+        """Whether another broker fetches, to keep a copy."""
+        return self.replica_id >= 0
+
+    @classmethod
+    def of(cls, request: FetchRequest, call: Call) -> Self:
+        """Take what a request says, within the broker's own limit."""
+        max_bytes = min(request.max_bytes, MAX_BYTES)
+        return cls(
+            call.version,
+            call.caller.listener,
+            request.replica_id,
+            _isolation(request),
+            max_bytes,
+            min(request.min_bytes, max_bytes),
+            time.monotonic() + request.max_wait_ms / 1_000,
+            request.max_wait_ms > 0,
+            request.replica_id >= 0 or (request.replica_id == CONSUMER and call.version < _SINCE_CLOSEST_REPLICA),
+        )
+
+
+def _isolation(request: FetchRequest) -> Isolation:
+    if request.replica_id != CONSUMER:
+        return Isolation.LOG_END
+    return Isolation.READ_COMMITTED if request.isolation_level else Isolation.HIGH_WATERMARK

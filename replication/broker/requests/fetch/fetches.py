@@ -1,0 +1,44 @@
+"""Answers Fetch (KIP-74, KIP-227, KIP-320, KIP-392, KIP-516, KIP-595, KIP-951)."""
+
+from replication.broker.requests.fetch.fetch_session import FetchSession
+from replication.broker.requests.fetch.fetch_session_cache import FetchSessionCache
+from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.fetch.full_fetch import FullFetch
+from replication.broker.requests.fetch.incremental_fetch import IncrementalFetch
+from replication.broker.requests.fetch.pending_fetch import Fetch, PendingFetch
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.fetch import (
+    FINAL_SESSION_EPOCH,
+    INITIAL_SESSION_EPOCH,
+    FetchRequest,
+    FetchResponse,
+)
+from replication.server.call import Call
+
+
+class Fetches:
+    """Answers at once where there is enough, else once there is (Kafka: FetchManager, ReplicaManager.fetchMessages)."""
+
+    def __init__(self, lookup: PartitionLookup, sessions: FetchSessionCache | None = None) -> None:
+        """Look the partitions up here; the sessions are the broker's."""
+        self._lookup = lookup
+        self._sessions = FetchSessionCache() if sessions is None else sessions
+
+    def answer(self, request: FetchRequest, call: Call) -> FetchResponse | PendingFetch:
+        """Answer, or return what waits for the answer."""
+        fetch = self._fetch(request, call.version)
+        if isinstance(fetch, ErrorCode):
+            return FetchResponse(error=fetch, partitions={})
+        pending = PendingFetch(fetch, self._lookup, FetchTerms.of(request, call))
+        return pending.answer() or pending
+
+    def _fetch(self, request: FetchRequest, version: int) -> Fetch | ErrorCode:
+        if request.session_epoch in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
+            self._sessions.remove(request.session_id)
+            is_first = request.session_epoch == INITIAL_SESSION_EPOCH
+            return FullFetch(request, self._lookup, self._sessions.add if is_first else None)
+        session = self._sessions.resume(request, version)
+        if isinstance(session, FetchSession):
+            return IncrementalFetch(session, self._lookup)
+        return FullFetch(request, self._lookup, None) if session is None else session

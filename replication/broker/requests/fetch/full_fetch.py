@@ -1,0 +1,61 @@
+"""A fetch that names all its partitions."""
+
+from collections.abc import Callable
+
+from logstore import TopicPartition
+from logstore.log.state.waiters import Waiter
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.fetch.fetch_pass import FetchPass
+from replication.broker.requests.fetch.fetch_session import FetchSession
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.protocol.messages.fetch import NO_SESSION, FetchedPartition, FetchRequest, FetchResponse
+
+
+class FullFetch:
+    """Reads each of them, and begins a session where that is asked for (Kafka: FullFetchContext)."""
+
+    def __init__(
+        self, request: FetchRequest, lookup: PartitionLookup, begin: Callable[[FetchSession], int] | None
+    ) -> None:
+        """`begin` keeps a new session and returns its id; None where no session is wanted."""
+        self._request = request
+        self._lookup = lookup
+        self._begin = begin
+        self._names = {topic: lookup.topic_name(topic_id) for topic, topic_id in request.topic_ids.items()}
+        self._attended: list[HostedPartition] = []
+        self._answers: dict[TopicPartition, FetchedPartition] = {}
+
+    def read(self, fetch_pass: FetchPass) -> None:
+        """Read all partitions."""
+        ids, copy = self._request.topic_ids, self._lookup.copy
+        answers: dict[TopicPartition, FetchedPartition] = {}
+        for key, asked in self._request.partitions.items():
+            partition = self._named(key) if ids else key
+            hosted = None if partition is None else copy(partition)
+            answers[key] = fetch_pass.read(partition, hosted, ids.get(key.topic) if ids else None, asked)
+        self._answers = answers
+
+    def finish(self) -> FetchResponse:
+        """Return what was read last."""
+        request, answers = self._request, self._answers
+        session_id = NO_SESSION if self._begin is None else self._begin(FetchSession(request, answers))
+        return FetchResponse(session_id=session_id, partitions=answers, topic_ids=request.topic_ids)
+
+    def attend(self, waiter: Waiter) -> None:
+        """Wake it whenever something happens to one of the partitions."""
+        for key in self._request.partitions:
+            partition = self._named(key) if self._names else key
+            hosted = None if partition is None else self._lookup.copy(partition)
+            if hosted is not None:
+                hosted.attend(waiter)
+                self._attended.append(hosted)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+        for hosted in self._attended:
+            hosted.leave(waiter)
+        self._attended.clear()
+
+    def _named(self, key: TopicPartition) -> TopicPartition | None:
+        name = self._names[key.topic]
+        return None if name is None else TopicPartition(name, key.partition)

@@ -1,0 +1,59 @@
+"""A fetch that waits until there is enough to answer."""
+
+from dataclasses import replace
+from typing import Protocol
+
+from logstore.log.state.waiters import Waiter
+from replication.broker.requests.fetch.fetch_pass import FetchPass
+from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.protocol.messages.fetch import FetchResponse
+
+
+class Fetch(Protocol):
+    """What is fetched: all partitions of a request, or those of a session that have news."""
+
+    def read(self, fetch_pass: FetchPass) -> None:
+        """Read the partitions once."""
+
+    def finish(self) -> FetchResponse:
+        """Return what was read last."""
+
+    def attend(self, waiter: Waiter) -> None:
+        """Wake it when there may be more to read."""
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+
+
+class PendingFetch:
+    """Looks again whenever something happens, and answers what there is once its time is over (Kafka: DelayedFetch)."""
+
+    def __init__(self, fetch: Fetch, lookup: PartitionLookup, terms: FetchTerms) -> None:
+        """Read on these terms."""
+        self.deadline: float = terms.deadline
+        self.attend = fetch.attend
+        self.leave = fetch.leave
+        self._fetch = fetch
+        self._lookup = lookup
+        self._terms = terms
+
+    def answer(self) -> FetchResponse | None:
+        """Return the answer, or None as long as there is too little."""
+        fetch_pass = self._read()
+        return self._finish(fetch_pass) if fetch_pass.is_enough else None
+
+    def expire(self) -> FetchResponse:
+        """Return what there is."""
+        return self._finish(self._read())
+
+    def _read(self) -> FetchPass:
+        fetch_pass = FetchPass(self._lookup, self._terms)
+        self._fetch.read(fetch_pass)
+        return fetch_pass
+
+    def _finish(self, fetch_pass: FetchPass) -> FetchResponse:
+        response = self._fetch.finish()
+        if self._terms.is_follower or not fetch_pass.leaders:
+            return response
+        return replace(response, leaders=self._lookup.addresses(fetch_pass.leaders, self._terms.listener))

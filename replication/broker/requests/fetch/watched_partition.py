@@ -1,0 +1,65 @@
+"""A partition of a fetch session, as the broker remembers it between two fetches."""
+
+from typing import Final
+from uuid import UUID
+
+from logstore import TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.fetch.fetch_news import FetchNews
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition
+
+_NOT_TOLD: Final = -1
+
+
+class WatchedPartition:
+    """What the client asks of it and was told last; tells its session of what happens (Kafka: CachedPartition)."""
+
+    __slots__ = ("__weakref__", "_hosted", "_news", "_told", "asked", "key", "topic_id", "turn")
+
+    def __init__(
+        self,
+        key: TopicPartition,
+        topic_id: UUID | None,
+        asked: FetchPartition,
+        turn: int,
+        news: "FetchNews[WatchedPartition]",
+    ) -> None:
+        """Take what a request says of it."""
+        self.key = key
+        """As requests name it: by its topic's id where these do."""
+        self.topic_id = topic_id
+        self.asked = asked
+        self.turn = turn
+        """Of two partitions the one with the lower turn is read first."""
+        self._news = news
+        self._hosted: HostedPartition | None = None
+        self._told = (_NOT_TOLD, _NOT_TOLD)
+
+    def wake(self) -> None:
+        """Have news, maybe."""
+        self._news.note(self)
+
+    def watch(self, hosted: HostedPartition | None) -> None:
+        """Hear from now on what happens to this copy, and not to the one before."""
+        if hosted is self._hosted:
+            return
+        if self._hosted is not None:
+            self._hosted.leave(self)
+        self._hosted = hosted
+        if hosted is not None:
+            hosted.attend(self)
+
+    def is_news(self, answer: FetchedPartition) -> bool:
+        """Whether an answer says anything that the client has not been told."""
+        return (
+            answer.error is not ErrorCode.NONE
+            or len(answer.records) > 0
+            or answer.diverging_epoch is not None
+            or self._told != (answer.high_watermark, answer.log_start_offset)
+        )
+
+    def tell(self, answer: FetchedPartition) -> None:
+        """Remember what the client is told; after an error it is told all again."""
+        is_error = answer.error is not ErrorCode.NONE
+        self._told = (_NOT_TOLD if is_error else answer.high_watermark, answer.log_start_offset)

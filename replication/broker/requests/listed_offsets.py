@@ -1,0 +1,76 @@
+"""Answers ListOffsets: a log's ends, and the first record from a time on (KIP-79)."""
+
+from typing import Final
+
+from logstore import LogStoreError, TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.broker.requests.storage_error import storage_error
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.list_offsets import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    SPECIAL_SINCE,
+    ListedOffset,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetQuestion,
+)
+from replication.protocol.messages.replica_id import CONSUMER, DEBUGGER
+from replication.server.call import Call
+
+_NO_SUCH_VERSION: Final = 1 << 15
+_NOTHING: Final = ListedOffset(ErrorCode.NONE, -1)
+
+
+class ListedOffsets:
+    """Finds offsets as far as the asker may read (Kafka: ReplicaManager.fetchOffset)."""
+
+    def __init__(self, lookup: PartitionLookup) -> None:
+        """Look the partitions up here."""
+        self._lookup = lookup
+
+    def answer(self, request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
+        """Answer for each partition; one that is named twice is refused."""
+        answers = {
+            partition: self._offset(partition, asked, request, call.version)
+            for partition, asked in request.partitions.items()
+        }
+        refused = ListedOffset(ErrorCode.INVALID_REQUEST, -1)
+        return ListOffsetsResponse(partitions=answers | dict.fromkeys(request.repeated, refused))
+
+    def _offset(
+        self, partition: TopicPartition, asked: OffsetQuestion, request: ListOffsetsRequest, version: int
+    ) -> ListedOffset:
+        if asked.timestamp < 0 and version < SPECIAL_SINCE.get(asked.timestamp, _NO_SUCH_VERSION):
+            return ListedOffset(ErrorCode.UNSUPPORTED_VERSION, -1)
+        only_leader = request.replica_id != DEBUGGER
+        found = self._lookup.find(partition, asked.current_leader_epoch, only_leader=only_leader)
+        if not isinstance(found, HostedPartition):
+            return ListedOffset(found, -1)
+        try:
+            return _find(found, asked.timestamp, _readable_end(found, request))
+        except (LogStoreError, OSError) as error:
+            return ListedOffset(storage_error(error), -1)
+
+
+def _readable_end(hosted: HostedPartition, request: ListOffsetsRequest) -> int:
+    if request.replica_id != CONSUMER:
+        return hosted.log.log_end_offset
+    return hosted.log.last_stable_offset if request.isolation_level else hosted.log.high_watermark
+
+
+def _find(hosted: HostedPartition, timestamp: int, readable_end: int) -> ListedOffset:
+    if timestamp == LATEST:
+        return ListedOffset(ErrorCode.NONE, readable_end, hosted.leader_epoch)
+    if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
+        return _NOTHING  # nothing is tiered
+    is_start = timestamp in {EARLIEST, EARLIEST_LOCAL}
+    found = hosted.log.offset_for_timestamp(EARLIEST if is_start else timestamp)
+    if found is None or (found.offset >= readable_end and not is_start):
+        return _NOTHING
+    epoch = -1 if found.leader_epoch is None else found.leader_epoch
+    return ListedOffset(ErrorCode.NONE, found.offset, epoch, found.timestamp)

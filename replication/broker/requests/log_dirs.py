@@ -1,0 +1,75 @@
+"""Answers DescribeLogDirs: which partitions lie where, and how large they are (KIP-113, KIP-827)."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from logstore import TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.wire.kio_messages import response_classes
+from replication.server.call import Call
+
+API_KEY: Final = 35
+VERSIONS: Final = range(1, 6)
+_SINCE_ERROR: Final = 3
+_SINCE_SPACE: Final = 4
+_SINCE_CORDONED: Final = 5
+
+
+class LogDirs:
+    """Tells of the entries of log.dirs (Kafka: ReplicaManager.describeLogDirs)."""
+
+    def __init__(self, partitions: HostedPartitions, roots: Sequence[str]) -> None:
+        """Tell of these roots, also of those that hold nothing."""
+        self._partitions = partitions
+        self._roots = roots
+
+    def answer(self, request: Any, call: Call) -> Any:
+        """Answer for the partitions that are asked about, or for all; in kio's terms."""
+        classes = response_classes(API_KEY, call.version)
+        asked = None
+        if request.topics is not None:
+            asked = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
+        by_root: dict[str, list[tuple[TopicPartition, HostedPartition]]] = defaultdict(list)
+        for partition, hosted in tuple(self._partitions.items()):
+            if asked is None or partition in asked:
+                by_root[hosted.root].append((partition, hosted))
+        roots = dict.fromkeys((*self._roots, *by_root))
+        results = tuple(_result(classes, root, by_root.get(root, ()), call.version) for root in roots)
+        error = {"error_code": ErrorCode.NONE} if call.version >= _SINCE_ERROR else {}
+        return classes.DescribeLogDirsResponse(throttle_time=timedelta(), results=results, **error)
+
+
+def _result(classes: Any, root: str, held: Iterable[tuple[TopicPartition, HostedPartition]], version: int) -> Any:
+    topics = tuple(
+        classes.DescribeLogDirsTopic(name=topic, partitions=tuple(_partition(classes, *each) for each in entries))
+        for topic, entries in by_topic(held).items()
+    )
+    more: dict[str, Any] = _space(root) if version >= _SINCE_SPACE else {}
+    if version >= _SINCE_CORDONED:
+        more["is_cordoned"] = False
+    return classes.DescribeLogDirsResult(error_code=ErrorCode.NONE, log_dir=root, topics=topics, **more)
+
+
+def _partition(classes: Any, index: int, hosted: HostedPartition) -> Any:
+    log = hosted.log
+    return classes.DescribeLogDirsPartition(
+        partition_index=index,
+        partition_size=log.size,
+        offset_lag=max(0, log.high_watermark - log.log_end_offset),
+        is_future_key=False,
+    )
+
+
+def _space(root: str) -> dict[str, int]:
+    """Return the size of the file system that holds a root; -1 where it does not tell (Kafka: UNKNOWN_VOLUME_BYTES)."""
+    try:
+        space = os.statvfs(root)
+    except OSError:
+        return {"total_bytes": -1, "usable_bytes": -1}
+    return {"total_bytes": space.f_frsize * space.f_blocks, "usable_bytes": space.f_frsize * space.f_bavail}

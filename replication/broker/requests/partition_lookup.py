@@ -1,0 +1,78 @@
+"""Finds the partitions that requests name, and says why one cannot be asked."""
+
+from collections.abc import Iterable
+from typing import Final
+from uuid import UUID
+
+from logstore import TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.broker.requests.known_cluster import KnownCluster, node_of
+from replication.metadata.records import NO_LEADER
+from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.fetch import LeaderIdAndEpoch
+
+ANY_EPOCH: Final = -1
+"""Instead of the epoch in which the asker believes the leader to lead: it does not say (KIP-320)."""
+
+
+def refusal(hosted: HostedPartition, current_leader_epoch: int, *, only_leader: bool) -> ErrorCode:
+    """Return why a copy does not answer one who believes it to be led in `current_leader_epoch`; NONE if it does."""
+    if current_leader_epoch not in (ANY_EPOCH, hosted.leader_epoch):
+        is_old = current_leader_epoch < hosted.leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER if only_leader and not hosted.is_leader else ErrorCode.NONE
+
+
+class PartitionLookup:
+    """Finds copies (Kafka: ReplicaManager.getPartitionOrError)."""
+
+    def __init__(self, partitions: HostedPartitions, cluster: KnownCluster) -> None:
+        """Look among the partitions of a broker; the cluster has more."""
+        self.copy = partitions.find
+        """Returns the copy of a partition, or None."""
+        self._offline = partitions.offline
+        self._cluster = cluster
+
+    def find(
+        self, partition: TopicPartition, current_leader_epoch: int, *, only_leader: bool
+    ) -> HostedPartition | ErrorCode:
+        """Return a copy that is led in the epoch that the asker believes, here if that must be; else why not."""
+        found = self.copy(partition)
+        if found is None:
+            return self.absence(partition)
+        return refusal(found, current_leader_epoch, only_leader=only_leader) or found
+
+    def absence(self, partition: TopicPartition) -> ErrorCode:
+        """Return why there is no copy of a partition here."""
+        if partition in self._offline:
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        is_known = self._cluster.partition(partition) is not None
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+    def is_follower(self, partition: TopicPartition, node_id: int) -> bool:
+        """Whether another broker has a replica of a partition that is led here, as far as that is known."""
+        known = self._cluster.partition(partition)
+        return known is None or (node_id in known.replicas and node_id != self._cluster.node_id)
+
+    def leader(self, partition: TopicPartition, hosted: HostedPartition | None) -> LeaderIdAndEpoch:
+        """Return who leads a partition, by what its copy here knows, else by the cluster's metadata (KIP-951)."""
+        known = self._cluster.partition(partition)
+        leader = NO_LEADER if known is None else known.leader
+        if hosted is not None:
+            return LeaderIdAndEpoch(self._cluster.node_id if hosted.is_leader else leader, hosted.leader_epoch)
+        return LeaderIdAndEpoch(leader, -1 if known is None else known.leader_epoch)
+
+    def addresses(self, node_ids: Iterable[int], listener: str) -> dict[int, Address]:
+        """Return where these brokers can be reached by a listener; those that cannot are left out."""
+        brokers = self._cluster.image().brokers
+        nodes = (node_of(brokers.get(node_id), listener) for node_id in node_ids)
+        return {
+            node.id: Address(node.host, node.port) for node in nodes if node is not None and not brokers[node.id].fenced
+        }
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """Return the name of a topic by its id; None where the cluster has none of it."""
+        topic = self._cluster.image().topics.by_id.get(topic_id)
+        return None if topic is None else topic.name

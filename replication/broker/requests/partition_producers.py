@@ -1,0 +1,46 @@
+"""Answers DescribeProducers: who writes to partitions, and their open transactions (KIP-664)."""
+
+from logstore import TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.protocol.error_code import message_of
+from replication.protocol.messages.describe_producers import (
+    ActiveProducer,
+    DescribedPartition,
+    DescribedProducers,
+    DescribeProducersRequest,
+)
+from replication.server.call import Call
+
+
+class PartitionProducers:
+    """Tells what the copies here know of producers (Kafka: ReplicaManager.activeProducerState)."""
+
+    def __init__(self, lookup: PartitionLookup) -> None:
+        """Look the partitions up here."""
+        self._lookup = lookup
+
+    def answer(self, request: DescribeProducersRequest, _: Call) -> DescribedProducers:
+        """Answer for each partition, whoever leads it."""
+        return DescribedProducers(partitions={each: self._describe(each) for each in request.partitions})
+
+    def _describe(self, partition: TopicPartition) -> DescribedPartition:
+        hosted = self._lookup.copy(partition)
+        if hosted is None:
+            error = self._lookup.absence(partition)
+            return DescribedPartition(error, message_of(error))
+        return DescribedPartition(producers=_producers(hosted))
+
+
+def _producers(hosted: HostedPartition) -> tuple[ActiveProducer, ...]:
+    return tuple(
+        ActiveProducer(
+            each.producer_id,
+            each.epoch,
+            each.last_sequence,
+            each.timestamp,
+            each.coordinator_epoch,
+            each.transaction_start,
+        )
+        for each in hosted.log.producers
+    )

@@ -1,0 +1,41 @@
+"""All requests that only read, of consumers, followers and administrators."""
+
+from collections.abc import Sequence
+
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.broker.requests import log_dirs
+from replication.broker.requests.cluster.described_brokers import DescribedBrokers
+from replication.broker.requests.cluster.described_topics import DescribedTopics
+from replication.broker.requests.cluster.topic_pages import TopicPages
+from replication.broker.requests.epoch_ends import EpochEnds
+from replication.broker.requests.fetch.fetches import Fetches
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.listed_offsets import ListedOffsets
+from replication.broker.requests.log_dirs import LogDirs
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.broker.requests.partition_producers import PartitionProducers
+from replication.protocol.messages import (
+    describe_cluster,
+    describe_producers,
+    describe_topic_partitions,
+    fetch,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+)
+from replication.server.served_api import ServedApi, ServedApis
+
+
+def reading_apis(partitions: HostedPartitions, cluster: KnownCluster, roots: Sequence[str] = ()) -> ServedApis:
+    """Return what answers from these partitions, and from what is known of the cluster; `roots` are its log.dirs."""
+    lookup = PartitionLookup(partitions, cluster)
+    return {
+        fetch.API_KEY: ServedApi(fetch.VERSIONS, Fetches(lookup).answer),
+        list_offsets.API_KEY: ServedApi(list_offsets.VERSIONS, ListedOffsets(lookup).answer),
+        metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster).answer),
+        offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),
+        log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots).answer),
+        describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, DescribedBrokers(cluster).answer),
+        describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, PartitionProducers(lookup).answer),
+        describe_topic_partitions.API_KEY: ServedApi(describe_topic_partitions.VERSIONS, TopicPages(cluster).answer),
+    }

@@ -1,0 +1,82 @@
+"""Partitions are found by name and by id, and who waits for one hears what becomes of it."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from logstore import Log, Record, TopicPartition
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+
+FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
+TOPIC_ID = UUID(int=7)
+
+
+class Sleeper:
+    woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+@pytest.fixture
+def hosted(tmp_path: Path) -> HostedPartition:
+    return HostedPartition(Log.open(tmp_path / "orders-0"), 3, topic_id=TOPIC_ID)
+
+
+def test_a_topic_has_a_name_as_long_as_there_is_a_partition_of_it(hosted: HostedPartition) -> None:
+    partitions = HostedPartitions({FIRST: hosted})
+    partitions[SECOND] = HostedPartition(hosted.log, 3, topic_id=TOPIC_ID)
+    assert partitions.names == {TOPIC_ID: "orders"}
+    del partitions[FIRST]
+    assert partitions.names == {TOPIC_ID: "orders"}
+    del partitions[SECOND]
+    assert partitions.names == {}
+
+
+def test_a_topic_that_was_made_anew_has_the_new_id_alone(hosted: HostedPartition) -> None:
+    partitions = HostedPartitions({FIRST: hosted})
+    partitions[FIRST] = HostedPartition(hosted.log, 0, topic_id=UUID(int=8))
+    assert partitions.names == {UUID(int=8): "orders"}
+
+
+def test_every_change_of_the_log_or_of_who_leads_wakes(hosted: HostedPartition) -> None:
+    log = hosted.log
+    assert isinstance(log, Log)
+    sleeper = Sleeper()
+    hosted.attend(sleeper)
+    for change in (
+        lambda: log.append([b"a", b"b"]),
+        lambda: log.advance_high_watermark(2),
+        lambda: log.delete_records(1),
+        lambda: log.truncate_to(1),
+        lambda: hosted.change_leader(4, is_leader=False),
+        log.close,
+    ):
+        before = sleeper.woken
+        change()
+        assert sleeper.woken > before
+    hosted.leave(sleeper)
+    before = sleeper.woken
+    hosted.change_leader(5, is_leader=True)
+    assert sleeper.woken == before
+
+
+def test_losing_or_replacing_a_copy_wakes(hosted: HostedPartition) -> None:
+    partitions = HostedPartitions({FIRST: hosted})
+    sleeper = Sleeper()
+    hosted.attend(sleeper)
+    partitions[FIRST] = hosted
+    assert sleeper.woken == 0
+    partitions[FIRST] = HostedPartition(hosted.log, 4)
+    assert sleeper.woken == 1
+    del partitions[FIRST]
+    assert sleeper.woken == 1
+
+
+def test_nobody_waits_for_ever_whom_nobody_else_knows(hosted: HostedPartition) -> None:
+    hosted.attend(Sleeper())
+    assert isinstance(hosted.log, Log)
+    hosted.log.append([Record.of(b"a")])
+    assert not hosted.log._contents.end_waiters

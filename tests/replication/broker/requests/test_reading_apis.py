@@ -1,0 +1,68 @@
+"""Requests that only read, from bytes to bytes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore import BatchTemplate, Record
+from replication.broker.requests.fetch.pending_fetch import PendingFetch
+from replication.broker.requests.reading_apis import reading_apis
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.apis import api_with
+from replication.protocol.messages.describe_producers import ActiveProducer, DescribeProducersRequest
+from replication.protocol.wire.kio_messages import request_classes
+from tests.replication.broker.requests.small_broker import ELSEWHERE, EPOCH, ORDERS, UNKNOWN, SmallBroker, call
+from tests.replication.protocol.questions import QUESTIONS
+
+LOG_DIRS = 35
+
+
+def exchange(broker: SmallBroker, key: int, request: Any, version: int, *roots: str) -> Any:
+    """Send a request as bytes, and read the answer."""
+    api = api_with(key)
+    assert api is not None
+    served = reading_apis(broker.partitions, broker.cluster, roots)[key]
+    received = api.request.read(api.request.write(request, version), version)
+    answer = served.answer(received, call(version))
+    answer = answer.expire() if isinstance(answer, PendingFetch) else answer
+    return api.response.read(api.response.write(answer, version), version)
+
+
+def test_each_api_answers_in_each_of_its_versions(broker: SmallBroker) -> None:
+    for key, served in reading_apis(broker.partitions, broker.cluster).items():
+        if key == LOG_DIRS:
+            continue
+        request, versions = QUESTIONS[key]
+        for version in served.versions:
+            if version in versions:
+                assert exchange(broker, key, request, version) is not None
+
+
+def test_producers_are_described(broker: SmallBroker) -> None:
+    template = BatchTemplate(producer_id=9, producer_epoch=3, base_sequence=4, is_transactional=True)
+    broker.append(b"a")
+    broker.log.append(
+        [Record.of(b"b", timestamp=7), Record.of(b"c", timestamp=8)], leader_epoch=EPOCH, template=template
+    )
+    told = exchange(broker, 61, DescribeProducersRequest(partitions=(ORDERS, ELSEWHERE, UNKNOWN)), 0).partitions
+    assert told[ORDERS].producers == (ActiveProducer(9, 3, 5, 8, -1, 1),)
+    assert told[ELSEWHERE].error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert told[UNKNOWN].error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_log_dirs_are_described(broker: SmallBroker, tmp_path: Path, version: int) -> None:
+    broker.append(b"a")
+    classes = request_classes(LOG_DIRS, version)
+    told = exchange(broker, LOG_DIRS, classes.DescribeLogDirsRequest(topics=None), version, "/nowhere", str(tmp_path))
+    empty, full = told.results
+    assert (empty.log_dir, empty.topics) == ("/nowhere", ())
+    ((partition,),) = [topic.partitions for topic in full.topics]
+    assert (partition.partition_index, partition.partition_size) == (0, broker.log.size)
+    if version >= 4:
+        assert full.total_bytes >= full.usable_bytes > 0
+        assert empty.total_bytes == -1
+    asked = (classes.DescribableLogDirTopic(topic="orders", partitions=(1,)),)
+    told = exchange(broker, LOG_DIRS, classes.DescribeLogDirsRequest(topics=asked), version, str(tmp_path))
+    assert told.results[0].topics == ()
