@@ -6,6 +6,7 @@ from typing import TypeVar
 from replication.codec.codec import Codec
 from replication.codec.errors import CODEC_ERRORS, UNFIT_ERRORS
 from replication.codec.fields import Data
+from replication.codec.gathered import Gathered, Part
 from replication.codec.read_whole import read_whole
 from replication.protocol.errors import InvalidMessageError, MalformedRequestError, MalformedResponseError
 
@@ -15,11 +16,15 @@ T = TypeVar("T")
 def write_message(codec: Codec[T], message: T, name: str) -> bytes:
     """Return a message as bytes; InvalidMessageError if it holds what does not fit its fields."""
     out = bytearray()
-    try:
-        codec.write(out, message)
-    except UNFIT_ERRORS as error:
-        raise InvalidMessageError(f"{name} cannot be written: {error}") from error
+    _write(codec, out, message, name)
     return bytes(out)
+
+
+def write_message_parts(codec: Codec[T], message: T, name: str) -> list[Part]:
+    """Return what makes up a message, with views of records as they are; errors as those of `write_message`."""
+    out = Gathered()
+    _write(codec, out, message, name)
+    return out.parts()
 
 
 def read_message(codec: Codec[T], data: Data, name: str) -> T:
@@ -36,6 +41,13 @@ def read_part(codec: Codec[T], data: Data, name: str) -> tuple[T, int]:
         return codec.read(data, 0)
     except CODEC_ERRORS as error:
         raise _refusal(error, data, name) from error
+
+
+def _write(codec: Codec[T], out: bytearray, message: T, name: str) -> None:
+    try:
+        codec.write(out, message)
+    except UNFIT_ERRORS as error:
+        raise InvalidMessageError(f"{name} cannot be written: {error}") from error
 
 
 def malformed(name: str) -> type[MalformedRequestError | MalformedResponseError]:
