@@ -12,7 +12,6 @@ from replication.codec.gathered import Part
 from replication.protocol.addresses import Address
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire.framing import FrameReader
-from replication.server.authentication import NoSasl
 from replication.server.call import Caller
 from replication.server.complaints import Complaints
 from replication.server.conversation import Conversation, Waiting
@@ -97,7 +96,7 @@ class Connection:
 
     def _converse(self, surroundings: Surroundings) -> None:
         caller = Caller(self.address, listener=self._settings.name)
-        conversation = Conversation(surroundings.apis, surroundings.offered, NoSasl(caller))
+        conversation = Conversation(surroundings.apis, surroundings.offered, self._settings.authentication(caller))
         frames = FrameReader(surroundings.limits.socket_request_max_bytes, _KEPT_BYTES)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
             self._stream.send(self._answer(conversation.receive(frame)))

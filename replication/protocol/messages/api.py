@@ -17,7 +17,7 @@ class MessageForm(Protocol):
         """Return a message as bytes; InvalidMessageError if the version cannot say it."""
 
     def read(self, data: Data, version: int) -> Any:
-        """Read a message that takes up all the bytes; MalformedRequestError or MalformedResponseError if not."""
+        """Read a message; errors, and what may follow it, as those of `read_message`."""
 
 
 class AnswerForm(MessageForm, Protocol):

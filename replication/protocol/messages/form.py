@@ -38,7 +38,7 @@ class Form(Generic[MessageT]):
         return write_message_parts(self._codec(version), self.encode(message, version), self.name)
 
     def read(self, data: Data, version: int) -> MessageT:
-        """Read a message that takes up all the bytes.
+        """Read a message that takes up all the bytes; after a request more may follow.
 
         MalformedRequestError or MalformedResponseError if it does not.
         """

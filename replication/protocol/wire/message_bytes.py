@@ -28,9 +28,13 @@ def write_message_parts(codec: Codec[T], message: T, name: str) -> list[Part]:
 
 
 def read_message(codec: Codec[T], data: Data, name: str) -> T:
-    """Read a message that takes up all the bytes; MalformedRequestError or MalformedResponseError if it does not."""
+    """Read a message that takes up all the bytes; MalformedRequestError or MalformedResponseError if it does not.
+
+    After a request more may follow: librdkafka 2.16 sends three bytes too many where it asks for all topics, and Kafka
+    passes over them.
+    """
     try:
-        return read_whole(codec, data)
+        return codec.read(data, 0)[0] if _is_request(name) else read_whole(codec, data)
     except CODEC_ERRORS as error:
         raise _refusal(error, data, name) from error
 
@@ -52,7 +56,11 @@ def _write(codec: Codec[T], out: bytearray, message: T, name: str) -> None:
 
 def malformed(name: str) -> type[MalformedRequestError | MalformedResponseError]:
     """Return the error for a message of this name that cannot be read."""
-    return MalformedRequestError if "Request" in name else MalformedResponseError
+    return MalformedRequestError if _is_request(name) else MalformedResponseError
+
+
+def _is_request(name: str) -> bool:
+    return "Request" in name
 
 
 def _refusal(error: Exception, data: Data, name: str) -> MalformedRequestError | MalformedResponseError:

@@ -159,6 +159,14 @@ def test_a_request_that_wants_no_answer_gets_none() -> None:
     assert conversation(metadata(lambda *_: None)).receive(frame_of(exchange, MetadataRequest(topics=None))) == []
 
 
+def test_more_than_the_request_may_follow_it() -> None:
+    """As librdkafka sends it where it asks for all topics; Kafka reads what it knows."""
+    seen = []
+    talk = conversation({METADATA: ServedApi(range(4, 14), lambda request, _: seen.append(request))})
+    talk.receive(memoryview(bytes.fromhex("0003000d 00000005 0007 72646b61666b61 00 00 00 00 00 01 00 00")))
+    assert seen == [MetadataRequest(topics=None)]
+
+
 def _fail(*_: Any) -> Any:
     raise ZeroDivisionError
 

@@ -185,16 +185,14 @@ def test_what_a_slow_reader_gets_is_what_was_found_whatever_becomes_of_the_log()
 
 
 def test_a_slow_reader_is_not_idle() -> None:
-    limits = ServerLimits(connections_max_idle_ms=500)
+    limits = ServerLimits(connections_max_idle_ms=1_500)
     with serving(lambda *_: fetched(bytes(24 * MIB)), limits) as server, Client(address_of(server)) as client:
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         client.send(FETCH)
-        left = 24 * MIB
-        for _ in range(8):
-            left -= len(client.socket.recv(MIB, socket.MSG_WAITALL))
-            time.sleep(0.1)
-        while left > 0:
-            left -= len(client.socket.recv(MIB))
+        for _ in range(10):
+            assert len(client.socket.recv(MIB, socket.MSG_WAITALL)) == MIB
+            time.sleep(0.2)
+        assert len(client.socket.recv(14 * MIB, socket.MSG_WAITALL)) == 14 * MIB
 
 
 def test_whoever_is_silent_or_stops_in_the_middle_of_a_frame_is_hung_up_on_in_time() -> None:
