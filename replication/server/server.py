@@ -7,13 +7,13 @@ from typing import Final, Self
 
 from replication.owned_by_process import OwnedByProcess
 from replication.protocol.addresses import Address
-from replication.server.complaints import Complaints
-from replication.server.connection import Surroundings
-from replication.server.listener import Listener
-from replication.server.listener_settings import ListenerSettings
+from replication.server.connections.complaints import Complaints
+from replication.server.connections.connection import Surroundings
+from replication.server.connections.listener import Listener
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.connections.open_connections import OpenConnections
+from replication.server.connections.request_memory import RequestMemory
 from replication.server.offered_versions import Features, OfferedVersions
-from replication.server.open_connections import OpenConnections
-from replication.server.request_memory import RequestMemory
 from replication.server.served_api import ServedApis
 from replication.server.server_limits import ServerLimits
 
@@ -36,7 +36,10 @@ class Server(OwnedByProcess):
     """
 
     def __init__(self, listeners: Sequence[ListenerSettings], limits: ServerLimits | None = None) -> None:
-        """Listen, so that the ports are known; clients are answered once it is started. Raises CannotListenError."""
+        """Listen, so that the ports are known; clients are answered once it is started.
+
+        Raises CannotListenError, or InvalidSettingsError where a file of TLS cannot be used.
+        """
         super().__init__()
         self._limits: Final = limits or ServerLimits()
         self._connections: Final = OpenConnections(self._limits)

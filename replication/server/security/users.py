@@ -94,14 +94,18 @@ def _read(path: Path) -> Mapping[str, _Credentials]:
 
 def _parsed(data: bytes, path: Path) -> Mapping[str, _Credentials]:
     try:
-        if len(data) > _MOST_BYTES:
-            raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
-        users = json.loads(data, object_pairs_hook=_object)
+        users = json.loads(_bounded(data), object_pairs_hook=_object)
         return {name: _credentials(name, entry) for name, entry in _mapping(users, "the file").items()}
     except (ValueError, RecursionError) as error:
         raise InvalidSettingsError(
             f'{path}: not a file of users: {error}; write such as {{"alice": {{"password": "..."}}}}'
         ) from error
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
+    return data
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from replication.protocol.messages.fetch import FetchedPartition, FetchPartition
 from replication.protocol.messages.metadata import ClusterMetadata, MetadataRequest
 from replication.protocol.wire.framing import SIZE_BYTES
 from replication.server.call import Call
-from replication.server.listener_settings import ListenerSettings
+from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApi, ServedApis
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
@@ -47,8 +47,8 @@ class Client:
         self.socket.sendall(b"".join(map(self.frame, requests)))
 
     def receive(self) -> Any:
-        size = int.from_bytes(self._received(SIZE_BYTES), "big")
-        return self._exchange.answer(memoryview(self._received(size)))[1]
+        size = int.from_bytes(self.received(SIZE_BYTES), "big")
+        return self._exchange.answer(memoryview(self.received(size)))[1]
 
     def ask(self, request: Any) -> Any:
         self.send(request)
@@ -61,7 +61,7 @@ class Client:
         except ConnectionError:
             return True
 
-    def _received(self, size: int) -> bytes:
+    def received(self, size: int) -> bytes:
         data = b""
         while len(data) < size:
             more = self.socket.recv(size - len(data))

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import random
 import select
 import socket
 import struct
@@ -20,10 +21,12 @@ from epoch.errors import InheritedError
 from logstore.log.state.waiters import Waiter
 from replication.protocol.addresses import Address
 from replication.protocol.errors import InvalidSettingsError
-from replication.server.listener import CannotListenError
-from replication.server.listener_settings import ListenerSettings
+from replication.server.connections.listener import CannotListenError
+from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
+from tests.campaign import run_seed
+from tests.replication.protocol.test_fuzz import CHANGES
 from tests.replication.server.client import (
     ANYWHERE,
     FETCH,
@@ -190,9 +193,9 @@ def test_a_slow_reader_is_not_idle() -> None:
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)
         client.send(FETCH)
         for _ in range(10):
-            assert len(client.socket.recv(MIB, socket.MSG_WAITALL)) == MIB
+            client.received(MIB)
             time.sleep(0.2)
-        assert len(client.socket.recv(14 * MIB, socket.MSG_WAITALL)) == 14 * MIB
+        client.received(14 * MIB)
 
 
 def test_whoever_is_silent_or_stops_in_the_middle_of_a_frame_is_hung_up_on_in_time() -> None:
@@ -234,6 +237,19 @@ def test_what_is_no_request_is_hung_up_on_and_told_once(
     assert len(told) == 1
     assert reason in told[0]
     assert "127.0.0.1" in told[0]
+
+
+def test_random_bytes_hurt_nobody_else() -> None:
+    rng = random.Random(run_seed())
+    with serving() as server, Client(address_of(server)) as other:
+        for _ in range(100):
+            with Client(address_of(server)) as client:
+                frame = bytearray(client.frame(QUESTION) * 2)
+                for _ in range(rng.randint(1, 4)):
+                    rng.choice(CHANGES)(frame, rng)
+                client.socket.sendall(frame)
+        assert other.ask(QUESTION).cluster_id == ANSWERED
+        assert _eventually(lambda: server.connection_count == 1)
 
 
 def test_whoever_resets_its_connection_or_goes_while_its_answer_waits_hurts_nobody() -> None:

@@ -28,9 +28,9 @@ from replication.protocol.wire.kio_messages import read as read_by_kio
 from replication.protocol.wire.kio_messages import request_class, request_classes, response_class
 from replication.protocol.wire.kio_messages import write as write_by_kio
 from replication.server.call import Call, Caller
+from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.conversation import Conversation
 from replication.server.hang_up import HangUpError
-from replication.server.listener_settings import ListenerSettings
 from replication.server.offered_versions import OfferedVersions
 from replication.server.security.sasl_authentication import SaslAuthentication, SaslSettings
 from replication.server.security.sasl_server import LoginRefusedError, sasl_server, scram

@@ -8,9 +8,9 @@ from typing import Final
 from epoch.resource_limits import ResourceLimitError, no_more_threads
 from replication.errors import ReplicationError
 from replication.protocol.addresses import Address
-from replication.server.connection import Connection, Surroundings
-from replication.server.listener_settings import ListenerSettings
-from replication.server.stream import shut_down
+from replication.server.connections.connection import Connection, Surroundings
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.connections.stream import shut_down
 
 _LOGGER: Final = logging.getLogger("epochlog.server")
 _BACKLOG: Final = 128
@@ -33,8 +33,9 @@ class Listener:
     """One address, and the thread that accepts its connections."""
 
     def __init__(self, settings: ListenerSettings) -> None:
-        """Listen; clients wait until it is started. Raises CannotListenError."""
+        """Listen; clients wait until it is started. Raises CannotListenError, or InvalidSettingsError of TLS."""
         self._settings: Final = settings
+        self._streams: Final = settings.streams()
         self._socket: Final = _listening(settings.address)
         host, port = self._socket.getsockname()[:2]
         self.address: Final = Address(host, port)
@@ -83,7 +84,7 @@ class Listener:
         try:
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            stream = self._settings.stream(connected, surroundings.limits.idle_seconds)
+            stream = self._streams(connected, surroundings.limits.idle_seconds)
         except OSError as error:
             _LOGGER.debug("%s was gone at once: %s", peer, error)
             connected.close()

@@ -12,17 +12,17 @@ from replication.codec.gathered import Part
 from replication.protocol.addresses import Address
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire.framing import FrameReader
-from replication.server.call import Caller
-from replication.server.complaints import Complaints
+from replication.server.call import ANONYMOUS, Caller
+from replication.server.connections.complaints import Complaints
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.connections.open_connections import OpenConnections
+from replication.server.connections.request_memory import RequestMemory
+from replication.server.connections.stream import Stream
 from replication.server.conversation import Conversation, Waiting
 from replication.server.hang_up import HangUpError
-from replication.server.listener_settings import ListenerSettings
 from replication.server.offered_versions import OfferedVersions
-from replication.server.open_connections import OpenConnections
-from replication.server.request_memory import RequestMemory
 from replication.server.served_api import ServedApis
 from replication.server.server_limits import ServerLimits
-from replication.server.stream import Stream
 
 _LOGGER: Final = logging.getLogger("epochlog.server")
 _KEPT_BYTES: Final = 16 * 1024
@@ -95,7 +95,9 @@ class Connection:
             self._stream.close()
 
     def _converse(self, surroundings: Surroundings) -> None:
-        caller = Caller(self.address, listener=self._settings.name)
+        subject = self._stream.open()
+        principal = ANONYMOUS if subject is None else f"User:{subject}"
+        caller = Caller(self.address, principal, self._settings.name)
         conversation = Conversation(surroundings.apis, surroundings.offered, self._settings.authentication(caller))
         frames = FrameReader(surroundings.limits.socket_request_max_bytes, _KEPT_BYTES)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:

@@ -15,6 +15,9 @@ _MOST_PARTS: Final = 1_024
 class Stream(Protocol):
     """Two threads may use it: one that sends and receives, and one that ends it."""
 
+    def open(self) -> str | None:
+        """Do what comes before the first request, and return whose certificate the other side has, if any."""
+
     def receive(self, into: memoryview) -> int:
         """Wait for some bytes, and return how many came: 0 at the end. TimeoutError, OSError."""
 
@@ -42,6 +45,9 @@ class PlainStream:
         limit = _time_limit(idle_seconds)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
+    def open(self) -> None:
+        """Know nothing of the other side."""
 
     def receive(self, into: memoryview) -> int:
         """Wait for some bytes, and return how many came."""
