@@ -16,6 +16,8 @@ from struct import Struct, pack, unpack_from
 from typing import Annotated, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
+from replication.codec.gathered import Gathered
+
 T = TypeVar("T")
 U = TypeVar("U")
 _SHIFTS: Final = (14, 21, 28)
@@ -231,12 +233,19 @@ def _append(out: bytearray, value: bytes | memoryview) -> None:
     out += value
 
 
+def _append_records(out: bytearray, value: bytes | memoryview) -> None:
+    if isinstance(out, Gathered) and isinstance(value, memoryview):
+        out.add_view(value)
+    else:
+        out += value
+
+
 def _bytes(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
     def read(length: int, data: Data, position: int) -> tuple[bytes, int]:
         end = position + length
         return bytes(data[position:end]), end
 
-    return _counted(lengths, _append, read, least=1, nothing=b"", optional=optional)
+    return _counted(lengths, _append_records, read, least=1, nothing=b"", optional=optional)
 
 
 def _view(lengths: _Lengths) -> FieldType[Any]:
@@ -244,7 +253,7 @@ def _view(lengths: _Lengths) -> FieldType[Any]:
         end = position + length
         return memoryview(data)[position:end], end
 
-    return _counted(lengths, _append, read, least=1, nothing=memoryview(b""), optional=True)
+    return _counted(lengths, _append_records, read, least=1, nothing=memoryview(b""), optional=True)
 
 
 def _string(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:

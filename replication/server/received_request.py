@@ -9,10 +9,11 @@
 from typing import Any, NamedTuple, Self
 
 from replication.codec.fields import Data
+from replication.codec.gathered import Part
 from replication.protocol.errors import UnsupportedRequestError
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.apis import api_with
-from replication.protocol.wire.framing import framed
+from replication.protocol.wire.framing import framed_parts
 from replication.protocol.wire.headers import (
     RequestHeader,
     read_request_header,
@@ -48,6 +49,10 @@ class ReceivedRequest(NamedTuple):
 
     def answered(self, response: Any) -> bytes:
         """Return the frame of an answer; InvalidMessageError if the request's version cannot say it."""
+        return b"".join(self.answer_parts(response))
+
+    def answer_parts(self, response: Any) -> list[Part]:
+        """Return what makes up the frame of an answer, with larger views of records as they are; errors as above."""
         version = self.header.api_version
         header = write_response_header(self.header.correlation_id, flexible=self.api.is_answer_flexible(version))
-        return framed(header + self.api.response.write(response, version))
+        return framed_parts([header, *self.api.response.write_parts(response, version)])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from replication.codec.fields import Data
+from replication.codec.gathered import Part
 
 API_VERSIONS: Final = 18
 
@@ -16,7 +17,14 @@ class MessageForm(Protocol):
         """Return a message as bytes; InvalidMessageError if the version cannot say it."""
 
     def read(self, data: Data, version: int) -> Any:
-        """Read a message that takes up all the bytes; MalformedRequestError or MalformedResponseError if not."""
+        """Read a message; errors, and what may follow it, as those of `read_message`."""
+
+
+class AnswerForm(MessageForm, Protocol):
+    """How one kind of answer is written and read."""
+
+    def write_parts(self, message: Any, version: int) -> list[Part]:
+        """Return what makes up an answer, with larger views of records as they are; errors as those of `write`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +39,7 @@ class Api:
     """Returns the versions that can carry a request."""
     flexible_since: int
     request: MessageForm
-    response: MessageForm
+    response: AnswerForm
     read_answer: Callable[[Any, Data, int], Any]
     """Reads the answer to a request, in a version; may need to know what was asked."""
 

@@ -6,7 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from replication.codec.codec import codec_of
 from replication.codec.fields import Data
-from replication.protocol.wire.message_bytes import read_message, write_message
+from replication.codec.gathered import Part
+from replication.protocol.wire.message_bytes import read_message, write_message, write_message_parts
 
 MessageT = TypeVar("MessageT")
 
@@ -32,8 +33,12 @@ class Form(Generic[MessageT]):
         """Return a message as bytes; InvalidMessageError if the version cannot say it."""
         return self.write_fields(self.encode(message, version), version)
 
+    def write_parts(self, message: MessageT, version: int) -> list[Part]:
+        """Return what makes up a message, with views of records as they are; InvalidMessageError as in `write`."""
+        return write_message_parts(self._codec(version), self.encode(message, version), self.name)
+
     def read(self, data: Data, version: int) -> MessageT:
-        """Read a message that takes up all the bytes.
+        """Read a message that takes up all the bytes; after a request more may follow.
 
         MalformedRequestError or MalformedResponseError if it does not.
         """

@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from replication.codec.fields import Data
+from replication.codec.gathered import Part
 from replication.protocol.messages.api import Api
 from replication.protocol.wire.kio_messages import (
     RequestPayload,
@@ -34,6 +35,9 @@ class _Responses:
 
     def write(self, message: ResponsePayload, _: int) -> bytes:
         return write(message)
+
+    def write_parts(self, message: ResponsePayload, _: int) -> list[Part]:
+        return [write(message)]
 
     def read(self, data: Data, version: int) -> Any:
         return read(response_class(self.api_key, version), data)

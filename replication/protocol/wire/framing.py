@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from replication.codec.gathered import Part
 from replication.protocol.errors import MalformedResponseError
 
 SIZE_BYTES: Final = 4
 DEFAULT_LIMIT: Final = 256 * 1024 * 1024
-_FIRST_CAPACITY: Final = 64 * 1024
+_FIRST_CAPACITY: Final = 1024
+"""Of a buffer: most connections of a server are idle, or ask small questions."""
 
 _FOREIGN: Final = (
     (b"HTTP", "this is a web server"),
@@ -14,11 +16,17 @@ _FOREIGN: Final = (
     (b"\x16\x03", "the other side speaks TLS: use security protocol SSL or SASL_SSL"),
     (b"SSH-", "this is an SSH server"),
 )
+_NOT_KAFKA: Final = "the other side is not a Kafka listener, or no Kafka client"
 
 
 def framed(message: bytes) -> bytes:
     """Return a message after its size."""
     return len(message).to_bytes(SIZE_BYTES, "big") + message
+
+
+def framed_parts(parts: list[Part]) -> list[Part]:
+    """Return the parts of a message after their size."""
+    return [sum(map(len, parts)).to_bytes(SIZE_BYTES, "big"), *parts]
 
 
 class FrameReader:
@@ -34,17 +42,25 @@ class FrameReader:
     b'hi'
     """
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
-        """Refuse frames of more than `limit` bytes."""
+    def __init__(self, limit: int = DEFAULT_LIMIT, kept: int = DEFAULT_LIMIT) -> None:
+        """Refuse frames of more than `limit` bytes, and let go of a buffer of more than `kept` after its frame."""
         self._limit = limit
+        self._kept = kept
         self._size = bytearray(SIZE_BYTES)
         self._buffer = bytearray(_FIRST_CAPACITY)
         self._frame_bytes: int | None = None
         self._received = 0
 
+    @property
+    def announced(self) -> int | None:
+        """How large the frame is that has begun to arrive, before any room is made for it; None between frames."""
+        return self._frame_bytes
+
     def wanted(self) -> memoryview:
         """Where the next bytes go: not empty, and never longer than what the frame still lacks."""
         if self._frame_bytes is None:
+            if len(self._buffer) > self._kept:
+                self._buffer = bytearray(_FIRST_CAPACITY)
             return memoryview(self._size)[self._received :]
         self._make_room(self._frame_bytes)
         return memoryview(self._buffer)[self._received : self._frame_bytes]
@@ -67,7 +83,7 @@ class FrameReader:
         size = int.from_bytes(self._size, "big", signed=True)
         if 0 <= size <= self._limit:
             return size
-        guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), "this is not a Kafka listener")
+        guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), _NOT_KAFKA)
         raise MalformedResponseError(
             f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), but at most {self._limit:,} "
             f"are allowed; {guess}"

@@ -1,0 +1,141 @@
+"""One connection and its thread."""
+
+import logging
+import time
+from dataclasses import dataclass
+from threading import Thread
+from typing import Final
+
+from epoch.resource_limits import no_more_threads
+from logstore.log.state.waiters import ThreadWaiter
+from replication.codec.gathered import Part
+from replication.protocol.addresses import Address
+from replication.protocol.errors import MalformedResponseError
+from replication.protocol.wire.framing import FrameReader
+from replication.server.call import ANONYMOUS, Caller
+from replication.server.connections.complaints import Complaints
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.connections.open_connections import OpenConnections
+from replication.server.connections.request_memory import RequestMemory
+from replication.server.connections.stream import Stream
+from replication.server.conversation import Conversation, Waiting
+from replication.server.hang_up import HangUpError
+from replication.server.offered_versions import OfferedVersions
+from replication.server.served_api import ServedApis
+from replication.server.server_limits import ServerLimits
+
+_LOGGER: Final = logging.getLogger("epochlog.server")
+_KEPT_BYTES: Final = 16 * 1024
+"""Of the room for requests, between two of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the connections of a server share."""
+
+    apis: ServedApis
+    offered: OfferedVersions
+    limits: ServerLimits
+    memory: RequestMemory
+    connections: OpenConnections
+    complaints: Complaints
+
+
+class Connection:
+    """Receives a request, sends its answer, and so on, until one side hangs up.
+
+    It stands still while an answer waits: the next request is received after it, as in Kafka.
+    """
+
+    def __init__(self, stream: Stream, peer: Address, settings: ListenerSettings) -> None:
+        """Take what was accepted, and from whom; see `start`."""
+        self.address: Final = peer.host
+        self._stream: Final = stream
+        self._settings: Final = settings
+        self._name: Final = f"epochlog-{settings.name}-{peer}"
+        self._waiter: Final = ThreadWaiter()
+        self._is_ended = False
+        self._held_bytes = 0
+        self._thread: Thread | None = None
+
+    def start(self, surroundings: Surroundings) -> None:
+        """Begin its thread. Raises ResourceLimitError where the process may have no more."""
+        self._thread = Thread(target=self._run, args=(surroundings,), name=self._name, daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise no_more_threads(error) from error
+
+    def end(self) -> None:
+        """Let its thread come to its end, whatever it waits for."""
+        self._is_ended = True
+        self._waiter.wake()
+        self._stream.end()
+
+    def join(self, seconds: float) -> None:
+        """Wait for that."""
+        if self._thread is not None and self._thread.ident is not None:
+            self._thread.join(seconds)
+
+    # --- the thread
+
+    def _run(self, surroundings: Surroundings) -> None:
+        try:
+            self._converse(surroundings)
+        except HangUpError as error:
+            surroundings.complaints.tell(self.address, error.topic, str(error))
+            self._say_goodbye(error)
+        except TimeoutError:
+            _LOGGER.debug("%s was idle for too long", self._name)
+        except OSError as error:
+            _LOGGER.debug("%s has ended: %s", self._name, error)
+        finally:
+            surroundings.memory.give_back(self._held_bytes)
+            surroundings.connections.remove(self)
+            self._stream.close()
+
+    def _converse(self, surroundings: Surroundings) -> None:
+        subject = self._stream.open()
+        principal = ANONYMOUS if subject is None else f"User:{subject}"
+        caller = Caller(self.address, principal, self._settings.name)
+        conversation = Conversation(surroundings.apis, surroundings.offered, self._settings.authentication(caller))
+        frames = FrameReader(surroundings.limits.socket_request_max_bytes, _KEPT_BYTES)
+        while (frame := self._next_frame(frames, surroundings.memory)) is not None:
+            self._stream.send(self._answer(conversation.receive(frame)))
+            surroundings.memory.give_back(self._held_bytes)
+            self._held_bytes = 0
+
+    def _next_frame(self, frames: FrameReader, memory: RequestMemory) -> memoryview | None:
+        """Return the next request, or None at the end; what waits for memory has no more than its size."""
+        while count := self._stream.receive(frames.wanted()):
+            try:
+                frame = frames.received(count)
+            except MalformedResponseError as error:
+                raise HangUpError("size", str(error)) from error
+            if frame is not None:
+                return frame
+            if frames.announced and not self._held_bytes:
+                memory.take(frames.announced)
+                self._held_bytes = frames.announced
+        return None
+
+    def _answer(self, found: list[Part] | Waiting) -> list[Part]:
+        if not isinstance(found, Waiting):
+            return found
+        found.attend(self._waiter)
+        try:
+            while (parts := found.parts(time.monotonic())) is None:
+                self._waiter.wait(max(0.0, found.deadline - time.monotonic()))
+                if self._is_ended:
+                    raise ConnectionAbortedError
+            return parts
+        finally:
+            found.leave(self._waiter)
+
+    def _say_goodbye(self, error: HangUpError) -> None:
+        try:
+            if error.delay_seconds and not self._is_ended:
+                self._waiter.wait(error.delay_seconds)
+            self._stream.send(error.parts)
+        except OSError:  # it did not wait for that
+            pass

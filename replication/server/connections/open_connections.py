@@ -1,0 +1,84 @@
+"""The connections that a server has."""
+
+import time
+from collections import Counter
+from threading import Condition
+from typing import Final, Protocol
+
+from replication.server.server_limits import ServerLimits
+
+
+class OpenConnection(Protocol):
+    """What runs in a thread of its own."""
+
+    @property
+    def address(self) -> str:
+        """Whose connection it is: an IP address."""
+
+    def end(self) -> None:
+        """Let its thread come to its end; called by any thread."""
+
+    def join(self, seconds: float) -> None:
+        """Wait for that."""
+
+
+class OpenConnections:
+    """No more than are allowed; ended together."""
+
+    def __init__(self, limits: ServerLimits) -> None:
+        """Have none."""
+        self._limits: Final = limits
+        self._changed: Final = Condition()
+        self._open: Final[set[OpenConnection]] = set()
+        self._by_address: Final[Counter[str]] = Counter()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._open)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether there will be no more."""
+        return self._is_closed
+
+    def wait_for_room(self) -> None:
+        """Return once there may be one more, or none any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: len(self._open) < self._limits.max_connections or self._is_closed)
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Return once one has ended, and its descriptor is free; or after some time, as others may have freed some."""
+        with self._changed:
+            if not self._is_closed:
+                self._changed.wait(seconds)
+
+    def add(self, connection: OpenConnection) -> bool:
+        """Count one more; return whether it may stay."""
+        with self._changed:
+            has_room = self._by_address[connection.address] < self._limits.max_connections_per_ip
+            if self._is_closed or not has_room:
+                return False
+            self._open.add(connection)
+            self._by_address[connection.address] += 1
+            return True
+
+    def remove(self, connection: OpenConnection) -> None:
+        """Count one less. It is not ended by others from now on, so that it can close its socket."""
+        with self._changed:
+            self._open.discard(connection)
+            self._by_address[connection.address] -= 1
+            if not self._by_address[connection.address]:
+                del self._by_address[connection.address]
+            self._changed.notify_all()
+
+    def close(self, until: float) -> None:
+        """End all, have no more, and wait for their threads up to a moment of `time.monotonic()`."""
+        with self._changed:
+            self._is_closed = True
+            ended = list(self._open)
+            for connection in ended:
+                connection.end()
+            self._changed.notify_all()
+        for connection in ended:
+            connection.join(max(0.0, until - time.monotonic()))

@@ -1,0 +1,109 @@
+"""The bytes of a connection, as a server sends and receives them."""
+
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Final, Protocol
+
+from replication.codec.gathered import Part
+
+_MOST_PARTS: Final = 1_024
+"""That one call sends (IOV_MAX)."""
+
+
+class Stream(Protocol):
+    """Two threads may use it: one that sends and receives, and one that ends it."""
+
+    def open(self) -> str | None:
+        """Do what comes before the first request, and return whose certificate the other side has, if any."""
+
+    def receive(self, into: memoryview) -> int:
+        """Wait for some bytes, and return how many came: 0 at the end. TimeoutError, OSError."""
+
+    def send(self, parts: list[Part]) -> None:
+        """Send all parts, and let go of them before waiting for whoever is to take them. TimeoutError, OSError."""
+
+    def end(self) -> None:
+        """Let neither wait any longer; any thread may call this."""
+
+    def close(self) -> None:
+        """Let go of the socket; called by the thread that uses it."""
+
+
+class PlainStream:
+    """Sends what it is given as it is.
+
+    The socket blocks, with time limits of the system's: one call receives, and one that does not wait sends header and
+    records without a copy.
+    """
+
+    def __init__(self, connected: socket.socket, idle_seconds: float | None) -> None:
+        """Wait for so long at most whenever nothing comes or nothing is taken."""
+        self._socket: Final = connected
+        connected.settimeout(None)
+        limit = _time_limit(idle_seconds)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+        connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
+    def open(self) -> None:
+        """Know nothing of the other side."""
+
+    def receive(self, into: memoryview) -> int:
+        """Wait for some bytes, and return how many came."""
+        try:
+            return self._socket.recv_into(into)
+        except BlockingIOError:
+            raise TimeoutError from None
+
+    def send(self, parts: list[Part]) -> None:
+        """Give the kernel what it takes at once; copy the rest, so that no view of a log is held for a slow reader."""
+        rest = memoryview(self._rest(parts))
+        parts.clear()
+        while rest:
+            try:
+                rest = rest[self._socket.send(rest) :]
+            except BlockingIOError:
+                raise TimeoutError from None
+
+    def _rest(self, parts: Sequence[Part]) -> bytes:
+        for start in range(0, len(parts), _MOST_PARTS):
+            offered = parts[start : start + _MOST_PARTS]
+            taken = self._taken(offered)
+            if taken < sum(map(len, offered)):
+                return b"".join(_after(taken, parts[start:]))
+        return b""
+
+    def _taken(self, parts: Sequence[Part]) -> int:
+        try:
+            return self._socket.sendmsg(parts, (), socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return 0
+
+    def end(self) -> None:
+        """Let neither wait any longer."""
+        shut_down(self._socket)
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        shut_down(self._socket)
+        self._socket.close()
+
+
+def shut_down(connected: socket.socket) -> None:
+    """End a connection for both sides, also where a forked process has the socket too."""
+    with suppress(OSError):  # the other side was first
+        socket.socket.shutdown(connected, socket.SHUT_RDWR)  # that of TLS would drop what a thread still uses
+
+
+def _time_limit(seconds: float | None) -> bytes:
+    """Return a time limit as the system takes it, of which 0 is none."""
+    microseconds = 0 if seconds is None else max(1, round(seconds * 1_000_000))
+    return struct.pack("@ll", *divmod(microseconds, 1_000_000))
+
+
+def _after(taken: int, parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield what is left of parts of which the first bytes are taken."""
+    for part in parts:
+        yield part[taken:] if taken < len(part) else b""
+        taken = max(0, taken - len(part))

@@ -1,0 +1,134 @@
+"""From the frames of one connection to what is answered: no socket, no thread, no clock."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from logstore.log.state.waiters import Waiter
+from replication.codec.gathered import Part
+from replication.protocol.errors import MalformedRequestError, UnsupportedRequestError
+from replication.protocol.messages import api_versions
+from replication.protocol.wire.headers import RequestStart, read_request_start
+from replication.server.authentication import (
+    AUTHENTICATE_VERSIONS,
+    HANDSHAKE_VERSIONS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    Authentication,
+)
+from replication.server.call import Call
+from replication.server.hang_up import HangUpError
+from replication.server.offered_versions import OfferedVersions, unsupported_version
+from replication.server.pending import Pending
+from replication.server.received_request import ReceivedRequest
+from replication.server.served_api import ServedApi, ServedApis
+
+_LOGGER: Final = logging.getLogger("epochlog.server")
+
+
+class Waiting:
+    """A request whose answer has to wait."""
+
+    def __init__(self, pending: Pending, received: ReceivedRequest) -> None:
+        """Take who knows what it waits for."""
+        self._pending: Final = pending
+        self._received: Final = received
+
+    @property
+    def deadline(self) -> float:
+        """When to look again at the latest, by `time.monotonic()`."""
+        return self._pending.deadline
+
+    def attend(self, waiter: Waiter) -> None:
+        """Wake it from now on whenever there may be an answer."""
+        self._pending.attend(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+        self._pending.leave(waiter)
+
+    def parts(self, now: float) -> list[Part] | None:
+        """Return the frame of the answer, or None as long as there is none; HangUpError if there will be none."""
+        with _hanging_up(self._received):
+            answer = self._pending.answer()
+            if answer is None and now >= self.deadline:
+                answer = self._pending.expire()
+            return None if answer is None else self._received.answer_parts(answer)
+
+
+class Conversation:
+    """Answers the requests of one connection, one after the other.
+
+    An unknown API or version, and anything that is no request, ends the connection without an answer; only the
+    question for versions is answered in any version. So does Kafka.
+    """
+
+    def __init__(self, apis: ServedApis, offered: OfferedVersions, authentication: Authentication) -> None:
+        """Answer these APIs, and those by which a connection begins."""
+        self._authentication: Final = authentication
+        self._apis: Final[ServedApis] = {
+            **apis,
+            api_versions.API_KEY: ServedApi(api_versions.VERSIONS, offered.answer),
+            SASL_HANDSHAKE: ServedApi(HANDSHAKE_VERSIONS, authentication.handshake),
+            SASL_AUTHENTICATE: ServedApi(AUTHENTICATE_VERSIONS, authentication.authenticate),
+        }
+
+    def receive(self, frame: memoryview) -> list[Part] | Waiting:
+        """Return the frame of the answer in parts: none where none is wanted; or what it waits for; or HangUpError."""
+        authentication = self._authentication
+        if authentication.takes_tokens:
+            return authentication.token(frame)
+        start = _start(frame)
+        authentication.ensure_allowed(start.api_key)
+        api = self._apis.get(start.api_key)
+        if api is None or start.api_version not in api.versions:
+            return _unserved(start)
+        try:
+            received = ReceivedRequest.of(frame)
+        except (MalformedRequestError, UnsupportedRequestError) as error:
+            raise HangUpError("request", str(error)) from error
+        with _hanging_up(received):
+            answer = api.answer(received.request, self._call(received))
+            if answer is None:
+                return []
+            return Waiting(answer, received) if _is_pending(answer) else received.answer_parts(answer)
+
+    def _call(self, received: ReceivedRequest) -> Call:
+        return Call(received.header.api_version, self._authentication.caller, received.header.client_id)
+
+
+def _start(frame: memoryview) -> RequestStart:
+    try:
+        return read_request_start(frame)
+    except MalformedRequestError as error:
+        raise HangUpError("request", str(error)) from error
+
+
+def _unserved(start: RequestStart) -> list[Part]:
+    if start.api_key == api_versions.API_KEY:
+        return unsupported_version(start.correlation_id)
+    raise HangUpError(
+        "version", f"a request of API {start.api_key} in version {start.api_version} is not answered here"
+    )
+
+
+def _is_pending(answer: Any) -> bool:
+    return hasattr(answer, "attend")
+
+
+@contextmanager
+def _hanging_up(received: ReceivedRequest) -> Iterator[None]:
+    """Make everything that goes wrong with a request the end of its connection, and of nothing else."""
+    try:
+        yield
+    except HangUpError as error:
+        if error.answer is not None:
+            error.parts = received.answer_parts(error.answer)
+        raise
+    except (MalformedRequestError, UnsupportedRequestError) as error:
+        raise HangUpError("request", str(error)) from error
+    except Exception as error:
+        asked = f"{received.api.name} in version {received.header.api_version}"
+        _LOGGER.exception("%s of client %s could not be answered", asked, received.header.client_id)
+        raise HangUpError("failure", f"{asked} could not be answered: {error!r}") from error

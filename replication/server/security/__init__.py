@@ -1,0 +1,1 @@
+"""How clients prove who they are: SASL, users, and TLS."""

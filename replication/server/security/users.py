@@ -1,0 +1,163 @@
+"""Who may log in, by a file that may change meanwhile."""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import logging
+import secrets
+from collections.abc import Mapping
+from os import PathLike, stat_result
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, Protocol, TypeAlias
+
+from replication.protocol.errors import InvalidSettingsError
+from replication.server.security.scram_credential import DIGESTS, ITERATIONS, SALT_BYTES, ScramCredential
+
+_LOGGER: Final = logging.getLogger("epochlog.server")
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_PASSWORD: Final = "password"  # noqa: S105  the name of a field
+_FIELDS: Final = ("salt", "stored_key", "server_key", "iterations")
+
+_Credentials: TypeAlias = Mapping[str, ScramCredential]
+"""Of one user, by digest."""
+
+
+class Users(Protocol):
+    """Those who may log in."""
+
+    def credential(self, name: str, digest: str | None) -> ScramCredential:
+        """Return a user's, for a digest or any that there is; of whoever is not known, one that nobody can use."""
+
+
+class UsersFile:
+    """Users of a file in JSON, which is read again at the first login after it has changed.
+
+    By the user's name stands a password, or what is kept of one for a mechanism, in base64 as Kafka has it:
+
+        {"alice": {"password": "alice-secret"},
+         "bob": {"SCRAM-SHA-512": {"salt": "...", "stored_key": "...", "server_key": "...", "iterations": 4096}}}
+
+    With a password a user can log in by every mechanism; else by that one, and by PLAIN. Of passwords, too, nothing is
+    kept but what SCRAM needs. A file that cannot be read, or is not of this form, leaves the users as they were.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        """Read the file; InvalidSettingsError says what is wrong with it."""
+        self._path: Final = Path(path)
+        self._lock: Final = Lock()
+        self._secret: Final = secrets.token_bytes(32)
+        """So that who is not known always has the same salt, as others have."""
+        self._seen: tuple[int, ...] | None = None
+        self._users: Mapping[str, _Credentials] = _read(self._path)
+
+    def credential(self, name: str, digest: str | None) -> ScramCredential:
+        """Return a user's, for a digest or any that there is; of whoever is not known, one that nobody can use."""
+        with self._lock:
+            self._refresh()
+            known = self._users.get(name, {})
+        found = known.get(digest) if digest else next(iter(known.values()), None)
+        return found or ScramCredential.of_nobody(digest or "sha256", self._salt(name))
+
+    def _refresh(self) -> None:
+        """Read the file if it has changed; of each one that cannot be used it is said once."""
+        try:
+            seen = _stamp(self._path.stat())
+        except OSError:
+            seen = None
+        if seen == self._seen:
+            return
+        self._seen = seen
+        try:
+            self._users = _read(self._path)
+        except InvalidSettingsError as error:
+            _LOGGER.warning("the users stay as they were: %s", error)
+
+    def _salt(self, name: str) -> bytes:
+        return hmac.digest(self._secret, name.encode(), "sha256")[:SALT_BYTES]
+
+
+def _stamp(status: stat_result) -> tuple[int, ...]:
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read(path: Path) -> Mapping[str, _Credentials]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise InvalidSettingsError(f"{path}: users cannot be read: {error.strerror}") from error
+    return _parsed(data, path)
+
+
+def _parsed(data: bytes, path: Path) -> Mapping[str, _Credentials]:
+    try:
+        users = json.loads(_bounded(data), object_pairs_hook=_object)
+        return {name: _credentials(name, entry) for name, entry in _mapping(users, "the file").items()}
+    except (ValueError, RecursionError) as error:
+        raise InvalidSettingsError(
+            f'{path}: not a file of users: {error}; write such as {{"alice": {{"password": "..."}}}}'
+        ) from error
+
+
+def _bounded(data: bytes) -> bytes:
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"it is larger than {_MOST_BYTES:,} bytes")
+    return data
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    doubled = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if doubled is not None:
+        raise ValueError(f"{doubled!r} is there twice")
+    return dict(pairs)
+
+
+def _mapping(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{what} is no object")  # noqa: TRY004  as all that is wrong with a file
+    return value
+
+
+def _credentials(name: str, entry: Any) -> _Credentials:
+    mechanisms = {mechanism.value: digest for mechanism, digest in DIGESTS.items()}
+    given = _mapping(entry, f"what belongs to {name!r}")
+    unknown = given.keys() - {_PASSWORD, *mechanisms}
+    if unknown or not given:
+        raise ValueError(f"{name!r} has {sorted(unknown) or 'nothing'}; allowed: {_PASSWORD}, {', '.join(mechanisms)}")
+    made = _of_password(name, given[_PASSWORD]) if _PASSWORD in given else {}
+    kept = {digest: _kept(name, digest, given[key]) for key, digest in mechanisms.items() if key in given}
+    return made | kept
+
+
+def _of_password(name: str, password: Any) -> dict[str, ScramCredential]:
+    if not isinstance(password, str) or not password:
+        raise ValueError(f"the password of {name!r} is no text, or empty")
+    return {
+        digest: ScramCredential.of(password, digest, secrets.token_bytes(SALT_BYTES)) for digest in DIGESTS.values()
+    }
+
+
+def _kept(name: str, digest: str, given: Any) -> ScramCredential:
+    fields = _mapping(given, f"a credential of {name!r}")
+    if fields.keys() != set(_FIELDS):
+        raise ValueError(f"a credential of {name!r} has {sorted(fields)}, not {', '.join(_FIELDS)}")
+    salt, stored_key, server_key = (_binary(name, key, fields[key]) for key in _FIELDS[:3])
+    iterations, size = fields["iterations"], hashlib.new(digest).digest_size
+    if type(iterations) is not int or iterations < ITERATIONS:
+        raise ValueError(f"a credential of {name!r} has {iterations!r} iterations, not {ITERATIONS:,} or more")
+    if not salt or {len(stored_key), len(server_key)} != {size}:
+        raise ValueError(f"a credential of {name!r} has no salt, or keys that are not of {size} bytes")
+    return ScramCredential(
+        digest=digest, salt=salt, stored_key=stored_key, server_key=server_key, iterations=iterations
+    )
+
+
+def _binary(name: str, key: str, text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise ValueError(f"{key} of {name!r} is not in base64") from None
