@@ -2,6 +2,7 @@
 
 from logstore import TopicPartition
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.protocol.error_code import message_of
 from replication.protocol.messages.describe_producers import (
@@ -16,9 +17,10 @@ from replication.server.call import Call
 class PartitionProducers:
     """Tells what the copies here know of producers (Kafka: ReplicaManager.activeProducerState)."""
 
-    def __init__(self, lookup: PartitionLookup) -> None:
+    def __init__(self, lookup: PartitionLookup, cluster: KnownCluster) -> None:
         """Look the partitions up here."""
         self._lookup = lookup
+        self._cluster = cluster
 
     def answer(self, request: DescribeProducersRequest, _: Call) -> DescribedProducers:
         """Answer for each partition, whoever leads it."""
@@ -28,7 +30,8 @@ class PartitionProducers:
         hosted = self._lookup.copy(partition)
         if hosted is None:
             error = self._lookup.absence(partition)
-            return DescribedPartition(error, message_of(error))
+            is_topic = partition.topic in self._cluster.image().topics.by_name
+            return DescribedPartition(error, None if is_topic else message_of(error))
         return DescribedPartition(producers=_producers(hosted))
 
 

@@ -36,6 +36,6 @@ def reading_apis(partitions: HostedPartitions, cluster: KnownCluster, roots: Seq
         offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),
         log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots).answer),
         describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, DescribedBrokers(cluster).answer),
-        describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, PartitionProducers(lookup).answer),
+        describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, PartitionProducers(lookup, cluster).answer),
         describe_topic_partitions.API_KEY: ServedApi(describe_topic_partitions.VERSIONS, TopicPages(cluster).answer),
     }

@@ -35,6 +35,8 @@ class TopicPages:
         topics: dict[str, TopicMetadata] = {}
         room = max(1, min(PARTITIONS_PER_PAGE, request.partition_limit))
         for name in self._names(request):
+            if not room:
+                return TopicPartitionsPage(topics=topics, next_cursor=Cursor(name, 0))
             topic = image.topics.by_name.get(name)
             if topic is None:
                 if request.topics:
@@ -45,7 +47,7 @@ class TopicPages:
             topics[name] = _part(view, topic, range(start, end))
             if end < len(topic.partitions):
                 return TopicPartitionsPage(topics=topics, next_cursor=Cursor(name, end))
-            room -= len(topics[name].partitions)
+            room -= max(0, end - start)
         return TopicPartitionsPage(topics=topics, next_cursor=None)
 
     def _names(self, request: DescribeTopicPartitionsRequest) -> Iterator[str]:

@@ -101,7 +101,9 @@ class FetchPass:
             self.leaders.add(leader.leader_id)
         if error is ErrorCode.KAFKA_STORAGE_ERROR and self._terms.version < _SINCE_STORAGE_ERROR:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return FetchedPartition(error, -1, records=_NO_BYTES, current_leader=leader)
+        # Kafka tells of no transactions where it never looked for the partition, and else of none known.
+        aborted = () if error in _UNKNOWN else None
+        return FetchedPartition(error, -1, records=_NO_BYTES, current_leader=leader, aborted_transactions=aborted)
 
     # --- what there is to read
 

@@ -21,13 +21,15 @@ def next_epoch(epoch: int) -> int:
 class FetchSession:
     """The partitions of a session, and which of them may have news (Kafka: FetchSession)."""
 
-    def __init__(self, request: FetchRequest, told: Mapping[TopicPartition, FetchedPartition]) -> None:
-        """Begin with a full fetch and its answer."""
+    def __init__(
+        self, request: FetchRequest, told: Mapping[TopicPartition, FetchedPartition], *, is_by_id: bool
+    ) -> None:
+        """Begin with a full fetch, which names topics by id or not, and its answer."""
         self.id: int = 0
         """Given by the cache."""
         self.epoch: int = next_epoch(INITIAL_SESSION_EPOCH)
         """Of the fetch that is expected next."""
-        self.is_by_id: bool = bool(request.topic_ids)
+        self.is_by_id: bool = is_by_id
         self.is_follower: bool = request.replica_id >= 0
         self.news: FetchNews[WatchedPartition] = FetchNews()
         self._turns = count()

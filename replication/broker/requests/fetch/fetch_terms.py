@@ -5,7 +5,6 @@ from typing import Final, NamedTuple, Self
 
 from logstore import Isolation
 from replication.protocol.messages.fetch import FetchRequest
-from replication.protocol.messages.replica_id import CONSUMER
 from replication.server.call import Call
 
 MAX_BYTES: Final = 55 << 20
@@ -48,11 +47,11 @@ class FetchTerms(NamedTuple):
             min(request.min_bytes, max_bytes),
             time.monotonic() + request.max_wait_ms / 1_000,
             request.max_wait_ms > 0,
-            request.replica_id >= 0 or (request.replica_id == CONSUMER and call.version < _SINCE_CLOSEST_REPLICA),
+            request.replica_id >= 0 or call.version < _SINCE_CLOSEST_REPLICA,
         )
 
 
 def _isolation(request: FetchRequest) -> Isolation:
-    if request.replica_id != CONSUMER:
+    if request.replica_id >= 0:
         return Isolation.LOG_END
     return Isolation.READ_COMMITTED if request.isolation_level else Isolation.HIGH_WATERMARK

@@ -37,8 +37,8 @@ class Fetches:
         if request.session_epoch in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
             self._sessions.remove(request.session_id)
             is_first = request.session_epoch == INITIAL_SESSION_EPOCH
-            return FullFetch(request, self._lookup, self._sessions.add if is_first else None)
+            return FullFetch(request, version, self._lookup, self._sessions.add if is_first else None)
         session = self._sessions.resume(request, version)
         if isinstance(session, FetchSession):
             return IncrementalFetch(session, self._lookup)
-        return FullFetch(request, self._lookup, None) if session is None else session
+        return FullFetch(request, version, self._lookup) if session is None else session

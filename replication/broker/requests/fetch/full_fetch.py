@@ -8,16 +8,27 @@ from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.fetch_session import FetchSession
 from replication.broker.requests.partition_lookup import PartitionLookup
-from replication.protocol.messages.fetch import NO_SESSION, FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.fetch import (
+    NO_SESSION,
+    SINCE_TOPIC_IDS,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+)
 
 
 class FullFetch:
     """Reads each of them, and begins a session where that is asked for (Kafka: FullFetchContext)."""
 
     def __init__(
-        self, request: FetchRequest, lookup: PartitionLookup, begin: Callable[[FetchSession], int] | None
+        self,
+        request: FetchRequest,
+        version: int,
+        lookup: PartitionLookup,
+        begin: Callable[[FetchSession], int] | None = None,
     ) -> None:
         """`begin` keeps a new session and returns its id; None where no session is wanted."""
+        self._is_by_id = version >= SINCE_TOPIC_IDS
         self._request = request
         self._lookup = lookup
         self._begin = begin
@@ -38,7 +49,9 @@ class FullFetch:
     def finish(self) -> FetchResponse:
         """Return what was read last."""
         request, answers = self._request, self._answers
-        session_id = NO_SESSION if self._begin is None else self._begin(FetchSession(request, answers))
+        session_id = NO_SESSION
+        if self._begin is not None:
+            session_id = self._begin(FetchSession(request, answers, is_by_id=self._is_by_id))
         return FetchResponse(session_id=session_id, partitions=answers, topic_ids=request.topic_ids)
 
     def attend(self, waiter: Waiter) -> None:

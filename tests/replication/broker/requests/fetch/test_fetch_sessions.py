@@ -213,7 +213,7 @@ def new(*, size: int = 1, follower: bool = False) -> FetchSession:
     request = FetchRequest(
         partitions={key: FetchPartition(0, 1) for key in keys}, replica_id=FOLLOWER if follower else -1
     )
-    return FetchSession(request, {key: FetchedPartition(ErrorCode.NONE, 0) for key in keys})
+    return FetchSession(request, {key: FetchedPartition(ErrorCode.NONE, 0) for key in keys}, is_by_id=False)
 
 
 class Cache(FetchSessionCache):

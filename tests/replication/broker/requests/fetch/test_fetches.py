@@ -47,11 +47,11 @@ def test_consumers_read_to_the_high_watermark(broker: SmallBroker, version: int)
     assert answer.log_start_offset == (0 if version >= 5 else -1)
 
 
-def test_followers_and_who_looks_at_copies_read_to_the_end(broker: SmallBroker) -> None:
+def test_followers_read_to_the_end_and_who_looks_at_copies_as_consumers_do(broker: SmallBroker) -> None:
     broker.append(b"a")
     broker.append(b"b", commit=False)
-    for replica_id in (FOLLOWER, DEBUGGER):
-        assert values(Client(broker).one(0, replica_id=replica_id)) == [b"a", b"b"]
+    assert values(Client(broker).one(0, replica_id=FOLLOWER)) == [b"a", b"b"]
+    assert values(Client(broker).one(0, replica_id=DEBUGGER)) == [b"a"]
 
 
 def test_the_records_are_those_of_the_log_without_a_copy(broker: SmallBroker) -> None:

@@ -1,0 +1,61 @@
+"""Our answers are those of a real broker on the same files, but for what is named in `known_differences`."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from replication.protocol.messages.fetch import FetchRequest
+from tests.campaign import Campaign
+from tests.oracle.release import KafkaRelease
+from tests.replication.broker.requests.known_differences import without_known_differences
+from tests.replication.broker.requests.random_requests import RandomRequests
+from tests.replication.broker.requests.two_brokers import TwoBrokers
+
+CAMPAIGN = Campaign("serve: answers beside a real broker", full=10_000, share=200)
+FETCH = 1
+SESSION_SHARE = 0.1
+
+
+@pytest.fixture(scope="module")
+def brokers(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[TwoBrokers]:
+    with TwoBrokers(tmp_path_factory.mktemp("beside"), release) as both:
+        yield both
+
+
+def compare(asked: Any, version: int, theirs: Any, ours: Any) -> None:
+    their, our = without_known_differences(theirs, ours)
+    assert our == their, f"version {version} of {asked}"
+
+
+def compare_session(brokers: TwoBrokers, requests: RandomRequests, rng: random.Random) -> None:
+    """Fetch in a session on both sides, with partitions that come, change and go."""
+    version = rng.randrange(7, 19)
+    first = requests.fetch(version, session_epoch=0, replica_id=-1)
+    theirs, ours = brokers.ask(FETCH, first, version)
+    compare(first, version, theirs, ours)
+    known = list(first.partitions)
+    for epoch in range(1, rng.randrange(2, 6)):
+        changed: FetchRequest = requests.fetch(version, session_epoch=epoch, replica_id=-1)
+        changed = replace(changed, partitions=dict(list(changed.partitions.items())[: rng.randrange(3)]))
+        forgotten = tuple(each for each in known if rng.random() < 0.2 and each not in changed.partitions)
+        request = replace(changed, forgotten=forgotten, session_id=theirs.session_id)
+        known = [each for each in {**dict.fromkeys(known), **changed.partitions} if each not in forgotten]
+        to_ours = replace(request, session_id=ours.session_id)
+        their, our = brokers.ask(FETCH, request, version, to_ours)
+        compare(request, version, their, our)
+
+
+def test_random_requests_are_answered_alike(brokers: TwoBrokers, release: KafkaRelease) -> None:
+    rng = random.Random(CAMPAIGN.seed)
+    ids = {name: topic.id for name, topic in brokers.image.topics.by_name.items() if not name.startswith("__")}
+    requests = RandomRequests(rng, ids, brokers.end)
+    for _ in range(CAMPAIGN.count):
+        if rng.random() < SESSION_SHARE:
+            compare_session(brokers, requests, rng)
+        else:
+            key, request, version = requests.any()
+            compare(request, version, *brokers.ask(key, request, version))
+    CAMPAIGN.report(CAMPAIGN.count, beside=release)
