@@ -40,6 +40,7 @@ from replication.cli.recover import recover
 from replication.cli.repair import repair
 from replication.cli.salvage import salvage
 from replication.cli.schema import schema
+from replication.cli.serve import serve
 from replication.cli.transactions import transactions
 from replication.cli.truncate import truncate
 from replication.cli.verify import verify
@@ -61,6 +62,7 @@ COMMANDS = (
     recover,
     repair,
     truncate,
+    serve,
     mirror,
     cluster,
     elect,

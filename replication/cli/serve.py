@@ -8,8 +8,9 @@ import typer
 
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import JsonOption, complain, print_json, told
-from replication.cli.prose import counted, wrapped
+from replication.cli.prose import wrapped
 from replication.cli.until_told import until_told
+from replication.counted import counted
 from replication.serving.leaders import LeaderChoice
 
 if TYPE_CHECKING:
@@ -136,7 +137,9 @@ def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
     if server.groups.offsets:
         yield from wrapped(f"{counted(len(server.groups.offsets), 'group')} begin where they had committed.")
     for unserved in cluster.unserved:
-        complain(f"{unserved.partition} of {unserved.broker}: served up to its damage, if at all: {told(unserved.error)}")
+        complain(
+            f"{unserved.partition} of {unserved.broker}: served up to its damage, if at all: {told(unserved.error)}"
+        )
     if cluster.without_leader:
         names = ", ".join(map(str, cluster.without_leader))
         complain(f"nobody leads {names}: their brokers' copies are not here")

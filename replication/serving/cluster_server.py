@@ -17,7 +17,7 @@ from replication.broker.requests.reading_apis import reading_apis
 from replication.protocol.addresses import Address
 from replication.protocol.messages import produce
 from replication.protocol.messages.topic_ids import Endpoint
-from replication.server.listener_settings import ListenerSettings
+from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
 from replication.serving.frozen_cluster import FrozenCluster
@@ -106,6 +106,5 @@ def _reachable(address: Address) -> Address:
 
 
 def _offsets_logs(cluster: FrozenCluster) -> list[ReadableLog]:
-    topic = cluster.topics.topics.by_name.get(CONSUMER_OFFSETS)
-    hosted = [cluster.hosted(broker) for broker in cluster.brokers] if topic else []
-    return [each.log for held in hosted for key, each in held.items() if key.topic == CONSUMER_OFFSETS and each.is_leader]
+    every = (each for broker in cluster.brokers for each in cluster.hosted(broker).items())
+    return [hosted.log for partition, hosted in every if partition.topic == CONSUMER_OFFSETS and hosted.is_leader]

@@ -1,7 +1,7 @@
 """One broker of a cluster that nobody writes: its copies of partitions, open to be read."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 from uuid import UUID
 
@@ -28,7 +28,9 @@ class FrozenCopy(NamedTuple):
     def open(cls, directory: PartitionDirectory, open_files: OpenFiles) -> Self:
         """Open a copy without a write. Raises what `CheckedLog.open` and `PartitionMetadata.of` do."""
         metadata = PartitionMetadata.of(directory.path)
-        log = CheckedLog.of(reread(directory, RecoveredLog.load), open_files=open_files)
+        recovered = reread(directory, RecoveredLog.load)
+        # A broker that was killed may have lost its epochs (KAFKA-15046): clients would be told that offsets are gone.
+        log = CheckedLog.of(replace(recovered, history=recovered.lineage()), open_files=open_files)
         return cls(log, made_id(directory.topic_partition.topic) if metadata is None else metadata.topic_id)
 
 

@@ -42,6 +42,7 @@ def with_brokers(
             incarnation_id=NO_ID,
             broker_epoch=0,
             end_points=tuple(Endpoint(name=name, host=host, port=port) for name, (host, port) in listeners.items()),
+            features=tuple(known.brokers[node_id].features.values()) if node_id in known.brokers else (),
             rack=known.brokers[node_id].rack if node_id in known.brokers else None,
             fenced=False,
         )

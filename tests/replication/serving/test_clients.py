@@ -67,9 +67,7 @@ def test_each_client_reads_what_the_leaders_copies_hold(served: Served, client: 
 @pytest.mark.parametrize("client", ["confluent-kafka", "kafka-python", "aiokafka"])
 def test_subscribers_in_a_group_read_all_partitions(diverged: Served, client: str) -> None:
     topic = "orders"
-    wanted = sum(
-        len(diverged.truth(each, committed=False)) for each in diverged.partitions if each.topic == topic
-    )
+    wanted = sum(len(diverged.truth(each, committed=False)) for each in diverged.partitions if each.topic == topic)
     assert wanted > 0
     assert SUBSCRIBERS[client](diverged.bootstrap, topic, wanted) == wanted
 
@@ -101,9 +99,7 @@ def test_kafka_consumer_perf_test_reads_a_topic(diverged: Served, release: Kafka
 def test_kafka_topics_describes_leaders_and_replicas(diverged: Served, release: KafkaRelease) -> None:
     printed = run_tool(release, "kafka-topics", "--bootstrap-server", diverged.bootstrap, "--describe")
     for topic, number, each in diverged.cluster.topics.topics.partitions():
-        line = next(
-            line for line in printed.splitlines() if f"Topic: {topic.name}\tPartition: {number}\t" in line
-        )
+        line = next(line for line in printed.splitlines() if f"Topic: {topic.name}\tPartition: {number}\t" in line)
         assert f"Leader: {each.leader}" in line
         assert f"Replicas: {','.join(map(str, each.replicas))}" in line
 
@@ -163,9 +159,7 @@ def test_seeking_by_time_finds_the_first_record_that_is_not_earlier(diverged: Se
 
 
 def _confluent(bootstrap: str, topic: str, wanted: int) -> int:
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": "confluent", "auto.offset.reset": "earliest"}
-    )
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "confluent", "auto.offset.reset": "earliest"})
     consumer.subscribe([topic])
     read = 0
     try:
@@ -181,7 +175,10 @@ def _confluent(bootstrap: str, topic: str, wanted: int) -> int:
 
 def _python(bootstrap: str, topic: str, wanted: int) -> int:
     consumer = KafkaConsumer(
-        topic, bootstrap_servers=bootstrap, group_id="python", auto_offset_reset="earliest",
+        topic,
+        bootstrap_servers=bootstrap,
+        group_id="python",
+        auto_offset_reset="earliest",
         consumer_timeout_ms=SECONDS * 1_000,
     )
     try:

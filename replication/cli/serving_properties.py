@@ -1,0 +1,123 @@
+"""A file of properties for `epochlog serve`, under the names that a broker's have in server.properties."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from logstore.files.meta_properties import parse_properties
+from replication.cli.client_properties import PROTOCOLS
+from replication.int32 import parse_setting
+from replication.protocol.addresses import Address
+from replication.protocol.client.security import SaslMechanism
+from replication.protocol.errors import InvalidSettingsError
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.security.sasl_authentication import SaslSettings
+from replication.server.security.server_tls import ClientAuth, ServerTls
+from replication.server.security.users import UsersFile
+from replication.server.server_limits import ServerLimits
+
+LIMITS: Final = tuple(field.name.replace("_", ".") for field in fields(ServerLimits))
+USERS_FILE: Final = "sasl.users.file"
+"""Of ours: Kafka keeps users in its metadata, or in the configuration of its own login modules."""
+TLS: Final = (
+    "ssl.client.auth",
+    "ssl.key.password",
+    "ssl.keystore.location",
+    "ssl.keystore.type",
+    "ssl.truststore.location",
+    "ssl.truststore.type",
+)
+SASL: Final = (
+    "connection.failed.authentication.delay.ms",
+    "connections.max.reauth.ms",
+    "sasl.enabled.mechanisms",
+    USERS_FILE,
+)
+KNOWN: Final = ("security.protocol", *TLS, *SASL, *LIMITS)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ServingProperties:
+    """How clients have to come, and what they may take."""
+
+    given: Mapping[str, str]
+    limits: ServerLimits
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file. Raises InvalidSettingsError, with its name, and OSError."""
+        try:
+            return cls.of(parse_properties(path.read_bytes()))
+        except InvalidSettingsError as error:
+            raise InvalidSettingsError(f"{path}: {error}") from error
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Self:
+        """Take properties by name. Raises InvalidSettingsError for those that are not known, and for wrong values."""
+        given = {name: value.strip() for name, value in properties.items()}
+        if unknown := sorted(given.keys() - set(KNOWN)):
+            raise InvalidSettingsError(f"{', '.join(unknown)}: not known here; these are: {', '.join(sorted(KNOWN))}")
+        limits = {name.replace(".", "_"): _number(given, name) for name in LIMITS if name in given}
+        return cls(given, ServerLimits(**limits))
+
+    def listener(self, address: Address) -> ListenerSettings:
+        """Return the settings of a listener. Raises InvalidSettingsError."""
+        protocol = self.given.get("security.protocol", "PLAINTEXT")
+        tls, sasl = _chosen("security.protocol", protocol, PROTOCOLS)
+        unused = [name for name in self.given if (name in TLS and not tls) or (name in SASL and not sasl)]
+        if unused:
+            raise InvalidSettingsError(f"{', '.join(unused)}: of no use with security.protocol {protocol}")
+        return ListenerSettings(
+            address=address, name=protocol, tls=self._tls() if tls else None, sasl=self._sasl() if sasl else None
+        )
+
+    def _tls(self) -> ServerTls:
+        for store in ("keystore", "truststore"):
+            _chosen(f"ssl.{store}.type", self.given.get(f"ssl.{store}.type", "PEM").upper(), {"PEM": None})
+        certificate = self.given.get("ssl.keystore.location")
+        if certificate is None:
+            raise InvalidSettingsError("ssl.keystore.location is missing: the server's certificate and key, in PEM")
+        auth = self.given.get("ssl.client.auth", ClientAuth.NONE.value)
+        return ServerTls(
+            certificate=certificate,
+            key_password=self.given.get("ssl.key.password"),
+            client_ca=self.given.get("ssl.truststore.location"),
+            client_auth=_chosen("ssl.client.auth", auth, {each.value: each for each in ClientAuth}),
+        )
+
+    def _sasl(self) -> SaslSettings:
+        path = self.given.get(USERS_FILE)
+        if path is None:
+            raise InvalidSettingsError(f"{USERS_FILE} is missing: who may log in?")
+        known = {each.value: each for each in SaslMechanism}
+        names = self.given.get("sasl.enabled.mechanisms", ",".join(known)).split(",")
+        default = SaslSettings(users=UsersFile(path))
+        return SaslSettings(
+            users=default.users,
+            mechanisms=tuple(_chosen("sasl.enabled.mechanisms", name.strip(), known) for name in names),
+            connections_max_reauth_ms=_number(
+                self.given, "connections.max.reauth.ms", default.connections_max_reauth_ms
+            ),
+            connection_failed_authentication_delay_ms=_number(
+                self.given,
+                "connection.failed.authentication.delay.ms",
+                default.connection_failed_authentication_delay_ms,
+            ),
+        )
+
+
+def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
+    if value not in known:
+        raise InvalidSettingsError(f"{name} is {value!r}, and supported are {', '.join(known)}")
+    return known[value]
+
+
+def _number(given: Mapping[str, str], name: str, default: int = 0) -> int:
+    text = given.get(name, str(default))
+    number = parse_setting(text)
+    if number is None:
+        raise InvalidSettingsError(f"{name} is {text!r:.60}, and must be a whole number")
+    return number
