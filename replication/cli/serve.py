@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import JsonOption, complain, print_json, told
+from replication.cli.output import JsonOption, complain, print_json_line, told
 from replication.cli.prose import wrapped
 from replication.cli.until_told import until_told
 from replication.counted import counted
@@ -76,16 +76,16 @@ def serve(
         raise MissingPackageError("to answer clients, `serve` needs", error, "wire") from error
     from replication.cli.serving_properties import ServingProperties
 
-    properties = ServingProperties.of({}) if command_config is None else ServingProperties.read(command_config)
+    properties = (
+        ServingProperties.of({}, address) if command_config is None else ServingProperties.read(command_config, address)
+    )
     with (
         until_told() as stop,
         FrozenCluster.open(copies, leader) as cluster,
-        ClusterServer(
-            cluster, properties.listener(address), properties.limits, saved_groups=committed_offsets
-        ) as server,
+        ClusterServer(cluster, properties.listener, properties.limits, saved_groups=committed_offsets) as server,
     ):
         if json:
-            print_json(_as_json(cluster, server))
+            print_json_line(_as_json(cluster, server))
         else:
             for line in _lines(cluster, server):
                 print(line, flush=True)

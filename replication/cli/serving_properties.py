@@ -43,70 +43,66 @@ T = TypeVar("T")
 class ServingProperties:
     """How clients have to come, and what they may take."""
 
-    given: Mapping[str, str]
+    listener: ListenerSettings
     limits: ServerLimits
 
     @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a file. Raises InvalidSettingsError, with its name, and OSError."""
+    def read(cls, path: Path, address: Address) -> Self:
+        """Read a file, for a listener at an address. Raises InvalidSettingsError, with its name, and OSError."""
         try:
-            return cls.of(parse_properties(path.read_bytes()))
+            return cls.of(parse_properties(path.read_bytes()), address)
         except InvalidSettingsError as error:
             raise InvalidSettingsError(f"{path}: {error}") from error
 
     @classmethod
-    def of(cls, properties: Mapping[str, str]) -> Self:
+    def of(cls, properties: Mapping[str, str], address: Address) -> Self:
         """Take properties by name. Raises InvalidSettingsError for those that are not known, and for wrong values."""
         given = {name: value.strip() for name, value in properties.items()}
         if unknown := sorted(given.keys() - set(KNOWN)):
             raise InvalidSettingsError(f"{', '.join(unknown)}: not known here; these are: {', '.join(sorted(KNOWN))}")
         limits = {name.replace(".", "_"): _number(given, name) for name in LIMITS if name in given}
-        return cls(given, ServerLimits(**limits))
+        return cls(_listener(given, address), ServerLimits(**limits))
 
-    def listener(self, address: Address) -> ListenerSettings:
-        """Return the settings of a listener. Raises InvalidSettingsError."""
-        protocol = self.given.get("security.protocol", "PLAINTEXT")
-        tls, sasl = _chosen("security.protocol", protocol, PROTOCOLS)
-        unused = [name for name in self.given if (name in TLS and not tls) or (name in SASL and not sasl)]
-        if unused:
-            raise InvalidSettingsError(f"{', '.join(unused)}: of no use with security.protocol {protocol}")
-        return ListenerSettings(
-            address=address, name=protocol, tls=self._tls() if tls else None, sasl=self._sasl() if sasl else None
-        )
 
-    def _tls(self) -> ServerTls:
-        for store in ("keystore", "truststore"):
-            _chosen(f"ssl.{store}.type", self.given.get(f"ssl.{store}.type", "PEM").upper(), {"PEM": None})
-        certificate = self.given.get("ssl.keystore.location")
-        if certificate is None:
-            raise InvalidSettingsError("ssl.keystore.location is missing: the server's certificate and key, in PEM")
-        auth = self.given.get("ssl.client.auth", ClientAuth.NONE.value)
-        return ServerTls(
-            certificate=certificate,
-            key_password=self.given.get("ssl.key.password"),
-            client_ca=self.given.get("ssl.truststore.location"),
-            client_auth=_chosen("ssl.client.auth", auth, {each.value: each for each in ClientAuth}),
-        )
+def _listener(given: Mapping[str, str], address: Address) -> ListenerSettings:
+    protocol = given.get("security.protocol", "PLAINTEXT")
+    tls, sasl = _chosen("security.protocol", protocol, PROTOCOLS)
+    unused = [name for name in given if (name in TLS and not tls) or (name in SASL and not sasl)]
+    if unused:
+        raise InvalidSettingsError(f"{', '.join(unused)}: of no use with security.protocol {protocol}")
+    return ListenerSettings(
+        address=address, name=protocol, tls=_tls(given) if tls else None, sasl=_sasl(given) if sasl else None
+    )
 
-    def _sasl(self) -> SaslSettings:
-        path = self.given.get(USERS_FILE)
-        if path is None:
-            raise InvalidSettingsError(f"{USERS_FILE} is missing: who may log in?")
-        known = {each.value: each for each in SaslMechanism}
-        names = self.given.get("sasl.enabled.mechanisms", ",".join(known)).split(",")
-        default = SaslSettings(users=UsersFile(path))
-        return SaslSettings(
-            users=default.users,
-            mechanisms=tuple(_chosen("sasl.enabled.mechanisms", name.strip(), known) for name in names),
-            connections_max_reauth_ms=_number(
-                self.given, "connections.max.reauth.ms", default.connections_max_reauth_ms
-            ),
-            connection_failed_authentication_delay_ms=_number(
-                self.given,
-                "connection.failed.authentication.delay.ms",
-                default.connection_failed_authentication_delay_ms,
-            ),
-        )
+
+def _tls(given: Mapping[str, str]) -> ServerTls:
+    for store in ("keystore", "truststore"):
+        _chosen(f"ssl.{store}.type", given.get(f"ssl.{store}.type", "PEM").upper(), {"PEM": None})
+    certificate = given.get("ssl.keystore.location")
+    if certificate is None:
+        raise InvalidSettingsError("ssl.keystore.location is missing: the server's certificate and key, in PEM")
+    auth = given.get("ssl.client.auth", ClientAuth.NONE.value)
+    return ServerTls(
+        certificate=certificate,
+        key_password=given.get("ssl.key.password"),
+        client_ca=given.get("ssl.truststore.location"),
+        client_auth=_chosen("ssl.client.auth", auth, {each.value: each for each in ClientAuth}),
+    )
+
+
+def _sasl(given: Mapping[str, str]) -> SaslSettings:
+    path = given.get(USERS_FILE)
+    if path is None:
+        raise InvalidSettingsError(f"{USERS_FILE} is missing: who may log in?")
+    known = {each.value: each for each in SaslMechanism}
+    names = given.get("sasl.enabled.mechanisms", ",".join(known)).split(",")
+    times = {
+        name.replace(".", "_"): _number(given, name)
+        for name in ("connections.max.reauth.ms", "connection.failed.authentication.delay.ms")
+        if name in given
+    }
+    mechanisms = tuple(_chosen("sasl.enabled.mechanisms", name.strip(), known) for name in names)
+    return SaslSettings(users=UsersFile(path), mechanisms=mechanisms, **times)
 
 
 def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
@@ -115,9 +111,8 @@ def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
     return known[value]
 
 
-def _number(given: Mapping[str, str], name: str, default: int = 0) -> int:
-    text = given.get(name, str(default))
-    number = parse_setting(text)
+def _number(given: Mapping[str, str], name: str) -> int:
+    number = parse_setting(given[name])
     if number is None:
-        raise InvalidSettingsError(f"{name} is {text!r:.60}, and must be a whole number")
+        raise InvalidSettingsError(f"{name} is {given[name]!r:.60}, and must be a whole number")
     return number

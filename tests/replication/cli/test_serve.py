@@ -1,0 +1,145 @@
+"""`epochlog serve`: copies of brokers' directories, read by clients, and never changed."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from kafka import KafkaConsumer
+
+from logstore import TopicPartition
+from tests.data.replicas import damaged, replicas
+from tests.replication.cli.command import epochlog
+from tests.replication.cli.served import everything, served
+from tests.replication.serving.clients import READERS
+
+DIVERGED = sorted(replicas("diverged").iterdir())
+CODECS = TopicPartition("codecs", 0)
+OFFSETS = Path(__file__).parents[2] / "data" / "consumer-offsets"
+
+
+def test_it_prints_where_brokers_listen_and_what_they_have() -> None:
+    with served(*DIVERGED) as document:
+        assert [each["copy"] for each in document["brokers"]] == ["broker-1", "broker-2", "broker-3"]
+        assert [each["node_id"] for each in document["brokers"]] == [1, 2, 3]
+        assert document["bootstrap"] == ",".join(each["address"] for each in document["brokers"])
+        assert sum(each["leads"] for each in document["brokers"]) == 9
+        assert not document["unserved"]
+        seen = READERS["kafka-python"](document["bootstrap"], [CODECS], True)
+        assert seen[CODECS]
+
+
+def test_files_and_their_times_are_the_same_after_each_client(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    before = everything(tmp_path)
+    with served(*sorted(tmp_path.iterdir()), "--committed-offsets") as document:
+        for reader in READERS.values():
+            assert reader(document["bootstrap"], [CODECS, TopicPartition("txns", 0)], True)[CODECS]
+    assert everything(tmp_path) == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="only root mounts")
+def test_a_read_only_mount_is_served(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    mount = f'mount --bind {tmp_path} {tmp_path} && mount -o remount,bind,ro {tmp_path} && exec "$@"'
+    prefix = ("unshare", "--mount", "sh", "-c", mount, "sh")
+    if subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("mounts are not allowed here")
+    with served(*sorted(tmp_path.iterdir()), prefix=prefix) as document:
+        assert READERS["aiokafka"](document["bootstrap"], [CODECS], False)[CODECS]
+
+
+def test_nobody_can_write() -> None:
+    with served(*DIVERGED) as document:
+        producer = Producer({"bootstrap.servers": document["bootstrap"], "message.timeout.ms": 20_000})
+        told: list[object] = []
+        producer.produce("codecs", b"value", on_delivery=lambda error, _: told.append(error))
+        producer.flush(30)
+        assert [error.name() for error in told] == ["TOPIC_AUTHORIZATION_FAILED"]  # type: ignore[attr-defined]
+        with pytest.raises(KafkaException):
+            Producer({"bootstrap.servers": document["bootstrap"], "transactional.id": "t"}).init_transactions(3)
+
+
+def test_a_damaged_partition_is_named_and_served_up_to_its_damage(tmp_path: Path) -> None:
+    damaged("garbage_tail", tmp_path)
+    with served(*sorted(each for each in tmp_path.iterdir() if each.is_dir())) as document:
+        (found,) = document["unserved"]
+        assert (found["partition"], found["copy"]) == ("steady-1", "broker-1")
+        assert "broker-1/steady-1" in found["error"]
+        partition = TopicPartition("steady", 1)
+        assert READERS["aiokafka"](document["bootstrap"], [partition], False)[partition]
+
+
+def test_a_single_partition_is_served() -> None:
+    with served(DIVERGED[0] / "codecs-0") as document:
+        assert READERS["confluent-kafka"](document["bootstrap"], [CODECS], False)[CODECS]
+
+
+def test_groups_begin_where_they_had_committed_if_asked() -> None:
+    with served(OFFSETS, "--committed-offsets") as document:
+        assert document["groups"]
+    with served(OFFSETS) as document:
+        assert not document["groups"]
+
+
+def test_a_client_has_to_log_in_where_the_properties_say_so(tmp_path: Path) -> None:
+    (tmp_path / "users.json").write_text('{"alice": {"password": "secret"}}')
+    (tmp_path / "server.properties").write_text(
+        f"security.protocol=SASL_PLAINTEXT\nsasl.users.file={tmp_path / 'users.json'}\n"
+    )
+    with served(*DIVERGED, "--command-config", tmp_path / "server.properties") as document:
+        login = {
+            "bootstrap_servers": document["bootstrap"],
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "SCRAM-SHA-256",
+            "sasl_plain_username": "alice",
+        }
+        consumer = KafkaConsumer(**login, sasl_plain_password="secret")  # noqa: S106
+        assert "codecs" in consumer.topics()
+        consumer.close()
+
+
+def test_the_port_of_another_process_is_an_error_of_one_line() -> None:
+    with served(DIVERGED[0]) as document:
+        outcome = epochlog("serve", "--read-only", DIVERGED[0], "--listen", document["bootstrap"])
+    assert outcome.status == 2
+    assert "choose an address of this machine, and a port that is free" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((DIVERGED[0],), "--read-only"),
+        (("--read-only", DIVERGED[0], "--listen", "9092"), "HOST:PORT"),
+        (("--read-only", DIVERGED[0], "--listen", "here:99999"), "HOST:PORT"),
+        (("--read-only", "/nowhere"), "/nowhere"),
+        (("--read-only", *[DIVERGED[0]] * 2), "same replica"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(arguments: tuple[object, ...], said: str) -> None:
+    outcome = epochlog("serve", *arguments)
+    assert outcome.status == 2
+    assert said in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max.connection=3", "max.connection: not known here"),
+        ("max.connections=many", "max.connections is 'many'"),
+        ("security.protocol=TLS", "security.protocol is 'TLS'"),
+        ("security.protocol=SSL", "ssl.keystore.location is missing"),
+        ("security.protocol=SASL_PLAINTEXT", "sasl.users.file is missing"),
+        ("sasl.users.file=users.json", "of no use with security.protocol PLAINTEXT"),
+        ("security.protocol=SSL\nssl.keystore.type=JKS", "ssl.keystore.type is 'JKS'"),
+    ],
+)
+def test_wrong_properties_are_named(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(text)
+    outcome = epochlog("serve", "--read-only", DIVERGED[0], "--command-config", path)
+    assert outcome.status == 2
+    assert str(path) in outcome.err
+    assert said in " ".join(outcome.err.split())
