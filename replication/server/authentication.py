@@ -19,6 +19,8 @@ class Authentication(Protocol):
 
     caller: Caller
     """As it is known by now."""
+    most_bytes: int | None
+    """The largest request that it may send now, where that is less than others may."""
     takes_tokens: bool
     """Whether the next frame is a token of the mechanism by itself, as after SaslHandshake in version 0."""
 
@@ -39,6 +41,7 @@ class NoSasl:
     """On a listener without SASL a caller is who its certificate says, or anonymous."""
 
     takes_tokens = False
+    most_bytes: int | None = None
 
     def __init__(self, caller: Caller) -> None:
         """Take it as it is."""

@@ -44,7 +44,8 @@ class FrameReader:
 
     def __init__(self, limit: int = DEFAULT_LIMIT, kept: int = DEFAULT_LIMIT) -> None:
         """Refuse frames of more than `limit` bytes, and let go of a buffer of more than `kept` after its frame."""
-        self._limit = limit
+        self.limit = limit
+        """Of the frames that follow."""
         self._kept = kept
         self._size = bytearray(SIZE_BYTES)
         self._buffer = bytearray(_FIRST_CAPACITY)
@@ -81,11 +82,11 @@ class FrameReader:
 
     def _announced(self) -> int:
         size = int.from_bytes(self._size, "big", signed=True)
-        if 0 <= size <= self._limit:
+        if 0 <= size <= self.limit:
             return size
         guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), _NOT_KAFKA)
         raise MalformedResponseError(
-            f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), but at most {self._limit:,} "
+            f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), but at most {self.limit:,} "
             f"are allowed; {guess}"
         )
 

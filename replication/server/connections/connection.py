@@ -98,10 +98,13 @@ class Connection:
         subject = self._stream.open()
         principal = ANONYMOUS if subject is None else f"User:{subject}"
         caller = Caller(self.address, principal, self._settings.name)
-        conversation = Conversation(surroundings.apis, surroundings.offered, self._settings.authentication(caller))
-        frames = FrameReader(surroundings.limits.socket_request_max_bytes, _KEPT_BYTES)
+        authentication = self._settings.authentication(caller)
+        conversation = Conversation(surroundings.apis, surroundings.offered, authentication)
+        most_bytes = surroundings.limits.socket_request_max_bytes
+        frames = FrameReader(authentication.most_bytes or most_bytes, _KEPT_BYTES)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
             self._stream.send(self._answer(conversation.receive(frame)))
+            frames.limit = authentication.most_bytes or most_bytes
             surroundings.memory.give_back(self._held_bytes)
             self._held_bytes = 0
 

@@ -31,6 +31,8 @@ class SaslSettings:
     """Kafka: sasl.enabled.mechanisms."""
     connections_max_reauth_ms: int = 0
     """After how long a client has to log in again, or its connection is closed; 0: never."""
+    sasl_server_max_receive_size: int = 524_288
+    """The largest request, in bytes, of who has not logged in."""
     connection_failed_authentication_delay_ms: int = 100
     """How long who is refused waits for the answer."""
 
@@ -42,6 +44,7 @@ class SaslAuthentication:
         """Know nothing of it yet."""
         self.caller = caller
         self.takes_tokens = False
+        self.most_bytes: int | None = settings.sasl_server_max_receive_size
         self._settings: Final = settings
         self._clock: Final = clock
         self._mechanism: SaslMechanism | None = None
@@ -88,7 +91,7 @@ class SaslAuthentication:
             told = f"Authentication failed: {error}"
             answer = _authenticated(call.version, ErrorCode.SASL_AUTHENTICATION_FAILED, told)
             raise self._refusal(str(error), answer) from error
-        return _authenticated(call.version, ErrorCode.NONE, None, said, self._lifetime_ms())
+        return _authenticated(call.version, ErrorCode.NONE, "", said, self._lifetime_ms())
 
     def token(self, frame: memoryview) -> list[Part]:
         """Go on with a login that began by SaslHandshake in version 0; where it fails there is no answer."""
@@ -111,6 +114,7 @@ class SaslAuthentication:
         self._username = login.username
         self._server = None
         self.takes_tokens = False
+        self.most_bytes = None
         self.caller = self.caller._replace(principal=f"User:{login.username}")
         lifetime_ms = self._settings.connections_max_reauth_ms
         self._until = self._clock() + lifetime_ms / 1_000 if lifetime_ms > 0 else None
@@ -123,7 +127,7 @@ class SaslAuthentication:
         return HangUpError("login", f"the login failed: {reason}", answer=answer, delay_seconds=delay)
 
 
-def _authenticated(version: int, code: ErrorCode, message: str | None, said: bytes = b"", lifetime_ms: int = 0) -> Any:
+def _authenticated(version: int, code: ErrorCode, message: str, said: bytes = b"", lifetime_ms: int = 0) -> Any:
     classes = response_classes(SASL_AUTHENTICATE, version)
     lifetime = {"session_lifetime": timedelta(milliseconds=lifetime_ms)} if version >= _SINCE_LIFETIME else {}
     return classes.SaslAuthenticateResponse(error_code=code, error_message=message, auth_bytes=said, **lifetime)

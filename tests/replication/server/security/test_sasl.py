@@ -206,6 +206,17 @@ def test_without_a_login_nothing_else_is_answered() -> None:
         assert client.is_hung_up_on()
 
 
+def test_before_a_login_requests_are_small() -> None:
+    client = ClientSettings(sasl=ClientSasl(SaslMechanism.PLAIN, ALICE, SECRET))
+    large = MetadataRequest(topics=("t" * 100,) * 10)
+    with _logging_in(sasl_server_max_receive_size=500) as address:
+        with Connection.open(address, client) as connection:
+            assert connection.ask(large).cluster_id == "User:alice"
+        with Client(address) as stranger:
+            stranger.socket.sendall((501).to_bytes(4, "big"))
+            assert stranger.is_hung_up_on()
+
+
 def test_a_listener_takes_users_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "users.json"
     path.write_text('{"bob": {"password": "bob-secret"}}')
