@@ -130,5 +130,5 @@ def _hanging_up(received: ReceivedRequest) -> Iterator[None]:
         raise HangUpError("request", str(error)) from error
     except Exception as error:
         asked = f"{received.api.name} in version {received.header.api_version}"
-        _LOGGER.exception("%s of client %s could not be answered", asked, received.header.client_id)
+        _LOGGER.exception("%s of client %.100r could not be answered", asked, received.header.client_id)
         raise HangUpError("failure", f"{asked} could not be answered: {error!r}") from error

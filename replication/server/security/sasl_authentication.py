@@ -68,7 +68,7 @@ class SaslAuthentication:
         names = tuple(mechanism.value for mechanism in self._settings.mechanisms)
         if request.mechanism not in names:
             answer = handshake_answer(call.version, ErrorCode.UNSUPPORTED_SASL_MECHANISM, names)
-            raise self._refusal(f"the mechanism {request.mechanism:.40} is asked for, not {', '.join(names)}", answer)
+            raise self._refusal(f"the mechanism {request.mechanism!r:.40} is asked for, not {', '.join(names)}", answer)
         mechanism = SaslMechanism(request.mechanism)
         if self._username is not None and mechanism is not self._mechanism:
             answer = handshake_answer(call.version, ErrorCode.UNSUPPORTED_SASL_MECHANISM, names)

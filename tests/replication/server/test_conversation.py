@@ -181,7 +181,7 @@ def test_a_handler_that_fails_ends_its_connection_and_is_logged(
         caplog.at_level(logging.ERROR),
     ):
         conversation(metadata(answer)).receive(frame_of(exchange, MetadataRequest(topics=None)))
-    assert "Metadata in version 9 of client tester" in caplog.text
+    assert "Metadata in version 9 of client 'tester'" in caplog.text
     assert "Traceback" in caplog.text
 
 

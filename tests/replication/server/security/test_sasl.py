@@ -1,5 +1,6 @@
 """Logins, right and wrong, by our client, by others, and by hand."""
 
+import asyncio
 import base64
 import threading
 import time
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.client import AIOKafkaClient
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kafka import KafkaConsumer
 
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
@@ -163,6 +166,40 @@ def test_librdkafka_logs_in(mechanism: SaslMechanism) -> None:
     with _logging_in() as address:
         admin = _admin(address, mechanism, SECRET)
         assert list(admin.list_topics(timeout=20).brokers) == [1]
+
+
+@pytest.mark.parametrize("mechanism", SaslMechanism)
+def test_aiokafka_logs_in(mechanism: SaslMechanism) -> None:
+    async def brokers(address: Address) -> list[int]:
+        client = AIOKafkaClient(
+            bootstrap_servers=str(address),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=mechanism.value,
+            sasl_plain_username=ALICE,
+            sasl_plain_password=SECRET,
+        )
+        await client.bootstrap()
+        try:
+            return [broker.nodeId for broker in client.cluster.brokers()]
+        finally:
+            await client.close()
+
+    with _logging_in() as address:
+        assert asyncio.run(brokers(address)) == [1]
+
+
+@pytest.mark.parametrize("mechanism", SaslMechanism)
+def test_kafka_python_logs_in(mechanism: SaslMechanism) -> None:
+    with _logging_in() as address:
+        consumer = KafkaConsumer(
+            bootstrap_servers=str(address),
+            security_protocol="SASL_PLAINTEXT",
+            sasl_mechanism=mechanism.value,
+            sasl_plain_username=ALICE,
+            sasl_plain_password=SECRET,
+        )
+        assert consumer.topics() == set()
+        consumer.close()
 
 
 @pytest.mark.parametrize("mechanism", SaslMechanism)
@@ -327,7 +364,7 @@ def test_nothing_is_answered_while_a_login_is_renewed() -> None:
 
 def test_a_mechanism_that_is_not_offered_is_refused_with_those_that_are() -> None:
     talk = Talk(mechanisms=(SaslMechanism.SCRAM_SHA_512,))
-    with pytest.raises(HangUpError, match="PLAIN is asked for, not SCRAM-SHA-512") as error:
+    with pytest.raises(HangUpError, match="'PLAIN' is asked for, not SCRAM-SHA-512") as error:
         talk.ask(17, 1, mechanism="PLAIN")
     answer = error.value.args[1]
     assert (answer.error_code, answer.mechanisms) == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, ("SCRAM-SHA-512",))
