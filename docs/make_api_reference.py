@@ -18,6 +18,7 @@ MODULES: Final = {
     "replication.repair": "A damaged copy healed from other replicas. Each name loads its module on first use.",
     "replication.explain": "Why an offset is not there. Each name loads its module on first use.",
     "replication.salvage": "What losing copies hold and the kept one lacks. Each name loads its module on first use.",
+    "replication.serving": "Copies of brokers, read by Kafka clients. Each name loads its module on first use.",
     "replication.transactions": "Hanging transactions, and broken ones. Each name loads its module on first use.",
     "replication.audit": "Whether copies of partitions agree. What needs Spark loads it on first use.",
 }

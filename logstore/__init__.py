@@ -81,6 +81,7 @@ _NAMES_BY_MODULE = {
     ),
     "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
     "log.isolation": ("Isolation",),
+    "log.frozen.checked_log": ("CheckedLog",),
     "log.frozen.frozen_log": ("FrozenLog",),
     "log.log": ("Log",),
     "log.backup.log_backup": ("LogBackup",),

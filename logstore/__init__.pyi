@@ -94,6 +94,7 @@ from logstore.indexes.transaction_index import AbortedTransaction as AbortedTran
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
 from logstore.log.backup.log_backup import LogBackup as LogBackup
 from logstore.log.cursors.cursor import Cursor as Cursor
+from logstore.log.frozen.checked_log import CheckedLog as CheckedLog
 from logstore.log.frozen.frozen_log import FrozenLog as FrozenLog
 from logstore.log.isolation import Isolation as Isolation
 from logstore.log.log import Log as Log

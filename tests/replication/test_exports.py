@@ -8,7 +8,7 @@ import pytest
 
 PACKAGES = [
     "replication",
-    *(f"replication.{name}" for name in ("audit", "explain", "repair", "salvage", "transactions")),
+    *(f"replication.{name}" for name in ("audit", "explain", "repair", "salvage", "serving", "transactions")),
 ]
 
 
