@@ -20,7 +20,7 @@ _SINCE_STORAGE_ERROR: Final = 6
 _NO_BYTES: Final = memoryview(b"")
 _NONE: Final = ErrorCode.NONE
 _LOG_END: Final = Isolation.LOG_END
-_HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
+_READ_COMMITTED: Final = Isolation.READ_COMMITTED
 # Half the cost of calling a NamedTuple's class.
 _build: Final = tuple.__new__
 
@@ -112,7 +112,7 @@ class FetchPass:
         high_watermark, start, end = log.high_watermark, log.log_start_offset, log.log_end_offset
         stable = log.last_stable_offset
         records: memoryview = _NO_BYTES
-        aborted: Any = None if terms.isolation in (_LOG_END, _HIGH_WATERMARK) else ()
+        aborted: Any = () if terms.isolation is _READ_COMMITTED else None
         diverging: EndOffset | None = None
         if asked.last_fetched_epoch >= 0:
             diverging = _diverging(log, end, asked)
@@ -138,11 +138,11 @@ class FetchPass:
         self._size += len(view.data)
         if view.data and view.segment_base_offset != log.segments[-1].base_offset:
             self._is_urgent = True  # no later read gives more: one segment at a time
-        if terms.isolation in (_LOG_END, _HIGH_WATERMARK):
+        # Kafka tells of none either where a batch is there that there is too little room for.
+        if terms.isolation is not _READ_COMMITTED or view.first_batch_incomplete:
             return view.data, None
-        return view.data, tuple(
-            AbortedTransaction(each.producer_id, each.first_offset) for each in view.aborted_transactions
-        )
+        aborted = tuple(AbortedTransaction(each.producer_id, each.first_offset) for each in view.aborted_transactions)
+        return view.data, aborted
 
 
 def _diverging(log: ReadableLog, end: int, asked: FetchPartition) -> EndOffset | None:
