@@ -72,7 +72,7 @@ class PartitionLookup:
             node.id: Address(node.host, node.port) for node in nodes if node is not None and not brokers[node.id].fenced
         }
 
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic by its id; None where the cluster has none of it."""
+    def topic(self, topic_id: UUID) -> tuple[str | None, UUID]:
+        """Return a topic's name and its id as the metadata has it; None where the cluster has none of that id."""
         topic = self._cluster.image().topics.by_id.get(topic_id)
-        return None if topic is None else topic.name
+        return (None, topic_id) if topic is None else (topic.name, topic.id)
