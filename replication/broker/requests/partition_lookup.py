@@ -42,6 +42,8 @@ class PartitionLookup:
         found = self.copy(partition)
         if found is None:
             return self.absence(partition)
+        if current_leader_epoch == found.leader_epoch and found.is_leader:
+            return found  # most ask so
         return refusal(found, current_leader_epoch, only_leader=only_leader) or found
 
     def absence(self, partition: TopicPartition) -> ErrorCode:
