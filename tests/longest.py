@@ -16,6 +16,7 @@ LONGEST: Final = (
     "tests/replication/explain/test_real_cluster.py",
     "tests/replication/operations/test_elections_on_a_real_cluster.py",
     "tests/replication/broker/lifecycle/test_real_controller.py",
+    "tests/replication/broker/requests/test_answers_beside_kafka.py",
     "tests/replication/broker/lifecycle/test_real_quorum.py",
     "tests/replication/quorum_recovery/test_real_quorums.py",
     "tests/replication/audit/local/test_live_kafka.py",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
@@ -15,6 +15,7 @@ from logstore.log.cursors.cursor_keeper import CursorKeeper
 from logstore.log.cursors.cursors import Cursors
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
+from logstore.log.log_offsets import LogOffsets
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.log_streams import LogStreams
 from logstore.log.reading.tail import Tail
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
     from logstore.batch.columns import RecordColumns
     from logstore.offline.columns.column_reader import Chunk
+
+# Half the cost of calling a NamedTuple's class.
+_build: Final = tuple.__new__
 
 
 class ReadableLog:
@@ -88,6 +92,15 @@ class ReadableLog:
     def last_stable_offset(self) -> int:
         """All transactions with records below it are decided (LSO); never above the high watermark."""
         return self._contents.last_stable_offset
+
+    @property
+    def offsets(self) -> LogOffsets:
+        """All four in one look, for who needs them again and again."""
+        contents = self._contents
+        return _build(
+            LogOffsets,
+            (contents.log_start_offset, contents.high_watermark, contents.last_stable_offset, contents.end[0]),
+        )
 
     @property
     def recovery_point(self) -> int:

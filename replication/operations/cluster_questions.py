@@ -138,8 +138,8 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
     refused: dict[str, ErrorCode] = {}
     for start in range(0, len(topics), TOPICS_AT_ONCE):
         try:
-            told: DescribedConfigs = yield DescribeConfigsRequest(
-                topics=tuple(topics[start : start + TOPICS_AT_ONCE]), names=(MIN_IN_SYNC_REPLICAS,)
+            told: DescribedConfigs = yield DescribeConfigsRequest.of_topics(
+                topics[start : start + TOPICS_AT_ONCE], (MIN_IN_SYNC_REPLICAS,)
             )
         except UnsupportedVersionError as error:
             gaps.append(Gap(Aspect.MIN_ISR, str(error), is_failure=False))

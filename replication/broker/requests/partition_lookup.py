@@ -42,6 +42,8 @@ class PartitionLookup:
         found = self.copy(partition)
         if found is None:
             return self.absence(partition)
+        if current_leader_epoch == found.leader_epoch and found.is_leader:
+            return found  # most ask so
         return refusal(found, current_leader_epoch, only_leader=only_leader) or found
 
     def absence(self, partition: TopicPartition) -> ErrorCode:
@@ -72,7 +74,7 @@ class PartitionLookup:
             node.id: Address(node.host, node.port) for node in nodes if node is not None and not brokers[node.id].fenced
         }
 
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic by its id; None where the cluster has none of it."""
+    def topic(self, topic_id: UUID) -> tuple[str | None, UUID]:
+        """Return a topic's name and its id as the metadata has it; None where the cluster has none of that id."""
         topic = self._cluster.image().topics.by_id.get(topic_id)
-        return None if topic is None else topic.name
+        return (None, topic_id) if topic is None else (topic.name, topic.id)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests import log_dirs
 from replication.broker.requests.cluster.described_brokers import DescribedBrokers
+from replication.broker.requests.cluster.described_settings import DescribedSettings
 from replication.broker.requests.cluster.described_topics import DescribedTopics
 from replication.broker.requests.cluster.topic_pages import TopicPages
 from replication.broker.requests.epoch_ends import EpochEnds
@@ -16,6 +17,7 @@ from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.partition_producers import PartitionProducers
 from replication.protocol.messages import (
     describe_cluster,
+    describe_configs,
     describe_producers,
     describe_topic_partitions,
     fetch,
@@ -34,6 +36,7 @@ def reading_apis(partitions: HostedPartitions, cluster: KnownCluster, roots: Seq
         list_offsets.API_KEY: ServedApi(list_offsets.VERSIONS, ListedOffsets(lookup).answer),
         metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster).answer),
         offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),
+        describe_configs.API_KEY: ServedApi(describe_configs.VERSIONS, DescribedSettings(cluster).answer),
         log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots).answer),
         describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, DescribedBrokers(cluster).answer),
         describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, PartitionProducers(lookup, cluster).answer),

@@ -9,7 +9,14 @@ from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
-from replication.protocol.messages.describe_configs import DescribeConfigsRequest, DescribedConfigs, TopicConfiguration
+from replication.protocol.messages.describe_configs import (
+    TOPIC,
+    Configuration,
+    DescribeConfigsRequest,
+    DescribedConfigs,
+    Resource,
+    Setting,
+)
 from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest, QuorumReplica
 from replication.protocol.messages.describe_topic_partitions import (
     Cursor,
@@ -107,9 +114,9 @@ class ToldCluster:
         told = {}
         for name in request.topics:
             error = self.config_errors.get(name, ErrorCode.NONE)
-            known = {} if error is not ErrorCode.NONE else {"min.insync.replicas": self.min_isr.get(name, "1")}
-            told[name] = TopicConfiguration(error, None, known)
-        return DescribedConfigs(topics=told)
+            known = {} if error is not ErrorCode.NONE else {"min.insync.replicas": Setting(self.min_isr.get(name, "1"))}
+            told[Resource(TOPIC, name)] = Configuration(error, None, known)
+        return DescribedConfigs(resources=told)
 
     def _quorum(self, request: DescribeQuorumRequest) -> DescribedQuorum:
         error = self._error(request)

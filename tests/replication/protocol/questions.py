@@ -34,7 +34,7 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
     18: (ApiVersionsRequest(client_software_name="epochlog", client_software_version="1.0"), range(5)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
     27: (WriteTxnMarkersRequest(markers=()), range(1, 3)),
-    32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
+    32: (DescribeConfigsRequest.of_topics(("orders",), ("retention.ms",)), range(1, 5)),
     43: (ElectLeadersRequest(election_type=ElectionType.PREFERRED, partitions=None), range(3)),
     46: (ListPartitionReassignmentsRequest(), range(1)),
     55: (DescribeQuorumRequest(), range(3)),

@@ -21,6 +21,7 @@ _NO_BYTES: Final = memoryview(b"")
 _NONE: Final = ErrorCode.NONE
 _LOG_END: Final = Isolation.LOG_END
 _HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
+_READ_COMMITTED: Final = Isolation.READ_COMMITTED
 # Half the cost of calling a NamedTuple's class.
 _build: Final = tuple.__new__
 
@@ -38,6 +39,7 @@ class FetchPass:
         self.leaders: set[int] = set()
         """Of partitions that are led elsewhere."""
         self._is_urgent = False
+        self._has_doubts = terms.is_follower  # whether the follower is one
         self.is_quiet: bool = False
         """Whether the partition that was read last has nothing to give until something happens to it."""
 
@@ -59,12 +61,19 @@ class FetchPass:
         if hosted is None or partition is None:
             absence = ErrorCode.UNKNOWN_TOPIC_ID if partition is None else self._lookup.absence(partition)
             return self._refuse(partition, hosted, absence)
-        error = self._refusal(partition, hosted, topic_id, asked)
-        if error is not _NONE:
-            return self._refuse(partition, hosted, error)
+        current = asked.current_leader_epoch
+        is_led = hosted.leader_epoch == current or current < 0
+        # Most are asked about as they are: nothing more to look at.
+        if not is_led or self._has_doubts or not hosted.is_leader or hosted.topic_id is not topic_id:
+            error = self._refusal(partition, hosted, topic_id, current)
+            if error is not _NONE:
+                return self._refuse(partition, hosted, error)
         self.is_anything_known = True
+        error = ErrorCode.KAFKA_STORAGE_ERROR
         try:
-            return self._read(hosted, asked)
+            answer = self._read(hosted, asked)
+            if answer is not None:
+                return answer
         except (OffsetOutOfRangeError, UnknownEpochError):
             error = ErrorCode.OFFSET_OUT_OF_RANGE
         except (LogStoreError, OSError) as failure:
@@ -76,11 +85,11 @@ class FetchPass:
     # --- who is refused
 
     def _refusal(
-        self, partition: TopicPartition, hosted: HostedPartition, topic_id: UUID | None, asked: FetchPartition
+        self, partition: TopicPartition, hosted: HostedPartition, topic_id: UUID | None, current: int
     ) -> ErrorCode:
         if topic_id is not None and hosted.topic_id not in (topic_id, None):
             return ErrorCode.INCONSISTENT_TOPIC_ID
-        current = max(asked.current_leader_epoch, ANY_EPOCH)
+        current = max(current, ANY_EPOCH)
         error = refusal(hosted, current, only_leader=self._terms.only_leader)
         if (
             error is _NONE
@@ -107,21 +116,19 @@ class FetchPass:
 
     # --- what there is to read
 
-    def _read(self, hosted: HostedPartition, asked: FetchPartition) -> FetchedPartition:
-        log, terms, offset = hosted.log, self._terms, asked.fetch_offset
-        high_watermark, start, end = log.high_watermark, log.log_start_offset, log.log_end_offset
-        stable = log.last_stable_offset
-        records: memoryview = _NO_BYTES
-        aborted: Any = None if terms.isolation in (_LOG_END, _HIGH_WATERMARK) else ()
-        diverging: EndOffset | None = None
-        if asked.last_fetched_epoch >= 0:
-            diverging = _diverging(log, end, asked)
-        readable = end if terms.isolation is _LOG_END else high_watermark if aborted is None else stable
+    def _read(self, hosted: HostedPartition, asked: FetchPartition) -> FetchedPartition | None:
+        """Return what there is; None at the damage that ends the log before its files do."""
+        log, isolation, offset = hosted.log, self._terms.isolation, asked.fetch_offset
+        start, high_watermark, stable, end = log.offsets
+        readable, records, aborted = high_watermark, _NO_BYTES, None
+        if isolation is not _HIGH_WATERMARK:
+            readable, aborted = (end, None) if isolation is _LOG_END else (stable, ())
+        diverging = _diverging(log, end, asked) if asked.last_fetched_epoch >= 0 else None
         if diverging is not None:
             self._is_urgent, aborted = True, None
-        elif readable <= offset <= end and offset >= start:
-            if offset == end and hosted.damage is not None:
-                raise hosted.damage
+        elif start <= offset <= end and readable <= offset:
+            if hosted.damage is not None and offset == end:
+                return None
             self.is_quiet = True
         else:
             records, aborted = self._records(log, offset, asked.max_bytes)
@@ -138,11 +145,11 @@ class FetchPass:
         self._size += len(view.data)
         if view.data and view.segment_base_offset != log.segments[-1].base_offset:
             self._is_urgent = True  # no later read gives more: one segment at a time
-        if terms.isolation in (_LOG_END, _HIGH_WATERMARK):
+        # Kafka tells of none either where a batch is there that there is too little room for.
+        if terms.isolation is not _READ_COMMITTED or view.first_batch_incomplete:
             return view.data, None
-        return view.data, tuple(
-            AbortedTransaction(each.producer_id, each.first_offset) for each in view.aborted_transactions
-        )
+        aborted = tuple(AbortedTransaction(each.producer_id, each.first_offset) for each in view.aborted_transactions)
+        return view.data, aborted
 
 
 def _diverging(log: ReadableLog, end: int, asked: FetchPartition) -> EndOffset | None:

@@ -32,18 +32,22 @@ class FullFetch:
         self._request = request
         self._lookup = lookup
         self._begin = begin
-        self._names = {topic: lookup.topic_name(topic_id) for topic, topic_id in request.topic_ids.items()}
+        self._topics = {topic: lookup.topic(topic_id) for topic, topic_id in request.topic_ids.items()}
         self._attended: list[HostedPartition] = []
         self._answers: dict[TopicPartition, FetchedPartition] = {}
 
     def read(self, fetch_pass: FetchPass) -> None:
         """Read all partitions."""
-        ids, copy = self._request.topic_ids, self._lookup.copy
+        copy, read, topics = self._lookup.copy, fetch_pass.read, self._topics
         answers: dict[TopicPartition, FetchedPartition] = {}
         for key, asked in self._request.partitions.items():
-            partition = self._named(key) if ids else key
+            partition: TopicPartition | None = key
+            topic_id = None
+            if topics:
+                name, topic_id = topics[key.topic]
+                partition = None if name is None else TopicPartition(name, key.partition)
             hosted = None if partition is None else copy(partition)
-            answers[key] = fetch_pass.read(partition, hosted, ids.get(key.topic) if ids else None, asked)
+            answers[key] = read(partition, hosted, topic_id, asked)
         self._answers = answers
 
     def finish(self) -> FetchResponse:
@@ -57,8 +61,8 @@ class FullFetch:
     def attend(self, waiter: Waiter) -> None:
         """Wake it whenever something happens to one of the partitions."""
         for key in self._request.partitions:
-            partition = self._named(key) if self._names else key
-            hosted = None if partition is None else self._lookup.copy(partition)
+            name = self._topics[key.topic][0] if self._topics else key.topic
+            hosted = None if name is None else self._lookup.copy(TopicPartition(name, key.partition))
             if hosted is not None:
                 hosted.attend(waiter)
                 self._attended.append(hosted)
@@ -68,7 +72,3 @@ class FullFetch:
         for hosted in self._attended:
             hosted.leave(waiter)
         self._attended.clear()
-
-    def _named(self, key: TopicPartition) -> TopicPartition | None:
-        name = self._names[key.topic]
-        return None if name is None else TopicPartition(name, key.partition)

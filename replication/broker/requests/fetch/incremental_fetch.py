@@ -62,5 +62,5 @@ class IncrementalFetch:
     def _partition(self, watched: WatchedPartition) -> TopicPartition | None:
         if watched.topic_id is None:
             return watched.key
-        name = self._lookup.topic_name(watched.topic_id)
+        name, watched.topic_id = self._lookup.topic(watched.topic_id)
         return None if name is None else TopicPartition(name, watched.key.partition)

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from logstore import TopicPartition
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.protocol.messages.describe_configs import DescribeConfigsRequest, Resource
 from replication.protocol.messages.describe_producers import DescribeProducersRequest
 from replication.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from replication.protocol.messages.fetch import SINCE_TOPIC_IDS, FetchPartition, FetchRequest
@@ -40,6 +41,7 @@ class RandomRequests:
                 (2, range(1, 12), self._list_offsets),
                 (3, range(14), self._metadata),
                 (23, range(2, 5), self._epochs),
+                (32, range(1, 5), self._configs),
                 (LOG_DIRS, range(1, 6), self._log_dirs),
                 (60, range(3), self._cluster),
                 (61, range(1), self._producers),
@@ -115,6 +117,16 @@ class RandomRequests:
             allow_auto_topic_creation=version < 4,
             include_topic_authorized_operations=version >= 8 and rng.random() < 0.5,
             include_cluster_authorized_operations=8 <= version <= 10 and rng.random() < 0.5,
+        )
+
+    def _configs(self, _: int) -> DescribeConfigsRequest:
+        rng = self._rng
+        names = [None, ("retention.ms", "segment.bytes", "nothing"), ("cleanup.policy",)]
+        resources = [Resource(2, each) for each in (*self._known, "unknown", "not legal")]
+        resources += [Resource(4, each) for each in ("1", "", "7", "x")]
+        return DescribeConfigsRequest(
+            resources={rng.choice(resources): rng.choice(names) for _ in range(rng.randrange(4))},
+            include_synonyms=rng.random() < 0.5,
         )
 
     def _log_dirs(self, version: int) -> Any:

@@ -42,6 +42,8 @@ TOPICS: Mapping[str, list[list[int]]] = {
 """The replicas of each partition."""
 LATE: Mapping[str, list[list[int]]] = {"late": [[1, 2], [2, 1]]}
 """Of those that are made once the first broker leads none of the others of two."""
+SETTINGS = {"log.initial.task.delay.ms": 500, "log.retention.ms": -1}
+"""The checkpoint of where logs start is written soon, and old time stamps stay."""
 SECONDS = 120
 
 
@@ -50,7 +52,7 @@ class TwoBrokers:
 
     def __init__(self, directory: Path, release: KafkaRelease) -> None:
         self._directory = directory
-        self._cluster = KafkaCluster(directory / "cluster", release, 2, {"log.initial.task.delay.ms": 500})
+        self._cluster = KafkaCluster(directory / "cluster", release, 2, SETTINGS)
 
     def __enter__(self) -> Self:
         self._cluster.__enter__()

@@ -193,7 +193,7 @@ def test_the_quorum_is_described_in_every_version(cluster: SecureBroker, version
 @pytest.mark.parametrize("version", describe_configs.VERSIONS)
 def test_settings_are_described_in_every_version(cluster: SecureBroker, version: int) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
-        request = DescribeConfigsRequest(topics=("orders", "nothing"), names=("cleanup.policy", "min.insync.replicas"))
+        request = DescribeConfigsRequest.of_topics(("orders", "nothing"), ("cleanup.policy", "min.insync.replicas"))
         told = _at(connection, describe_configs.API_KEY, version).ask(request).topics
         assert told["nothing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert dict(told["orders"].values) == {"cleanup.policy": "delete", "min.insync.replicas": "1"}

@@ -1,4 +1,4 @@
-"""DescribeConfigs of topics, in every version."""
+"""DescribeConfigs, in every version."""
 
 import random
 
@@ -11,55 +11,61 @@ from replication.protocol.messages import describe_configs
 from replication.protocol.messages.describe_configs import (
     API_KEY,
     VERSIONS,
+    Configuration,
     DescribeConfigsRequest,
-    TopicConfiguration,
+    DescribedConfigs,
+    Resource,
+    Setting,
+    Synonym,
 )
 from replication.protocol.wire.kio_messages import response_classes
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
-from tests.replication.protocol.strategies import TOPIC_IDS
 
-TOPIC = 2
 requests = st.builds(
     DescribeConfigsRequest,
-    topics=st.lists(st.sampled_from(sorted(TOPIC_IDS)), unique=True).map(tuple),
-    names=st.lists(st.sampled_from(["min.insync.replicas", "retention.ms"]), unique=True).map(tuple),
+    resources=st.dictionaries(
+        st.builds(Resource, st.sampled_from([2, 4]), st.sampled_from(["orders", "payments", "1"])),
+        st.none() | st.lists(st.sampled_from(["min.insync.replicas", "retention.ms"]), unique=True).map(tuple),
+    ),
+    include_synonyms=st.booleans(),
+    include_documentation=st.booleans(),
 )
 
 
 @given(requests, st.sampled_from(VERSIONS))
-def test_kio_reads_which_settings_of_which_topics_are_asked_for(request: DescribeConfigsRequest, version: int) -> None:
-    sent = sent_request(describe_configs.REQUEST, request, 32, version)
-    assert [(each.resource_type, each.resource_name, each.configuration_keys) for each in sent.resources] == [
-        (TOPIC, topic, request.names) for topic in request.topics
-    ]
-    assert not sent.include_synonyms
+def test_kio_reads_which_settings_of_what_are_asked_for(request: DescribeConfigsRequest, version: int) -> None:
+    sent = sent_request(describe_configs.REQUEST, request, API_KEY, version)
+    assert {
+        Resource(each.resource_type, each.resource_name): each.configuration_keys for each in sent.resources
+    } == request.resources
+    assert sent.include_synonyms == request.include_synonyms
+    if version >= 3:
+        assert sent.include_documentation == request.include_documentation
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_the_broker_answers_about_topics_is_told(version: int) -> None:
+def test_what_the_broker_answers_is_told(version: int) -> None:
     rng = random.Random(f"{run_seed()} {version}")
     classes = response_classes(API_KEY, version)
-    kind = classes.DescribeConfigsResponse
     for _ in range(20):
-        results = tuple(
-            classes.DescribeConfigsResult(
-                error_code=told.error_code,
-                error_message=told.error_message,
-                resource_type=rng.choice([TOPIC, 4]),
-                resource_name=f"topic-{number}",
-                configs=told.configs,
-            )
-            for number, told in enumerate(instance(classes.DescribeConfigsResult, rng, items=3) for _ in range(4))
+        told: DescribedConfigs = received(
+            describe_configs.RESPONSE, instance(classes.DescribeConfigsResponse, rng, items=3)
         )
-        answer = kind(throttle_time=instance(kind, rng).throttle_time, results=results)
-        topics = received(describe_configs.RESPONSE, answer).topics
-        assert topics == {
-            told.resource_name: TopicConfiguration(
-                told.error_code, told.error_message, {each.name: each.value for each in told.configs}
-            )
-            for told in results
-            if told.resource_type == TOPIC
+        for configuration in told.resources.values():
+            assert type(configuration.error) is ErrorCode
+
+
+def test_a_setting_is_told_with_all_that_is_known_of_it() -> None:
+    setting = Setting("7", True, 4, False, (Synonym("log.retention.ms", "7", 4), Synonym("x", None, 5)), 5, "why")
+    told = DescribedConfigs(
+        resources={
+            Resource(2, "orders"): Configuration(ErrorCode.NONE, None, {"retention.ms": setting}),
+            Resource(4, "1"): Configuration(ErrorCode.INVALID_REQUEST, "no", {}),
         }
-        assert {type(topic.error) for topic in topics.values()} <= {ErrorCode}
+    )
+    assert describe_configs.RESPONSE.read(describe_configs.RESPONSE.write(told, 4), 4) == told
+    older = describe_configs.RESPONSE.read(describe_configs.RESPONSE.write(told, 2), 2)
+    assert older.topics["orders"].settings["retention.ms"] == setting._replace(type=0, documentation=None)
+    assert older.topics["orders"].values == {"retention.ms": "7"}

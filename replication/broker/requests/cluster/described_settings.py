@@ -1,0 +1,121 @@
+"""Answers DescribeConfigs: what is set for topics and brokers, and Kafka's defaults of topics (KIP-226)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from replication.broker.requests.cluster.topic_name import missing_topic
+from replication.broker.requests.cluster.topic_settings import TOPIC_SETTINGS, TopicSetting
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.metadata.configurations import Configurations
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.describe_configs import (
+    BROKER,
+    TOPIC,
+    Configuration,
+    DescribeConfigsRequest,
+    DescribedConfigs,
+    Resource,
+    Setting,
+    Synonym,
+)
+from replication.server.call import Call
+
+_DYNAMIC_TOPIC: Final = 1
+_DYNAMIC_BROKER: Final = 2
+_DYNAMIC_DEFAULT_BROKER: Final = 3
+_DEFAULT: Final = 5
+_ALL_BROKERS: Final = ""
+_UNKNOWN: Final = TopicSetting(0, None)
+_OF_BROKERS: Final = {each.synonym: each for each in TOPIC_SETTINGS.values()}
+"""What is known of the settings of brokers: of those that are defaults of topics'."""
+
+
+class _Set(NamedTuple):
+    """What is set by the metadata, for whom, by name."""
+
+    source: int
+    values: Mapping[str, str]
+
+
+class DescribedSettings:
+    """Tells what the metadata sets: what files of brokers set, it does not know (Kafka: ConfigHelper)."""
+
+    def __init__(self, cluster: KnownCluster) -> None:
+        """Tell of this cluster."""
+        self._cluster = cluster
+
+    def answer(self, request: DescribeConfigsRequest, _: Call) -> DescribedConfigs:
+        """Answer for each resource."""
+        return DescribedConfigs(
+            resources={
+                each: self._describe(each, names, synonyms=request.include_synonyms)
+                for each, names in request.resources.items()
+            }
+        )
+
+    def _describe(self, resource: Resource, names: tuple[str, ...] | None, *, synonyms: bool) -> Configuration:
+        error, message = self._refusal(resource)
+        if error is not ErrorCode.NONE:
+            return Configuration(error, message, {})
+        known = self._topic(resource.name) if resource.type == TOPIC else self._broker(resource.name)
+        return Configuration(
+            error,
+            message,
+            {
+                name: setting if synonyms else setting._replace(synonyms=())
+                for name, setting in known
+                if names is None or name in names
+            },
+        )
+
+    def _refusal(self, resource: Resource) -> tuple[ErrorCode, str]:
+        kind, name = resource
+        if kind == TOPIC:
+            is_known = name in self._cluster.image().topics.by_name
+            return (ErrorCode.NONE if is_known else missing_topic(name)), ""
+        if kind != BROKER:
+            return ErrorCode.INVALID_REQUEST, f"settings of type {kind} are not described here"
+        node = str(self._cluster.node_id)
+        return (ErrorCode.NONE, "") if name in {_ALL_BROKERS, node} else (ErrorCode.INVALID_REQUEST, _fault(name, node))
+
+    def _topic(self, topic: str) -> Iterator[tuple[str, Setting]]:
+        settings = self._cluster.image().configurations
+        own = settings.of(TOPIC, topic)
+        brokers = self._brokers(settings)
+        for name, known in {**dict.fromkeys(own, _UNKNOWN), **TOPIC_SETTINGS}.items():
+            yield name, _setting(name, known, own.get(name), brokers)
+
+    def _broker(self, name: str) -> Iterator[tuple[str, Setting]]:
+        settings = self._cluster.image().configurations
+        own, of_all = self._brokers(settings)
+        for key in {**own.values, **of_all.values} if name else of_all.values:
+            known = _OF_BROKERS.get(key, _UNKNOWN)
+            if name:
+                yield key, _setting(key, known._replace(synonym=key), None, (own, of_all))
+            else:
+                found = Synonym(key, of_all.values[key], of_all.source)
+                yield key, Setting(found.value, source=found.source, synonyms=(found,), type=known.type)
+
+    def _brokers(self, settings: Configurations) -> tuple[_Set, ...]:
+        return (
+            _Set(_DYNAMIC_BROKER, settings.of(BROKER, str(self._cluster.node_id))),
+            _Set(_DYNAMIC_DEFAULT_BROKER, settings.of(BROKER, _ALL_BROKERS)),
+        )
+
+
+def _fault(name: str, node: str) -> str:
+    if not name.removeprefix("-").isdecimal():
+        return f"Broker id must be an integer, but it is: {name}"
+    return f"Unexpected broker id, expected {node} or empty string, but received {name}"
+
+
+def _setting(name: str, known: TopicSetting, own: str | None, brokers: tuple[_Set, ...]) -> Setting:
+    """Return what holds for a topic: its own, else what brokers have set for all topics, else the default."""
+    found = [] if own is None else [Synonym(name, own, _DYNAMIC_TOPIC)]
+    if known.synonym is not None:
+        of_brokers = ((each.values.get(known.synonym), each.source) for each in brokers)
+        found += [Synonym(known.synonym, value, source) for value, source in of_brokers if value is not None]
+        if known.default is not None:
+            found.append(Synonym(known.synonym, known.default, _DEFAULT))
+    value, source = (found[0].value, found[0].source) if found else (known.default, _DEFAULT)
+    return Setting(value, source=source, synonyms=tuple(found), type=known.type)

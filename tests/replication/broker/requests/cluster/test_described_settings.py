@@ -1,0 +1,81 @@
+"""What is set is told with where it is from, and Kafka's defaults where nothing is set."""
+
+import pytest
+
+from logstore import LogConfig
+from replication.broker.requests.cluster.described_settings import DescribedSettings
+from replication.broker.requests.cluster.topic_settings import TOPIC_SETTINGS
+from replication.metadata.records import ConfigRecord
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.describe_configs import (
+    BROKER,
+    TOPIC,
+    Configuration,
+    DescribeConfigsRequest,
+    Resource,
+    Setting,
+    Synonym,
+)
+from tests.replication.broker.requests import small_broker
+from tests.replication.broker.requests.small_broker import SmallBroker, call
+
+ORDERS = Resource(TOPIC, small_broker.TOPIC)
+
+
+def ask(
+    broker: SmallBroker, resource: Resource = ORDERS, names: tuple[str, ...] | None = None, *, synonyms: bool = True
+) -> Configuration:
+    request = DescribeConfigsRequest(resources={resource: names}, include_synonyms=synonyms)
+    return DescribedSettings(broker.cluster).answer(request, call(4)).resources[resource]
+
+
+def put(broker: SmallBroker, resource: Resource, name: str, value: str) -> None:
+    broker.tell(ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value))
+
+
+def test_the_defaults_are_those_of_a_log_config() -> None:
+    known = {name: each.default or "" for name, each in TOPIC_SETTINGS.items()}
+    assert LogConfig.of(known) == LogConfig()
+
+
+def test_a_topics_setting_counts_before_the_brokers_and_these_before_the_default(broker: SmallBroker) -> None:
+    name, synonym = "segment.bytes", "log.segment.bytes"
+    default = Synonym(synonym, "1073741824", 5)
+    assert ask(broker).settings[name] == Setting(default.value, source=5, synonyms=(default,), type=3)
+    put(broker, Resource(BROKER, ""), synonym, "3")
+    of_all = Synonym(synonym, "3", 3)
+    assert ask(broker).settings[name] == Setting("3", source=3, synonyms=(of_all, default), type=3)
+    put(broker, Resource(BROKER, "1"), synonym, "2")
+    of_one = Synonym(synonym, "2", 2)
+    assert ask(broker).settings[name] == Setting("2", source=2, synonyms=(of_one, of_all, default), type=3)
+    put(broker, ORDERS, name, "1")
+    own = Synonym(name, "1", 1)
+    assert ask(broker).settings[name] == Setting("1", source=1, synonyms=(own, of_one, of_all, default), type=3)
+    assert ask(broker, synonyms=False).settings[name] == Setting("1", source=1, type=3)
+
+
+def test_only_those_are_told_that_are_asked_for(broker: SmallBroker) -> None:
+    assert ask(broker, names=("retention.ms", "nothing")).values == {"retention.ms": "604800000"}
+    assert len(ask(broker).settings) == len(TOPIC_SETTINGS)
+
+
+def test_of_brokers_what_is_set_is_told(broker: SmallBroker) -> None:
+    put(broker, Resource(BROKER, ""), "min.insync.replicas", "2")
+    put(broker, Resource(BROKER, "1"), "log.cleaner.threads", "4")
+    assert ask(broker, Resource(BROKER, "1")).values == {"log.cleaner.threads": "4", "min.insync.replicas": "2"}
+    assert ask(broker, Resource(BROKER, "")).values == {"min.insync.replicas": "2"}
+
+
+@pytest.mark.parametrize(
+    ("resource", "error"),
+    [
+        (Resource(TOPIC, "unknown"), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (Resource(TOPIC, "a b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (Resource(BROKER, "2"), ErrorCode.INVALID_REQUEST),
+        (Resource(BROKER, "x"), ErrorCode.INVALID_REQUEST),
+        (Resource(8, "1"), ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_what_is_not_here_is_refused(broker: SmallBroker, resource: Resource, error: ErrorCode) -> None:
+    told = ask(broker, resource)
+    assert (told.error, told.settings) == (error, {})
