@@ -201,7 +201,7 @@ class Run:
 
     def _is_unwritten(self, groups: list[dict[str, Any]]) -> bool:
         """Whether the broker tells of no such group: it does not until it has written a record about it."""
-        return all(each["group_state"] == "Dead" for each in groups if each["group_id"] == self.group)
+        return all(each.get("group_state") == "Dead" for each in groups if each["group_id"] == self.group)
 
     def _own(self, answer: dict[str, Any]) -> dict[str, Any]:
         return answer | {"groups": [each for each in answer["groups"] if each["group_id"] == self.group]}
