@@ -21,6 +21,8 @@ from replication.protocol.error_code import ErrorCode
 _OVERHEAD: Final = 2_000
 _OVERHEAD_OF_ID: Final = 300
 """About what a group, and a member id that was told, take in bytes."""
+_LEAST_WAIT: Final = 1.0
+"""How long static members that may come back are waited for at least each time, in seconds."""
 _GONE: Final = JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, UNKNOWN_MEMBER)
 
 
@@ -189,18 +191,25 @@ class ClassicGroup:
     def advance(self, now: float) -> None:
         """Let time pass: end sessions, and what waits for members no longer."""
         while (due := self.deadline) <= now:
-            self._expire(due, now)
+            self._expire(due)
 
-    def _expire(self, due: float, now: float) -> None:
-        for member_id in [member_id for member_id, at in self._told_ids.items() if at <= due]:
+    def wake(self) -> None:
+        """Let those that wait look at `deadline` again."""
+        for member in self.members.values():
+            for awaited in (member.joining, member.syncing):
+                if awaited is not None:
+                    awaited.waiters.wake()
+
+    def _expire(self, now: float) -> None:
+        for member_id in [member_id for member_id, at in self._told_ids.items() if at <= now]:
             del self._told_ids[member_id]
             self._complete_if_all_joined(now)
         for member in [*self.members.values()]:
-            if member.expires_at <= due and member.member_id in self.members:  # as those before have left it
+            if member.expires_at <= now and member.member_id in self.members:  # as those before have left it
                 self._end_session(member, now)
-        if self._join_deadline <= due:
+        if self._join_deadline <= now:
             self._end_join_phase(now)
-        if self._sync_deadline <= due:
+        if self._sync_deadline <= now:
             for member_id in self._not_synced:
                 self.members.drop(member_id)
             self._prepare_rebalance(now)
@@ -354,7 +363,7 @@ class ClassicGroup:
             self._drop(member)
         self._delay_left = None
         if not self.members.elect_joined() and self.members:
-            self._join_deadline = now + self.members.rebalance_timeout
+            self._join_deadline = now + max(self.members.rebalance_timeout, _LEAST_WAIT)
             return
         self._join_deadline = inf
         self.generation += 1

@@ -137,9 +137,8 @@ class GroupCoordinator:
                 for partition, commit in kept.items():
                     group.offsets.put(partition, commit)
         except GroupRefusedError as refused:
-            # Who is of a generation of a group that is not there is of none: so Kafka has said since groups are.
-            is_lost = generation >= 0 and refused.code is ErrorCode.UNKNOWN_MEMBER_ID and group_id not in self._groups
-            return dict.fromkeys(commits, ErrorCode.ILLEGAL_GENERATION if is_lost else refused.code)
+            is_lost = refused.code is ErrorCode.UNKNOWN_MEMBER_ID and group_id not in self._groups
+            return dict.fromkeys(commits, ErrorCode.GROUP_ID_NOT_FOUND if is_lost else refused.code)
         return errors
 
     def committed(self, group_id: str) -> Mapping[TopicPartition, OffsetCommit]:
@@ -193,12 +192,14 @@ class GroupCoordinator:
                 group = self._groups[group_id] = ClassicGroup(group_id, self._settings)
                 self._size += group.size
             self._advance(group)
-            before = group.size
+            before, deadline = group.size, group.deadline
             try:
                 yield group
             finally:
                 group.advance(self._clock())
                 self._size += group.size - before
+                if group.deadline < deadline:
+                    group.wake()
 
     def _advance(self, group: ClassicGroup) -> None:
         before = group.size

@@ -55,9 +55,10 @@ class Member:
         """Whether it has asked for something that it has not been told yet: it cannot send heartbeats then."""
         return self.joining is not None or self.syncing is not None
 
-    def supports(self, protocol: str) -> bool:
-        """Whether it can follow a protocol."""
-        return any(name == protocol for name, _ in self.protocols)
+    @property
+    def protocol_names(self) -> set[str]:
+        """The protocols that it can follow."""
+        return {name for name, _ in self.protocols}
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return what it has said for a protocol."""

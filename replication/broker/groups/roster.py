@@ -9,8 +9,6 @@ from replication.broker.groups.joining import JoinedMember, JoinRequest
 from replication.broker.groups.member import Member
 from replication.protocol.error_code import ErrorCode
 
-_LEAST_TIMEOUT = 0.001
-
 
 class Roster(dict[str, Member]):
     """By member id, in the order in which they came."""
@@ -82,16 +80,19 @@ class Roster(dict[str, Member]):
 
     def support(self, protocols: Iterable[tuple[str, bytes]]) -> bool:
         """Whether all can follow one of these protocols."""
-        return any(all(member.supports(name) for member in self.values()) for name, _ in protocols)
+        names = {name for name, _ in protocols}
+        return bool(names.intersection(*(member.protocol_names for member in self.values())))
 
     def selected_protocol(self) -> str | None:
         """Return the protocol that most members like best of those that all can follow; None without members.
 
         Of those with as many votes it is the one that was voted for first; with Kafka it is any of them.
         """
-        common = self._common_protocols()
+        if not self:
+            return None
+        common = set.intersection(*(member.protocol_names for member in self.values()))
         votes = Counter(next(name for name, _ in member.protocols if name in common) for member in self.values())
-        return votes.most_common(1)[0][0] if votes else None
+        return votes.most_common(1)[0][0]
 
     def told(self, protocol: str | None) -> tuple[JoinedMember, ...]:
         """Return the members as the leader is told of them."""
@@ -101,12 +102,8 @@ class Roster(dict[str, Member]):
 
     @property
     def rebalance_timeout(self) -> float:
-        """How long the slowest may take to join, in seconds: a little, whatever it says; no time without members."""
-        return max((max(member.rebalance_timeout, _LEAST_TIMEOUT) for member in self.values()), default=0)
-
-    def _common_protocols(self) -> set[str]:
-        each = [{name for name, _ in member.protocols} for member in self.values()]
-        return set.intersection(*each) if each else set()
+        """How long the slowest may take to join, in seconds."""
+        return max((member.rebalance_timeout for member in self.values()), default=0.0)
 
     def _put(self, member: Member) -> None:
         self[member.member_id] = member

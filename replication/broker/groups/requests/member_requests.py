@@ -38,7 +38,7 @@ class MemberRequests:
         """Answer JoinGroup, once the members have joined."""
         session_timeout = request.session_timeout.total_seconds()
         # Version 0 has one timeout for both.
-        rebalance_timeout = getattr(request, "rebalance_timeout", request.session_timeout).total_seconds()
+        rebalance_timeout = max(getattr(request, "rebalance_timeout", request.session_timeout).total_seconds(), 0)
         asked = JoinRequest(
             request.group_id,
             request.member_id,

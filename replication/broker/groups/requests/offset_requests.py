@@ -18,6 +18,8 @@ OFFSET_FETCH: Final = 9
 
 _NAMES_GROUPS: Final = 8
 """The first version of OffsetFetch that asks about several groups."""
+_KNOWS_LOST_GROUPS: Final = 9
+"""The first version of OffsetCommit that tells a member that its group is not there."""
 _HAS_IDS: Final = 10
 """The first version of both that names topics by their ids."""
 _NOTHING: Final = OffsetCommit(offset=-1)
@@ -42,7 +44,7 @@ class OffsetRequests:
             for each in topic.partitions
             if name in topics.by_name and each.partition_index in topics.by_name[name].partitions
         }
-        errors = self._commit(request, commits) if commits else {}
+        errors = self._commit(request, commits, call.version) if commits else {}
         answers = [
             _committed(topic, name, errors, call.version)
             for topic, name in named
@@ -62,15 +64,18 @@ class OffsetRequests:
         return kio_answer(OFFSET_FETCH, call.version, {"groups": groups})
 
     def _commit(
-        self, request: Any, commits: Mapping[TopicPartition, OffsetCommit]
+        self, request: Any, commits: Mapping[TopicPartition, OffsetCommit], version: int
     ) -> Mapping[TopicPartition, ErrorCode]:
-        return self._coordinator.commit(
+        errors = self._coordinator.commit(
             request.group_id,
             commits,
             generation=request.generation_id_or_member_epoch,
             member_id=request.member_id,
             instance_id=getattr(request, "group_instance_id", None),
         )
+        if version < _KNOWS_LOST_GROUPS and ErrorCode.GROUP_ID_NOT_FOUND in errors.values():
+            return dict.fromkeys(commits, ErrorCode.ILLEGAL_GENERATION)
+        return errors
 
     def _fetched(self, group_id: str, asked: Iterable[Any] | None, version: int) -> list[dict[str, Any]]:
         committed = self._coordinator.committed(group_id)

@@ -45,8 +45,8 @@ class Steps:
         self._topic_id = topic_id
         self._waiting: set[str] = set()
 
-    def draw(self, client: Client, others: list[Client], waiting: set[str]) -> tuple[int, str, Write]:
-        """The API, in whose name, and the request; in that of nobody who waits for an answer.
+    def draw(self, client: Client, others: list[Client], waiting: set[str]) -> tuple[str, Write]:
+        """In whose name, and the request; in that of nobody who waits for an answer.
 
         `waiting` has their member ids and instance ids.
         """
@@ -69,7 +69,7 @@ class Steps:
             DESCRIBE: self._describe,
             LIST: self._list,
         }[key]
-        return key, member, draw(version, client, member)
+        return member, draw(version, client, member)
 
     def _kind(self, client: Client) -> int:
         rng = self._rng
@@ -83,6 +83,9 @@ class Steps:
 
     def _generation(self, client: Client) -> int:
         return client.generation if self._rng.random() < 0.9 else self._rng.choice([-1, 0, client.generation + 1])
+
+    def _named(self) -> str:
+        return self._group if self._rng.random() < 0.98 else ""
 
     def _type(self) -> str:
         return "consumer" if self._rng.random() < 0.93 else self._rng.choice(["other", ""])
@@ -99,7 +102,7 @@ class Steps:
         if rng.random() < 0.03:
             names = []
         fields = {
-            "group_id": self._group if rng.random() < 0.98 else "",
+            "group_id": self._named(),
             "session_timeout": timedelta(seconds=900 if rng.random() < 0.97 else rng.choice([0, 3_600])),
             "rebalance_timeout": timedelta(seconds=900),
             "group_instance_id": client.instance if version >= 5 else None,
@@ -115,7 +118,7 @@ class Steps:
         names = names if self._rng.random() < 0.9 else [*names[1:], "nonsense"]
         is_named = self._rng.random() < 0.97
         fields = {
-            "group_id": self._group,
+            "group_id": self._named(),
             "generation_id": self._generation(client),
             "group_instance_id": client.instance,
             "protocol_type": self._type() if is_named else None,
@@ -133,18 +136,18 @@ class Steps:
         )
 
     def _heartbeat(self, version: int, client: Client, member: str) -> Write:
-        generation = self._generation(client)
+        group, generation = self._named(), self._generation(client)
         return lambda ids: request(
             HEARTBEAT,
             version,
-            group_id=self._group,
+            group_id=group,
             generation_id=generation,
             member_id=ids(member),
             group_instance_id=client.instance,
         )
 
     def _leave(self, version: int, client: Client, member: str) -> Write:
-        group = self._group
+        group = self._named()
         if version < 3:
             return lambda ids: request(LEAVE, version, group_id=group, member_id=ids(member))
         parts = request_classes(LEAVE, version)

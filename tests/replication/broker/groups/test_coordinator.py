@@ -1,0 +1,148 @@
+"""What holds for all groups together: memory, waiting, and what is said of groups that are not there."""
+
+from typing import Any
+
+import pytest
+
+from logstore import TopicPartition
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.errors import GroupRefusedError
+from replication.broker.groups.group_settings import GroupSettings
+from replication.broker.groups.joining import JoinRequest
+from replication.broker.groups.requests.waiting import Waiting
+from replication.broker.groups.syncing import SyncRequest
+from replication.coordinator_records.offset_commit import OffsetCommit
+from replication.protocol.error_code import ErrorCode
+from tests.replication.broker.groups.sides import FakeClock
+
+PARTITION = TopicPartition("orders", 0)
+
+
+def joining(group: str, **changes: Any) -> JoinRequest:
+    request = JoinRequest(group, "", 10.0, 60.0, "consumer", (("range", b"data"),))
+    return request._replace(**changes)
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def coordinator(clock: FakeClock) -> GroupCoordinator:
+    return GroupCoordinator(GroupSettings(max_bytes=100_000), clock=clock)
+
+
+def join(coordinator: GroupCoordinator, request: JoinRequest) -> ErrorCode | None:
+    told = coordinator.join(request).value
+    return told.error_code if told else None
+
+
+def test_members_are_refused_once_there_is_no_memory_for_them(coordinator: GroupCoordinator) -> None:
+    for number in range(200):
+        join(coordinator, joining(f"group-{number}"))
+    assert join(coordinator, joining("one-more")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert coordinator.size <= 100_000
+    assert 10 < len(coordinator.groups()) < 50
+
+
+def test_a_member_that_brings_too_much_is_refused(coordinator: GroupCoordinator) -> None:
+    big = joining("big", protocols=(("range", bytes(100_000)),))
+    assert join(coordinator, big) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert not coordinator.groups()
+
+
+def test_groups_that_nobody_misses_are_forgotten_for_others(coordinator: GroupCoordinator, clock: FakeClock) -> None:
+    coordinator.commit("kept", {PARTITION: OffsetCommit(offset=1)})
+    for number in range(200):
+        join(coordinator, joining(f"group-{number}"))
+    clock.now += 1_000
+    assert join(coordinator, joining("one-more")) is None
+    assert [each.group_id for each in coordinator.groups()] == ["kept", "one-more"]
+
+
+def test_offsets_are_refused_once_there_is_no_memory_for_them(coordinator: GroupCoordinator) -> None:
+    for number in range(1_000):
+        coordinator.commit("group", {TopicPartition("orders", number): OffsetCommit(offset=1)})
+    errors = coordinator.commit("group", {TopicPartition("orders", 1_000): OffsetCommit(offset=1)})
+    assert set(errors.values()) == {ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert 10 < len(coordinator.committed("group")) < 300
+
+
+def test_commits_in_place_of_others_take_no_more_memory(coordinator: GroupCoordinator) -> None:
+    for number in range(1_000):
+        errors = coordinator.commit("group", {PARTITION: OffsetCommit(offset=number, metadata="note")})
+        assert errors == {PARTITION: ErrorCode.NONE}
+    assert coordinator.committed("group")[PARTITION].offset == 999
+
+
+def test_who_waits_is_woken_by_the_answer_and_needs_no_other_member_for_it(
+    coordinator: GroupCoordinator, clock: FakeClock
+) -> None:
+    waiting = Waiting(coordinator, "group", coordinator.join(joining("group")), lambda told: told)
+    waiter = ThreadWaiter()
+    waiting.attend(waiter)
+    assert waiting.answer() is None
+    assert waiting.expire() is None
+    assert not waiter.wait(0)
+    clock.now = waiting.deadline
+    told = waiting.expire()
+    assert told is not None
+    assert told.error_code is ErrorCode.NONE
+    assert waiter.wait(0)
+    waiting.leave(waiter)
+
+
+def test_who_waits_is_woken_where_something_will_happen_sooner(coordinator: GroupCoordinator, clock: FakeClock) -> None:
+    first = joining("group", instance_id="a", session_timeout=100.0)
+    coordinator.join(first)
+    coordinator.join(first._replace(instance_id="b"))
+    clock.now += 6
+    coordinator.expire("group")
+    member = coordinator.describe("group").members[0]
+    again = first._replace(member_id=member.member_id, protocols=(("range", b"changed"),))
+    waiting = Waiting(coordinator, "group", coordinator.join(again), lambda told: told)
+    waiter = ThreadWaiter()
+    waiting.attend(waiter)
+    later = waiting.deadline
+    coordinator.join(joining("group", asks_for_id=True))
+    assert waiter.wait(0)
+    assert waiting.answer() is None
+    assert waiting.deadline < later
+
+
+def test_a_member_that_asks_again_takes_the_place_of_who_waited_in_its_name(
+    coordinator: GroupCoordinator, clock: FakeClock
+) -> None:
+    asked = coordinator.join(joining("group", asks_for_id=True)).value
+    assert asked is not None
+    again = joining("group", member_id=asked.member_id)
+    first, second = coordinator.join(again), coordinator.join(again)
+    assert first.value is not None
+    assert first.value.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    clock.now += 3
+    coordinator.expire("group")
+    assert second.value is not None
+    assert second.value.error_code is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("group", ["", "none"])
+def test_a_group_that_is_not_there_has_no_members(coordinator: GroupCoordinator, group: str) -> None:
+    expected = ErrorCode.UNKNOWN_MEMBER_ID if group else ErrorCode.INVALID_GROUP_ID
+    assert join(coordinator, joining(group, member_id="m")) is expected
+    synchronised = coordinator.sync(SyncRequest(group, 1, "m")).value
+    assert synchronised is not None
+    assert synchronised.error_code is expected
+    assert coordinator.heartbeat(group, 1, "m", None) is expected
+    if group:
+        assert coordinator.leave(group, [("m", None), ("n", None)]) == [expected] * 2
+    else:
+        with pytest.raises(GroupRefusedError):
+            coordinator.leave(group, [("m", None)])
+
+
+def test_nobody_commits_as_a_member_of_a_group_that_is_not_there(coordinator: GroupCoordinator) -> None:
+    errors = coordinator.commit("none", {PARTITION: OffsetCommit(offset=1)}, generation=1, member_id="m")
+    assert errors == {PARTITION: ErrorCode.GROUP_ID_NOT_FOUND}
+    assert not coordinator.groups()
