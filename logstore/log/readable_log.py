@@ -15,13 +15,13 @@ from logstore.log.cursors.cursor_keeper import CursorKeeper
 from logstore.log.cursors.cursors import Cursors
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
-from logstore.log.log_offsets import LogOffsets
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.log_streams import LogStreams
 from logstore.log.reading.tail import Tail
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard
+from logstore.log.state.log_offsets import LogOffsets
 from logstore.log.state.waiters import Waiter
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log_config import LogConfig
