@@ -4,6 +4,7 @@ import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
@@ -12,6 +13,7 @@ from logstore.log.readable_log import ReadableLog
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.groups.saved_groups import CONSUMER_OFFSETS, SavedGroups
+from replication.broker.requests.cluster.features import features_of
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.reading_apis import reading_apis
 from replication.protocol.addresses import Address
@@ -91,8 +93,9 @@ class ClusterServer:
         cluster_id = cluster.cluster_id or format_uuid(made_id(",".join(each.name for each in cluster.brokers)))
         for broker in cluster.brokers:
             known = KnownCluster(cluster_id, broker.node_id, lambda: image)
-            apis = {**reading_apis(cluster.hosted(broker), known), **groups, produce.API_KEY: REFUSED_PRODUCE}
-            servers[broker.node_id].start(apis)
+            reading = reading_apis(cluster.hosted(broker), known, broker.roots)
+            apis = {**reading, **groups, produce.API_KEY: REFUSED_PRODUCE}
+            servers[broker.node_id].start(apis, partial(features_of, known))
 
 
 def _numbered(settings: ListenerSettings, number: int) -> ListenerSettings:

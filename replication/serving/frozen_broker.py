@@ -42,17 +42,25 @@ class FrozenBroker:
     name: str
     """Its directory's."""
     copies: Mapping[TopicPartition, FrozenCopy] = field(repr=False)
+    unreadable: frozenset[TopicPartition] = frozenset()
+    """Partitions of which it has a copy that cannot be opened."""
 
     @classmethod
     def open(cls, node_id: int, replica: Replica, open_files: OpenFiles, on_error: OnError) -> Self:
         """Open a copy's partitions; `on_error` is called for each that cannot be opened."""
-        copies = {}
+        copies, unreadable = {}, set(replica.left_out)
         for partition, directory in replica.partitions.items():
             try:
                 copies[partition] = FrozenCopy.open(directory, open_files)
             except PARTITION_ERRORS as error:
+                unreadable.add(partition)
                 on_error(partition, error)
-        return cls(node_id, replica.name, copies)
+        return cls(node_id, replica.name, copies, frozenset(unreadable))
+
+    @property
+    def roots(self) -> list[str]:
+        """The entries of log.dirs that its partitions are in."""
+        return sorted({str(copy.log.directory.parent) for copy in self.copies.values()})
 
     def close(self) -> None:
         """Close all logs; what was read stays valid."""

@@ -66,7 +66,7 @@ class FrozenCluster:
             errors = _Errors(replica.name, unserved)
             brokers.append(FrozenBroker.open(node_id, _data_of(replica), open_files, errors))
         topics = topics_image(metadata, brokers, choice)
-        brokers = [each for each in brokers if each.copies] or brokers[:1]
+        brokers = [each for each in brokers if each.copies or each.unreadable] or brokers[:1]
         cluster_id = next((each.cluster_id for each in replicas if each.cluster_id is not None), None)
         unserved += [found for broker in brokers for found in _shortened(broker, topics)]
         return cls(cluster_id, brokers, metadata, topics, unserved)
@@ -97,6 +97,7 @@ class FrozenCluster:
     def hosted(self, broker: FrozenBroker) -> HostedPartitions:
         """Return the partitions of a broker, with their roles."""
         hosted = HostedPartitions()
+        hosted.offline |= broker.unreadable
         for partition, copy in broker.copies.items():
             topic = self.topics.topics.by_name.get(partition.topic)
             state = topic and topic.partitions.get(partition.partition)

@@ -1,29 +1,19 @@
 """The features of a cluster, as ApiVersions tells them (KIP-584)."""
 
-from collections.abc import Mapping
-from typing import NamedTuple, Self
-
 from replication.broker.requests.known_cluster import KnownCluster
+from replication.server.offered_versions import Features
 
 
-class Features(NamedTuple):
-    """Levels by the features' names."""
+def features_of(cluster: KnownCluster) -> Features:
+    """Return what the cluster has agreed on by now, and what this broker supports.
 
-    supported: Mapping[str, range]
-    """Those that this broker can work at; of one that has not registered any, those that the cluster works at."""
-    finalized: Mapping[str, range]
-    """Those that the cluster has agreed on, as ranges of one level."""
-    epoch: int
-    """The offset of the metadata of which they are; -1 where it is not known."""
-
-    @classmethod
-    def of(cls, cluster: KnownCluster) -> Self:
-        """Return them as of now."""
-        image = cluster.image()
-        finalized = {name: range(level, level + 1) for name, level in image.features.items()}
-        own = image.brokers.get(cluster.node_id)
-        registered = {} if own is None else own.features
-        supported = {
-            name: range(each.min_supported_version, each.max_supported_version + 1) for name, each in registered.items()
-        }
-        return cls(supported or finalized, finalized, cluster.offset())
+    Of a broker that has registered no levels those are told at which the cluster works.
+    """
+    image = cluster.image()
+    finalized = {name: range(level, level + 1) for name, level in image.features.items()}
+    own = image.brokers.get(cluster.node_id)
+    registered = {} if own is None else own.features
+    supported = {
+        name: range(each.min_supported_version, each.max_supported_version + 1) for name, each in registered.items()
+    }
+    return Features(supported or finalized, finalized, cluster.offset())

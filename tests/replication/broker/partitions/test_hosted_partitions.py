@@ -1,7 +1,6 @@
-"""Partitions are found by name and by id, and who waits for one hears what becomes of it."""
+"""Who waits for a partition hears what becomes of it."""
 
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
@@ -9,8 +8,7 @@ from logstore import Log, Record, TopicPartition
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 
-FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
-TOPIC_ID = UUID(int=7)
+FIRST = TopicPartition("orders", 0)
 
 
 class Sleeper:
@@ -22,23 +20,7 @@ class Sleeper:
 
 @pytest.fixture
 def hosted(tmp_path: Path) -> HostedPartition:
-    return HostedPartition(Log.open(tmp_path / "orders-0"), 3, topic_id=TOPIC_ID)
-
-
-def test_a_topic_has_a_name_as_long_as_there_is_a_partition_of_it(hosted: HostedPartition) -> None:
-    partitions = HostedPartitions({FIRST: hosted})
-    partitions[SECOND] = HostedPartition(hosted.log, 3, topic_id=TOPIC_ID)
-    assert partitions.names == {TOPIC_ID: "orders"}
-    del partitions[FIRST]
-    assert partitions.names == {TOPIC_ID: "orders"}
-    del partitions[SECOND]
-    assert partitions.names == {}
-
-
-def test_a_topic_that_was_made_anew_has_the_new_id_alone(hosted: HostedPartition) -> None:
-    partitions = HostedPartitions({FIRST: hosted})
-    partitions[FIRST] = HostedPartition(hosted.log, 0, topic_id=UUID(int=8))
-    assert partitions.names == {UUID(int=8): "orders"}
+    return HostedPartition(Log.open(tmp_path / "orders-0"), 3)
 
 
 def test_every_change_of_the_log_or_of_who_leads_wakes(hosted: HostedPartition) -> None:

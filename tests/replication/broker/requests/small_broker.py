@@ -35,10 +35,10 @@ def call(version: int) -> Call:
     return Call(version, Caller("127.0.0.1"), "test")
 
 
-def broker_record(broker_id: int, *, fenced: bool = False, **listeners: int) -> MetadataRecord:
+def broker_record(broker_id: int, *, fenced: bool = False, host: str | None = None, **listeners: int) -> MetadataRecord:
     """A broker with a port for each of its listeners."""
     ends = tuple(
-        Endpoint(name=name, host=f"broker-{broker_id}", port=port, security_protocol=0)
+        Endpoint(name=name, host=host or f"broker-{broker_id}", port=port, security_protocol=0)
         for name, port in (listeners or {"PLAINTEXT": 9090 + broker_id}).items()
     )
     return RegisterBrokerRecord(

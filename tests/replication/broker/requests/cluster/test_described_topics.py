@@ -7,7 +7,7 @@ import pytest
 
 from replication.broker.requests.cluster.described_brokers import DescribedBrokers
 from replication.broker.requests.cluster.described_topics import DescribedTopics
-from replication.broker.requests.cluster.features import Features
+from replication.broker.requests.cluster.features import features_of
 from replication.broker.requests.cluster.topic_pages import TopicPages
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.records import PartitionRecord, TopicRecord
@@ -190,8 +190,8 @@ def test_eligible_leader_replicas_are_told(broker: SmallBroker) -> None:
 
 def test_features_are_those_of_the_metadata(broker: SmallBroker) -> None:
     cluster = KnownCluster("a-cluster", 1, lambda: broker.image, lambda: 42)
-    told = Features.of(cluster)
+    told = features_of(cluster)
     assert told.finalized == {"metadata.version": range(29, 30)}
     assert told.epoch == 42
     assert told.supported == told.finalized
-    assert Features.of(broker.cluster).epoch == -1
+    assert features_of(broker.cluster).epoch == -1
