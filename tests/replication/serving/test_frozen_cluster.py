@@ -9,10 +9,17 @@ from uuid import uuid4
 import pytest
 
 from logstore import TopicPartition
+from logstore.batch.batches import read_batches
 from logstore.files.partition_metadata import PartitionMetadata
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.reading_apis import reading_apis
 from replication.errors import DifferentClustersError, SameBrokerError, TopicIdsDifferError
 from replication.metadata.loading import load_image
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import fetch
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest
+from replication.server.call import Call, Caller
 from replication.serving.frozen_cluster import FrozenCluster
 from replication.serving.leaders import LeaderChoice
 from tests.data.replicas import damaged, replicas
@@ -160,3 +167,38 @@ def _everything(root: Path) -> dict[Path, tuple[int, int, str]]:
         for each in [root, *root.rglob("*")]
         for stat in [each.stat()]
     }
+
+
+def test_a_damaged_batch_is_never_sent_and_those_who_come_there_are_told(tmp_path: Path) -> None:
+    root = tmp_path / "broker-1"
+    shutil.copytree(brokers("reconciled")[0], root)
+    partition = TopicPartition("codecs", 0)
+    path = max((root / str(partition)).glob("*.log"))
+    content = bytearray(path.read_bytes())
+    victim = list(read_batches(memoryview(bytes(content))))[3]
+    content[victim.position + victim.size - 1] ^= 1
+    path.write_bytes(content)
+    with FrozenCluster.open([root]) as cluster:
+        hosted = cluster.hosted(cluster.brokers[0])
+        answer = reading_apis(hosted, KnownCluster("id", 1, lambda: cluster.image({})))[fetch.API_KEY].answer
+        offset, error = hosted[partition].log.log_start_offset, ErrorCode.NONE
+        while error is ErrorCode.NONE:
+            asked = FetchRequest(partitions={partition: FetchPartition(offset, 1 << 20)}, max_wait_ms=0)
+            fetched = answer(asked, Call(12, Caller("127.0.0.1"))).partitions[partition]
+            batches = list(read_batches(memoryview(fetched.records)))
+            assert all(batch.is_valid() for batch in batches)
+            error, offset = fetched.error, batches[-1].last_offset + 1 if batches else offset
+        assert (error, offset) == (ErrorCode.KAFKA_STORAGE_ERROR, victim.base_offset)
+
+
+def test_a_copy_that_cannot_be_opened_is_named_and_its_readers_are_told(tmp_path: Path) -> None:
+    damaged("epoch_checkpoint_unparsable", tmp_path)
+    with FrozenCluster.open(sorted(each for each in tmp_path.iterdir() if each.is_dir())) as cluster:
+        (found,) = cluster.unserved
+        broker = next(each for each in cluster.brokers if each.name == found.broker)
+        hosted = cluster.hosted(broker)
+        assert found.partition in hosted.offline
+        answer = reading_apis(hosted, KnownCluster("id", 1, lambda: cluster.image({})))[fetch.API_KEY].answer
+        asked = FetchRequest(partitions={found.partition: FetchPartition(0, 1 << 20)}, max_wait_ms=0)
+        fetched = answer(asked, Call(12, Caller("127.0.0.1"))).partitions[found.partition]
+        assert fetched.error is ErrorCode.KAFKA_STORAGE_ERROR
