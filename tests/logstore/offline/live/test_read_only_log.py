@@ -201,6 +201,8 @@ def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) ->
     others = {name for name in dir(Log) if callable(getattr(Log, name)) and not name.startswith("_")}
     assert others - refused - reading == {
         "wait",
+        "attend",
+        "leave",
         "wait_async",
         "offset_for_timestamp",
         "end_offset_for_epoch",
