@@ -68,7 +68,9 @@ class FrozenCluster:
         topics = topics_image(metadata, brokers, choice)
         brokers = [each for each in brokers if each.copies or each.unreadable] or brokers[:1]
         cluster_id = next((each.cluster_id for each in replicas if each.cluster_id is not None), None)
-        unserved += [found for broker in brokers for found in _shortened(broker, topics)]
+        for broker in brokers:
+            _lead(broker, topics)
+            unserved += _shortened(broker, topics)
         return cls(cluster_id, brokers, metadata, topics, unserved)
 
     def __enter__(self) -> Self:
@@ -161,6 +163,15 @@ def _metadata(replicas: Sequence[Replica], unserved: list[Unserved]) -> ClusterI
             unserved.append(Unserved(METADATA_PARTITION, replica.name, recovered.damage))
         best = max(best, loaded, key=lambda each: (each.epoch, each.end_offset))
     return best.image
+
+
+def _lead(broker: FrozenBroker, topics: ClusterImage) -> None:
+    """Let the broker lead its partitions in epochs in which nobody may have written yet, as after an election."""
+    for partition, copy in broker.copies.items():
+        topic = topics.topics.by_id.get(copy.topic_id)
+        state = topic and topic.partitions.get(partition.partition)
+        if state and state.leader == broker.node_id and state.leader_epoch > (copy.log.epochs.latest_epoch or -1):
+            copy.log.lead(state.leader_epoch)
 
 
 def _shortened(broker: FrozenBroker, topics: ClusterImage) -> Iterator[Unserved]:

@@ -3,6 +3,7 @@
 import subprocess
 
 from logstore import TopicPartition
+from replication.metadata.metadata_version import MetadataVersion
 from tests.oracle.java import SILENT
 from tests.oracle.kafka import classpath, kafka_options
 from tests.oracle.release import KafkaRelease
@@ -17,15 +18,18 @@ TOOLS = {
     "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
-    "kafka-configs": "kafka.admin.ConfigCommand",
+    "kafka-configs": "org.apache.kafka.tools.ConfigCommand",
     "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
     "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
 }
 
+BEFORE_4_4 = {"kafka-configs": "kafka.admin.ConfigCommand"}
+
 
 def run_tool(release: KafkaRelease, tool: str, *arguments: object) -> str:
     """Run a tool to its end, and return what it prints."""
-    command = ["java", SILENT, *kafka_options(release), "-cp", classpath(release), TOOLS[tool], *map(str, arguments)]
+    named = {**TOOLS, **(BEFORE_4_4 if release.metadata_version < MetadataVersion.V4_4_IV0 else {})}
+    command = ["java", SILENT, *kafka_options(release), "-cp", classpath(release), named[tool], *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 0, f"{tool}: {ended.stdout[-2_000:]}{ended.stderr[-2_000:]}"
     return ended.stdout

@@ -1,0 +1,61 @@
+"""`epochlog serve` as a process of its own, and what it holds."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from replication.protocol.addresses import Address
+
+SECONDS = 120
+
+
+class ServedProcess:
+    """Serves copies on a free port; it has answered nothing yet."""
+
+    def __init__(self, *copies: Path) -> None:
+        words = ["serve", *map(str, copies), "--read-only", "--listen", "127.0.0.1:0", "--json"]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "replication.cli", *words], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        lines: list[str] = []
+        while not lines or lines[-1] != "}\n":
+            lines.append(self._process.stdout.readline())
+            assert lines[-1], f"it ended with {self._process.wait(SECONDS)}"
+        self.told = json.loads("".join(lines))
+        host, _, port = self.told["bootstrap"].partition(",")[0].rpartition(":")
+        self.address = Address(host, int(port))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with self._process:
+            self._process.terminate()
+            status = self._process.wait(SECONDS)
+        assert kind is not None or status == 0
+
+    @property
+    def resident_bytes(self) -> int:
+        """The memory that it has."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
+        assert found is not None
+        return int(found[1]) << 10
+
+    @property
+    def descriptor_count(self) -> int:
+        """How many files and sockets it has open."""
+        return len(os.listdir(f"/proc/{self._process.pid}/fd"))  # noqa: PTH208  only their number counts
+
+    @property
+    def thread_count(self) -> int:
+        """How many threads it has."""
+        return len(os.listdir(f"/proc/{self._process.pid}/task"))  # noqa: PTH208  only their number counts
