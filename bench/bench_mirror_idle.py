@@ -36,7 +36,7 @@ def lead(root: Path, count: int) -> None:
     """Lead so many partitions, all with one log, until the process is ended."""
     from tests.replication.mirror.wire_leader import WireLeader  # noqa: PLC0415  the benchmark's own process needs none
 
-    with Log.open(root / "idle-0", LogConfig()) as log, WireLeader(sessions=True) as leader:
+    with Log.open(root / "idle-0", LogConfig()) as log, WireLeader() as leader:
         log.append([Record.of(b"one")], leader_epoch=0)
         log.update_high_watermark(1)
         for number in range(count):

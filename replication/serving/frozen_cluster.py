@@ -170,7 +170,8 @@ def _lead(broker: FrozenBroker, topics: ClusterImage) -> None:
     for partition, copy in broker.copies.items():
         topic = topics.topics.by_id.get(copy.topic_id)
         state = topic and topic.partitions.get(partition.partition)
-        if state and state.leader == broker.node_id and state.leader_epoch > (copy.log.epochs.latest_epoch or -1):
+        latest = copy.log.epochs.latest_epoch
+        if state and state.leader == broker.node_id and (latest is None or state.leader_epoch > latest):
             copy.log.lead(state.leader_epoch)
 
 

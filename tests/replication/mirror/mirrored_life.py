@@ -250,7 +250,7 @@ class Life:
             with suppress(OSError):
                 if str(entry.readlink()).startswith("socket:"):
                     with closing(socket.socket(fileno=os.dup(int(entry.name)))) as stream:
-                        if stream.getpeername()[1] == self.leader._server.address.port:
+                        if stream.getpeername()[1] == self.leader.address.port:
                             yield f"a connection to {stream.getpeername()}"
 
     def calls(self) -> dict[str, tuple[Callable[[], object], int]]:

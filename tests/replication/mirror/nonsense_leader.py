@@ -18,7 +18,7 @@ from uuid import UUID
 from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.kio_messages import response_classes
-from tests.replication.mirror.wire_leader import FETCH, WireLeader
+from tests.replication.mirror.scripted_leader import FETCH, ScriptedLeader
 from tests.replication.protocol.fake_broker import Asked
 
 BAD, GOOD = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -231,7 +231,7 @@ METADATA: Final[dict[str, Callable[[random.Random, Any], Any]]] = {
 KINDS: Final = (*BATCHES, *PARTITION, *ANSWER, *METADATA)
 
 
-class NonsenseLeader(WireLeader):
+class NonsenseLeader(ScriptedLeader):
     """Leads as its base does; while `kind` is set, what it says of partition `BAD`, or of all, is nonsense."""
 
     def __init__(self, rng: random.Random) -> None:

@@ -55,7 +55,7 @@ def leader(tmp_path: Path) -> Iterator[WireLeader]:
 
 def test_a_mirror_verifies_clean_while_it_runs_and_after_it_was_killed(leader: WireLeader, tmp_path: Path) -> None:
     process = MirrorProcess(leader.bootstrap, ("orders",), tmp_path / "copy")
-    logs = {partition: led.log for partition, led in leader.leader.partitions.items()}
+    logs = {partition: led.log for partition, led in leader.partitions.items()}
 
     def is_copied() -> bool:
         ours = [tmp_path / "copy" / str(each) for each in logs]

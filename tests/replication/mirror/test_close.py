@@ -98,7 +98,7 @@ def test_a_forked_process_is_refused_at_once_and_disturbs_nothing(leader: WireLe
             taken.start()
             taken.join()
         assert statuses == [7]
-        led = leader.leader.partitions[ORDERS].log
+        led = leader.partitions[ORDERS].log
         with leader.held:
             led.append([Record.of(b"another")], leader_epoch=0)
             led.update_high_watermark(2)

@@ -243,8 +243,7 @@ def test_it_tells_once_that_a_topic_is_gone(scene: Scene) -> None:
     scene.make(ORDERS, (0, 5))
     with scene.mirror(patience_ms=0) as mirror:
         scene.wait(mirror, scene.is_copied)
-        with scene.leader.held:
-            scene.leader.leader.partitions.clear()
+        scene.leader.forget_all()
         scene.wait(mirror, lambda: bool(scene.told(Waiting)))
         for _ in range(3):
             mirror.look_after()

@@ -231,7 +231,7 @@ def test_what_is_copied_stays_and_the_mirror_goes_on_or_says_why_not(
             root = memory_dir / str(seed)
             root.mkdir()
             driven = lives % 4 > 0
-            with WireLeader(sessions=lives % 2 > 0) as leader, monkeypatch.context() as patched:
+            with WireLeader() as leader, monkeypatch.context() as patched:
                 if driven:
                     # Their work is done in this thread.
                     patched.setattr(fetcher_thread.FetcherThread, "start", lambda _: None)
