@@ -181,17 +181,20 @@ def _decode_request(fields: _Request, version: int) -> FetchRequest:
     replica = fields.replica if version >= _SINCE_REPLICA_STATE else _ReplicaState(fields.replica_id)
     return FetchRequest(
         partitions={
-            TopicPartition(name, asked.partition): FetchPartition(
-                asked.fetch_offset,
-                asked.max_bytes,
-                asked.current_leader_epoch,
-                asked.last_fetched_epoch,
-                asked.log_start_offset,
-                asked.replica_directory_id,
-                asked.high_watermark,
+            TopicPartition(name, index): FetchPartition(
+                offset, max_bytes, leader_epoch, fetched_epoch, log_start, directory, high_watermark
             )
             for name, topic in topics
-            for asked in topic.partitions
+            for (
+                index,
+                leader_epoch,
+                offset,
+                fetched_epoch,
+                log_start,
+                max_bytes,
+                directory,
+                high_watermark,
+            ) in topic.partitions
         },
         forgotten=tuple(TopicPartition(name, index) for name, topic in forgotten for index in topic.partitions),
         topic_ids={name: topic.id for name, topic in (*topics, *forgotten)} if _by_id(version) else {},
@@ -222,27 +225,42 @@ def _encode_response(response: FetchResponse, version: int) -> _Response:
         response.error,
         response.session_id,
         tuple(
-            _FetchedTopic(topic, _id(topic, response.topic_ids, version), tuple(_fetched(*entry) for entry in entries))
+            _FetchedTopic(topic, _id(topic, response.topic_ids, version), _fetched(entries))
             for topic, entries in by_topic(response.partitions.items()).items()
         ),
         tuple(Endpoint(node_id, *address) for node_id, address in response.leaders.items()),
     )
 
 
-def _fetched(index: int, told: FetchedPartition) -> _Fetched:
-    return _Fetched(
-        index,
-        told.error,
-        told.high_watermark,
-        told.last_stable_offset,
-        told.log_start_offset,
-        told.aborted_transactions,
-        told.preferred_read_replica,
-        told.records,
-        _NO_END if told.diverging_epoch is None else _EpochEndOffset(*told.diverging_epoch),
-        told.current_leader or _NO_LEADER,
-        told.snapshot_id or _NO_SNAPSHOT,
-    )
+def _fetched(entries: Iterable[tuple[int, FetchedPartition]]) -> Any:
+    """Return each as a _Fetched: as a plain tuple, as with `_asked`."""
+    return [
+        (
+            index,
+            error,
+            high_watermark,
+            stable,
+            log_start,
+            aborted,
+            preferred,
+            records,
+            _NO_END if diverging is None else _EpochEndOffset(*diverging),
+            leader or _NO_LEADER,
+            snapshot or _NO_SNAPSHOT,
+        )
+        for index, (
+            error,
+            high_watermark,
+            log_start,
+            records,
+            diverging,
+            leader,
+            snapshot,
+            stable,
+            aborted,
+            preferred,
+        ) in entries
+    ]
 
 
 def read_response(data: Data, version: int, topic_names: Mapping[UUID, str]) -> FetchResponse:
