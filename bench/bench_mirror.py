@@ -18,6 +18,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench.measuring import is_measuring
 from bench.replica import RECORDS, one_batch
 from bench.room import require_room
 from logstore.directory.log_directory import LogDirectory
@@ -68,7 +69,7 @@ class Source:
 
 @pytest.fixture(scope="module")
 def source(request: pytest.FixtureRequest) -> Iterator[Source]:
-    measured = not request.config.getoption("benchmark_disable")
+    measured = is_measuring(request.config)
     size = FULL if measured else SMALL
     require_room(disk=COPIES * size, memory=COPIES * size)
     shutil.rmtree(BUILD, ignore_errors=True)

@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_salvage import LITTLE, copies
+from bench.measuring import is_measuring
 from replication.planning.failures import stop
 from replication.salvage import SalvagePlan, TransactionSize, plan_salvage, produce
 from replication.salvage.cluster.provenance import header_values
@@ -33,7 +34,7 @@ Prepared = list[tuple[int, list[tuple[bytes | None, bytes | None, int, list[tupl
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Target]:
-    java_options = None if request.config.getoption("benchmark_disable") else ()
+    java_options = () if is_measuring(request.config) else None
     directory = tmp_path_factory.mktemp("broker")
     with KafkaCluster(directory, BENCHMARKED, settings=SETTINGS, java_options=java_options) as cluster:
         yield Target(cluster.bootstrap())

@@ -24,6 +24,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_mirror import wait_for
+from bench.measuring import is_measuring
 from bench.room import require_room
 from logstore import LogConfig, Record, TopicPartition
 from logstore.batch.batch_template import BatchTemplate
@@ -99,7 +100,7 @@ class Sides:
 
 @pytest.fixture(scope="module")
 def sides(request: pytest.FixtureRequest) -> Iterator[Sides]:
-    measured = not request.config.getoption("benchmark_disable")
+    measured = is_measuring(request.config)
     size = FULL if measured else SMALL
     require_room(disk=size, memory=size)
     shutil.rmtree(BUILD, ignore_errors=True)

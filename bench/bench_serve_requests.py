@@ -127,7 +127,7 @@ def bench_epoch_ends_of_many_partitions(
 
 
 @pytest.mark.parametrize(
-    "session_epoch", [FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH], ids=["no session", "a new session"]
+    "session_epoch", [FINAL_SESSION_EPOCH, INITIAL_SESSION_EPOCH], ids=["sessionless", "new-session"]
 )
 def bench_full_fetch_of_many_idle_partitions(
     benchmark: BenchmarkFixture, many: tuple[Handlers, Sequence[TopicPartition]], session_epoch: int

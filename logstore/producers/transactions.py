@@ -67,8 +67,8 @@ class Transactions:
     def first_unstable_offset(self) -> int | None:
         """Where the first transaction began that is open or not fully replicated."""
         # The open ones first, for readers: one that ends meanwhile is among the others then. There may be none next.
-        if not self._open and not self._unreplicated:
-            return None
+        if not (self._open or self._unreplicated):
+            return None  # as in most logs, and each fetch asks this of each partition
         firsts = [each.first_offset for each in self._open[:1]]
         firsts += [each.first_offset for each in self._unreplicated[:1]]
         return min(firsts, default=None)

@@ -45,6 +45,8 @@ from replication.protocol.messages.topic_ids import Endpoint, unnamed
 
 _FLEXIBLE_SINCE: Final = 12
 _SINCE_REPLICA_STATE: Final = 15
+# Half the cost of calling a NamedTuple's class.
+_build: Final = tuple.__new__
 
 
 class _Partition(NamedTuple):
@@ -181,17 +183,20 @@ def _decode_request(fields: _Request, version: int) -> FetchRequest:
     replica = fields.replica if version >= _SINCE_REPLICA_STATE else _ReplicaState(fields.replica_id)
     return FetchRequest(
         partitions={
-            TopicPartition(name, asked.partition): FetchPartition(
-                asked.fetch_offset,
-                asked.max_bytes,
-                asked.current_leader_epoch,
-                asked.last_fetched_epoch,
-                asked.log_start_offset,
-                asked.replica_directory_id,
-                asked.high_watermark,
+            _build(TopicPartition, (name, index)): _build(
+                FetchPartition, (offset, max_bytes, leader_epoch, fetched_epoch, log_start, directory, high_watermark)
             )
             for name, topic in topics
-            for asked in topic.partitions
+            for (
+                index,
+                leader_epoch,
+                offset,
+                fetched_epoch,
+                log_start,
+                max_bytes,
+                directory,
+                high_watermark,
+            ) in topic.partitions
         },
         forgotten=tuple(TopicPartition(name, index) for name, topic in forgotten for index in topic.partitions),
         topic_ids={name: topic.id for name, topic in (*topics, *forgotten)} if _by_id(version) else {},
@@ -230,7 +235,7 @@ def _encode_response(response: FetchResponse, version: int) -> _Response:
 
 
 def _fetched(entries: Iterable[tuple[int, FetchedPartition]]) -> Any:
-    """Return each as a _Fetched: as the plain tuple that is made in a quarter of its time."""
+    """Return each as a _Fetched: as a plain tuple, as with `_asked`."""
     return [
         (
             index,
