@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import JsonOption, complain, print_json_line, told
+from replication.cli.output import JsonOption, complain, print_json_line, shown, told
 from replication.cli.prose import wrapped
 from replication.cli.until_told import until_told
 from replication.counted import counted
@@ -41,6 +41,14 @@ def serve(
             metavar="HOST:PORT", help="Where the first broker listens; others take the next ports. Port 0: any free."
         ),
     ] = "127.0.0.1:9092",
+    advertise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="The name or address by which clients reach this machine; by default that of --listen.",
+            show_default=False,
+        ),
+    ] = None,
     leader: Annotated[
         LeaderChoice,
         typer.Option(
@@ -82,7 +90,13 @@ def serve(
     with (
         until_told() as stop,
         FrozenCluster.open(copies, leader) as cluster,
-        ClusterServer(cluster, properties.listener, properties.limits, saved_groups=committed_offsets) as server,
+        ClusterServer(
+            cluster,
+            properties.listener,
+            properties.limits,
+            saved_groups=committed_offsets,
+            advertised_host=advertise,
+        ) as server,
     ):
         if json:
             print_json_line(_as_json(cluster, server))
@@ -132,14 +146,15 @@ def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
         hosted = cluster.hosted(each)
         led = sum(copy.is_leader for copy in hosted.values())
         where = server.addresses[each.node_id]
-        yield f"  {where}  broker {each.node_id} ({each.name}): {counted(len(hosted), 'partition')}, leads {led}"
+        yield f"  {where}  broker {each.node_id} ({shown(each.name)}): {counted(len(hosted), 'partition')}, leads {led}"
     yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
     if server.groups.offsets:
         yield from wrapped(f"{counted(len(server.groups.offsets), 'group')} begin where they had committed.")
     for unserved in cluster.unserved:
-        complain(
-            f"{unserved.partition} of {unserved.broker}: served up to its damage, if at all: {told(unserved.error)}"
-        )
+        whose = f"{unserved.partition} of {unserved.broker}" if unserved.broker else str(unserved.partition)
+        complain(f"{whose}: not served, or not beyond this: {told(unserved.error)}")
+    if not any(each.copies for each in cluster.brokers):
+        complain("no copy of a partition that clients read is here: name brokers' log.dirs")
     if cluster.without_leader:
         names = ", ".join(map(str, cluster.without_leader))
         complain(f"nobody leads {names}: their brokers' copies are not here")

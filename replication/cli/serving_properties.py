@@ -1,5 +1,6 @@
 """A file of properties for `epochlog serve`, under the names that a broker's have in server.properties."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -7,7 +8,6 @@ from typing import Final, Self, TypeVar
 
 from logstore.files.meta_properties import parse_properties
 from replication.cli.client_properties import PROTOCOLS
-from replication.int32 import parse_setting
 from replication.protocol.addresses import Address
 from replication.protocol.client.security import SaslMechanism
 from replication.protocol.errors import InvalidSettingsError
@@ -35,6 +35,8 @@ SASL: Final = (
     USERS_FILE,
 )
 KNOWN: Final = ("security.protocol", *TLS, *SASL, *LIMITS)
+
+_NUMBER: Final = re.compile(r"[+-]?\d{1,18}|9223372036854775807", re.ASCII)
 
 T = TypeVar("T")
 
@@ -112,7 +114,7 @@ def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
 
 
 def _number(given: Mapping[str, str], name: str) -> int:
-    number = parse_setting(given[name])
-    if number is None:
+    match = _NUMBER.fullmatch(given[name])
+    if match is None:
         raise InvalidSettingsError(f"{name} is {given[name]!r:.60}, and must be a whole number")
-    return number
+    return int(match[0])

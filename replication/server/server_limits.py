@@ -6,6 +6,8 @@ from typing import Final
 from replication.protocol.errors import InvalidSettingsError
 
 UNLIMITED: Final = -1
+_LONGEST: Final = 1e8
+"""Seconds: three years are for ever to sockets, which do not take just any number."""
 _NOT_NEGATIVE: Final = ("socket_request_max_bytes", "max_connections", "max_connections_per_ip")
 
 
@@ -35,4 +37,4 @@ request at most; while there is none left, no further request is received."""
     @property
     def idle_seconds(self) -> float | None:
         """How long a connection may be idle; None: for ever."""
-        return None if self.connections_max_idle_ms < 0 else self.connections_max_idle_ms / 1_000
+        return None if self.connections_max_idle_ms < 0 else min(self.connections_max_idle_ms / 1_000, _LONGEST)

@@ -11,6 +11,7 @@ from typing import Final, Self
 from logstore.files.partition_metadata import format_uuid
 from logstore.log.readable_log import ReadableLog
 from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.group_settings import GroupSettings
 from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.groups.saved_groups import CONSUMER_OFFSETS, SavedGroups
 from replication.broker.requests.cluster.features import features_of
@@ -19,6 +20,7 @@ from replication.broker.requests.reading_apis import reading_apis
 from replication.protocol.addresses import Address
 from replication.protocol.messages import produce
 from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.connections.listener import CannotListenError
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
@@ -26,6 +28,9 @@ from replication.serving.frozen_cluster import FrozenCluster
 from replication.serving.made_ids import made_id
 from replication.serving.refused_produce import REFUSED_PRODUCE
 
+LAST_PORT: Final = 65_535
+FETCH_MAX_BYTES: Final = 8 << 20
+"""Of one answer: a seventh of what a broker allows, since so much is held for each client that stops reading."""
 _EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  told apart, not bound to
 
 
@@ -45,11 +50,14 @@ class ClusterServer:
         limits: ServerLimits | None = None,
         *,
         saved_groups: bool = False,
+        advertised_host: str | None = None,
     ) -> None:
         """Listen and answer. The first broker gets the listener's port, the others those after it; of 0 any free ones.
 
-        With `saved_groups` groups begin with what they had committed in the cluster. Raises CannotListenError,
-        ResourceLimitError, and OSError.
+        With `saved_groups` groups begin with what they had committed in the cluster. Clients are told to connect to
+        `advertised_host`, by default where this listens, and of all addresses of this machine to its name.
+
+        Raises CannotListenError, ResourceLimitError, and OSError.
         """
         settings = listener or ListenerSettings(address=Address("127.0.0.1", 0))
         self.groups: Final = SavedGroups.of(_offsets_logs(cluster)) if saved_groups else SavedGroups()
@@ -60,7 +68,10 @@ class ClusterServer:
                 for number, broker in enumerate(cluster.brokers)
             }
             self.addresses: Final[Mapping[int, Address]] = MappingProxyType(
-                {node_id: _reachable(server.addresses[settings.name]) for node_id, server in servers.items()}
+                {
+                    node_id: _reachable(server.addresses[settings.name], advertised_host)
+                    for node_id, server in servers.items()
+                }
             )
             """Where the brokers listen, by node id, as clients are told."""
             self._start(cluster, servers, settings.name)
@@ -85,7 +96,8 @@ class ClusterServer:
 
     def _start(self, cluster: FrozenCluster, servers: Mapping[int, Server], listener: str) -> None:
         image = cluster.image({node_id: {listener: address} for node_id, address in self.addresses.items()})
-        coordinator = GroupCoordinator()
+        # Nobody else is about to join: who reads what is at rest need not wait for others.
+        coordinator = GroupCoordinator(GroupSettings(initial_rebalance_delay=0.0))
         coordinator.load(self.groups)
         first = cluster.brokers[0].node_id
         endpoint = Endpoint(first, *self.addresses[first])
@@ -93,19 +105,22 @@ class ClusterServer:
         cluster_id = cluster.cluster_id or format_uuid(made_id(",".join(each.name for each in cluster.brokers)))
         for broker in cluster.brokers:
             known = KnownCluster(cluster_id, broker.node_id, lambda: image)
-            reading = reading_apis(cluster.hosted(broker), known, broker.roots)
+            reading = reading_apis(cluster.hosted(broker), known, broker.roots, fetch_max_bytes=FETCH_MAX_BYTES)
             apis = {**reading, **groups, produce.API_KEY: REFUSED_PRODUCE}
             servers[broker.node_id].start(apis, partial(features_of, known))
 
 
 def _numbered(settings: ListenerSettings, number: int) -> ListenerSettings:
     host, port = settings.address
+    if port and port + number > LAST_PORT:
+        raise CannotListenError(Address(host, port + number), OverflowError(f"the last port is {LAST_PORT}"))
     return replace(settings, address=Address(host, port + number if port else 0))
 
 
-def _reachable(address: Address) -> Address:
+def _reachable(address: Address, advertised_host: str | None) -> Address:
     """Return what clients elsewhere are told: of all this machine's addresses that is its name, as with Kafka."""
-    return Address(socket.getfqdn(), address.port) if address.host in _EVERY_ADDRESS else address
+    host = socket.getfqdn() if address.host in _EVERY_ADDRESS else address.host
+    return Address(advertised_host or host, address.port)
 
 
 def _offsets_logs(cluster: FrozenCluster) -> list[ReadableLog]:

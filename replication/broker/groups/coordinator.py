@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from threading import Lock
 from typing import Final
@@ -109,9 +109,8 @@ class GroupCoordinator:
 
     def expire(self, group_id: str) -> None:
         """Let time pass for a group."""
-        if group_id in self._groups:
-            with self._changing(group_id):
-                pass
+        with suppress(GroupRefusedError), self._changing(group_id):  # it may be gone
+            pass
 
     # --- offsets
 

@@ -9,6 +9,7 @@ from replication.broker.requests.cluster.described_settings import DescribedSett
 from replication.broker.requests.cluster.described_topics import DescribedTopics
 from replication.broker.requests.cluster.topic_pages import TopicPages
 from replication.broker.requests.epoch_ends import EpochEnds
+from replication.broker.requests.fetch.fetch_terms import MAX_BYTES
 from replication.broker.requests.fetch.fetches import Fetches
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.listed_offsets import ListedOffsets
@@ -28,11 +29,21 @@ from replication.protocol.messages import (
 from replication.server.served_api import ServedApi, ServedApis
 
 
-def reading_apis(partitions: HostedPartitions, cluster: KnownCluster, roots: Sequence[str] = ()) -> ServedApis:
-    """Return what answers from these partitions, and from what is known of the cluster; `roots` are its log.dirs."""
+def reading_apis(
+    partitions: HostedPartitions,
+    cluster: KnownCluster,
+    roots: Sequence[str] = (),
+    *,
+    fetch_max_bytes: int = MAX_BYTES,
+) -> ServedApis:
+    """Return what answers from these partitions, and from what is known of the cluster.
+
+    `roots` are its log.dirs. An answer to a fetch has no more than `fetch_max_bytes` of records, but for its first
+    batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading.
+    """
     lookup = PartitionLookup(partitions, cluster)
     return {
-        fetch.API_KEY: ServedApi(fetch.VERSIONS, Fetches(lookup).answer),
+        fetch.API_KEY: ServedApi(fetch.VERSIONS, Fetches(lookup, max_bytes=fetch_max_bytes).answer),
         list_offsets.API_KEY: ServedApi(list_offsets.VERSIONS, ListedOffsets(lookup).answer),
         metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster).answer),
         offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),

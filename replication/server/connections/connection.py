@@ -25,6 +25,8 @@ from replication.server.served_api import ServedApis
 from replication.server.server_limits import ServerLimits
 
 _LOGGER: Final = logging.getLogger("epochlog.server")
+_LOOK_SECONDS: Final = 10.0
+"""While an answer waits for that long, whether anybody still waits for it is looked at."""
 _KEPT_BYTES: Final = 16 * 1024
 """Of the room for requests, between two of them."""
 
@@ -128,8 +130,9 @@ class Connection:
         found.attend(self._waiter)
         try:
             while (parts := found.parts(time.monotonic())) is None:
-                self._waiter.wait(max(0.0, found.deadline - time.monotonic()))
-                if self._is_ended:
+                left = max(0.0, found.deadline - time.monotonic())
+                is_woken = self._waiter.wait(min(left, _LOOK_SECONDS))
+                if self._is_ended or (not is_woken and self._stream.is_left()):
                     raise ConnectionAbortedError
             return parts
         finally:

@@ -22,10 +22,10 @@ _REST_SECONDS: Final = 1.0
 class CannotListenError(ReplicationError, OSError):
     """An address cannot be listened on."""
 
-    def __init__(self, address: Address, error: OSError) -> None:
+    def __init__(self, address: Address, error: Exception) -> None:
+        why = getattr(error, "strerror", None) or error
         super().__init__(
-            f"{address}: cannot listen: {error.strerror or error}; choose an address of this machine, and a port that "
-            "is free and allowed"
+            f"{address}: cannot listen: {why}; choose an address of this machine, and a port that is free and allowed"
         )
 
 
@@ -108,5 +108,5 @@ def _listening(address: Address) -> socket.socket:
         found = socket.getaddrinfo(address.host or None, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, _, _, _, where = found[0]
         return socket.create_server(where[:2], family=family, backlog=_BACKLOG)
-    except OSError as error:
+    except (OSError, UnicodeError, OverflowError) as error:
         raise CannotListenError(address, error) from error

@@ -1,5 +1,6 @@
 """The bytes of a connection, as a server sends and receives them."""
 
+import select
 import socket
 import struct
 from collections.abc import Iterator, Sequence
@@ -8,6 +9,8 @@ from typing import Final, Protocol
 
 from replication.codec.gathered import Part
 
+_HUNG_UP: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
+"""Only Linux tells of the first, which comes while this side may still send."""
 _MOST_PARTS: Final = 1_024
 """That one call sends (IOV_MAX)."""
 
@@ -23,6 +26,9 @@ class Stream(Protocol):
 
     def send(self, parts: list[Part]) -> None:
         """Send all parts, and let go of them before waiting for whoever is to take them. TimeoutError, OSError."""
+
+    def is_left(self) -> bool:
+        """Return whether the other side has hung up, without waiting."""
 
     def end(self) -> None:
         """Let neither wait any longer; any thread may call this."""
@@ -80,6 +86,10 @@ class PlainStream:
         except BlockingIOError:
             return 0
 
+    def is_left(self) -> bool:
+        """Return whether the other side has hung up."""
+        return is_hung_up(self._socket)
+
     def end(self) -> None:
         """Let neither wait any longer."""
         shut_down(self._socket)
@@ -88,6 +98,13 @@ class PlainStream:
         """Let go of the socket."""
         shut_down(self._socket)
         self._socket.close()
+
+
+def is_hung_up(connected: socket.socket) -> bool:
+    """Return whether the other side has closed a connection, whatever it has sent before."""
+    watched = select.poll()
+    watched.register(connected, _HUNG_UP)
+    return bool(watched.poll(0))
 
 
 def shut_down(connected: socket.socket) -> None:

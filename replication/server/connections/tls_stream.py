@@ -5,7 +5,7 @@ import ssl
 from typing import Final
 
 from replication.codec.gathered import Part
-from replication.server.connections.stream import shut_down
+from replication.server.connections.stream import is_hung_up, shut_down
 from replication.server.hang_up import HangUpError
 from replication.server.security.distinguished_name import subject_of
 
@@ -52,6 +52,10 @@ class TlsStream:
         parts.clear()
         for start in range(0, len(data), _PIECE):
             self._socket.sendall(data[start : start + _PIECE])
+
+    def is_left(self) -> bool:
+        """Return whether the other side has hung up."""
+        return is_hung_up(self._socket)
 
     def end(self) -> None:
         """Let neither wait any longer."""

@@ -8,7 +8,7 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping
-from os import PathLike, stat_result
+from os import PathLike
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol, TypeAlias
@@ -50,7 +50,7 @@ class UsersFile:
         self._lock: Final = Lock()
         self._secret: Final = secrets.token_bytes(32)
         """So that who is not known always has the same salt, as others have."""
-        self._seen: tuple[int, ...] | None = None
+        self._seen: tuple[int, ...] | None = _stamp_of(self._path)
         self._users: Mapping[str, _Credentials] = _read(self._path)
 
     def credential(self, name: str, digest: str | None) -> ScramCredential:
@@ -63,10 +63,7 @@ class UsersFile:
 
     def _refresh(self) -> None:
         """Read the file if it has changed; of each one that cannot be used it is said once."""
-        try:
-            seen = _stamp(self._path.stat())
-        except OSError:
-            seen = None
+        seen = _stamp_of(self._path)
         if seen == self._seen:
             return
         self._seen = seen
@@ -79,7 +76,12 @@ class UsersFile:
         return hmac.digest(self._secret, name.encode(), "sha256")[:SALT_BYTES]
 
 
-def _stamp(status: stat_result) -> tuple[int, ...]:
+def _stamp_of(path: Path) -> tuple[int, ...] | None:
+    """Return what changes as a file does; None where it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 

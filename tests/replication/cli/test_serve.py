@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -108,12 +109,36 @@ def test_the_port_of_another_process_is_an_error_of_one_line() -> None:
     assert "choose an address of this machine, and a port that is free" in outcome.err
 
 
+def test_a_port_that_is_taken_leaves_no_trace_of_a_program(tmp_path: Path) -> None:
+    with served(DIVERGED[0]) as document:
+        words = ["serve", "--read-only", DIVERGED[0], "--listen", document["bootstrap"]]
+        command = [sys.executable, "-m", "replication.cli", *map(str, words)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert len(ended.stderr.splitlines()) == 1
+
+
+def test_large_limits_are_taken_as_kafka_takes_them(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("queued.max.request.bytes=4294967296\nconnections.max.idle.ms=9223372036854775807\n")
+    with served(DIVERGED[0], "--command-config", path) as document:
+        assert READERS["kafka-python"](document["bootstrap"], [CODECS], False)[CODECS]
+
+
+def test_clients_are_told_the_host_that_is_advertised() -> None:
+    with served(DIVERGED[0], "--advertise", "localhost") as document:
+        assert document["bootstrap"].startswith("localhost:")
+        assert READERS["aiokafka"](document["bootstrap"], [CODECS], False)[CODECS]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ((DIVERGED[0],), "--read-only"),
         (("--read-only", DIVERGED[0], "--listen", "9092"), "HOST:PORT"),
         (("--read-only", DIVERGED[0], "--listen", "here:99999"), "HOST:PORT"),
+        (("--read-only", DIVERGED[0], "--listen", "a..b:0"), "cannot listen"),
+        (("--read-only", *DIVERGED, "--listen", "127.0.0.1:65534"), "the last port is 65535"),
         (("--read-only", "/nowhere"), "/nowhere"),
         (("--read-only", *[DIVERGED[0]] * 2), "same replica"),
     ],

@@ -28,6 +28,30 @@ _ALL_BROKERS: Final = ""
 _UNKNOWN: Final = TopicSetting(0, None)
 _OF_BROKERS: Final = {each.synonym: each for each in TOPIC_SETTINGS.values()}
 """What is known of the settings of brokers: of those that are defaults of topics'."""
+_TOLD: Final = frozenset(
+    {
+        "background.threads",
+        "follower.replication.throttled.rate",
+        "leader.replication.throttled.rate",
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "log.cleaner.io.buffer.load.factor",
+        "log.cleaner.io.buffer.size",
+        "log.cleaner.io.max.bytes.per.second",
+        "log.cleaner.threads",
+        "max.connection.creation.rate",
+        "max.connections",
+        "max.connections.per.ip",
+        "max.connections.per.ip.overrides",
+        "num.io.threads",
+        "num.network.threads",
+        "num.recovery.threads.per.data.dir",
+        "num.replica.fetchers",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+)
+"""Other settings of brokers that are no secrets. Of those that are not known here the value is not told, as with Kafka:
+it may be a password."""
 
 
 class _Set(NamedTuple):
@@ -83,7 +107,8 @@ class DescribedSettings:
         own = settings.of(TOPIC, topic)
         brokers = self._brokers(settings)
         for name, known in {**dict.fromkeys(own, _UNKNOWN), **TOPIC_SETTINGS}.items():
-            yield name, _setting(name, known, own.get(name), brokers)
+            setting = _setting(name, known, own.get(name), brokers)
+            yield name, setting if name in TOPIC_SETTINGS else _hidden(setting)
 
     def _broker(self, name: str) -> Iterator[tuple[str, Setting]]:
         settings = self._cluster.image().configurations
@@ -91,10 +116,12 @@ class DescribedSettings:
         for key in {**own.values, **of_all.values} if name else of_all.values:
             known = _OF_BROKERS.get(key, _UNKNOWN)
             if name:
-                yield key, _setting(key, known._replace(synonym=key), None, (own, of_all))
+                setting = _setting(key, known._replace(synonym=key), None, (own, of_all))
+                yield key, setting if _is_told(key) else _hidden(setting)
             else:
                 found = Synonym(key, of_all.values[key], of_all.source)
-                yield key, Setting(found.value, source=found.source, synonyms=(found,), type=known.type)
+                setting = Setting(found.value, source=found.source, synonyms=(found,), type=known.type)
+                yield key, setting if _is_told(key) else _hidden(setting)
 
     def _brokers(self, settings: Configurations) -> tuple[_Set, ...]:
         return (
@@ -107,6 +134,16 @@ def _fault(name: str, node: str) -> str:
     if not name.removeprefix("-").isdecimal():
         return f"Broker id must be an integer, but it is: {name}"
     return f"Unexpected broker id, expected {node} or empty string, but received {name}"
+
+
+def _is_told(name: str) -> bool:
+    return name in _TOLD or name in _OF_BROKERS
+
+
+def _hidden(setting: Setting) -> Setting:
+    """Return a setting without its value, which may be a secret."""
+    synonyms = tuple(each._replace(value=None) for each in setting.synonyms)
+    return setting._replace(value=None, is_sensitive=True, synonyms=synonyms)
 
 
 def _setting(name: str, known: TopicSetting, own: str | None, brokers: tuple[_Set, ...]) -> Setting:

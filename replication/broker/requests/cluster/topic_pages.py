@@ -1,6 +1,6 @@
 """Answers DescribeTopicPartitions: topics in the order of their names, page by page (KIP-966)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from replication.broker.requests.cluster.image_view import ImageView
@@ -43,11 +43,12 @@ class TopicPages:
                     topics[name] = _missing(name)
                 continue
             start = cursor.partition if cursor is not None and cursor.topic == name else 0
-            end = min(len(topic.partitions), start + room)
-            topics[name] = _part(view, topic, range(start, end))
-            if end < len(topic.partitions):
-                return TopicPartitionsPage(topics=topics, next_cursor=Cursor(name, end))
-            room -= max(0, end - start)
+            # Where only copies tell of a topic, some of its partitions may not be known.
+            left = [index for index in sorted(topic.partitions) if index >= start]
+            topics[name] = _part(view, topic, left[:room])
+            if len(left) > room:
+                return TopicPartitionsPage(topics=topics, next_cursor=Cursor(name, left[room]))
+            room -= len(left)
         return TopicPartitionsPage(topics=topics, next_cursor=None)
 
     def _names(self, request: DescribeTopicPartitionsRequest) -> Iterator[str]:
@@ -55,15 +56,12 @@ class TopicPages:
         return (name for name in sorted(set(request.topics) or self._cluster.image().topics.by_name) if name >= first)
 
 
-def _part(view: ImageView, topic: Topic, indexes: range) -> TopicMetadata:
-    known = ((index, topic.partitions.get(index)) for index in indexes)
+def _part(view: ImageView, topic: Topic, indexes: Sequence[int]) -> TopicMetadata:
     return TopicMetadata(
         topic_id=topic.id,
         is_internal=topic.name in INTERNAL_TOPICS,
         # It has no errors of partitions: who has no leader is told so by -1.
-        partitions={
-            index: view.partition(each)._replace(error=ErrorCode.NONE) for index, each in known if each is not None
-        },
+        partitions={index: view.partition(topic.partitions[index])._replace(error=ErrorCode.NONE) for index in indexes},
         authorized_operations=TOPIC_OPERATIONS,
     )
 

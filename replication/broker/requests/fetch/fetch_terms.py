@@ -35,9 +35,9 @@ class FetchTerms(NamedTuple):
         return self.replica_id >= 0
 
     @classmethod
-    def of(cls, request: FetchRequest, call: Call) -> Self:
+    def of(cls, request: FetchRequest, call: Call, most_bytes: int = MAX_BYTES) -> Self:
         """Take what a request says, within the broker's own limit."""
-        max_bytes = min(request.max_bytes, MAX_BYTES)
+        max_bytes = min(request.max_bytes, most_bytes)
         return cls(
             call.version,
             call.caller.listener,

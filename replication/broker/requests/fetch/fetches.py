@@ -2,7 +2,7 @@
 
 from replication.broker.requests.fetch.fetch_session import FetchSession
 from replication.broker.requests.fetch.fetch_session_cache import FetchSessionCache
-from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.fetch.fetch_terms import MAX_BYTES, FetchTerms
 from replication.broker.requests.fetch.full_fetch import FullFetch
 from replication.broker.requests.fetch.incremental_fetch import IncrementalFetch
 from replication.broker.requests.fetch.pending_fetch import Fetch, PendingFetch
@@ -20,9 +20,12 @@ from replication.server.call import Call
 class Fetches:
     """Answers at once where there is enough, else once there is (Kafka: FetchManager, ReplicaManager.fetchMessages)."""
 
-    def __init__(self, lookup: PartitionLookup, sessions: FetchSessionCache | None = None) -> None:
-        """Look the partitions up here; the sessions are the broker's."""
+    def __init__(
+        self, lookup: PartitionLookup, sessions: FetchSessionCache | None = None, max_bytes: int = MAX_BYTES
+    ) -> None:
+        """Look the partitions up here; the sessions are the broker's, and so is the limit of an answer's size."""
         self._lookup = lookup
+        self._max_bytes = max_bytes
         self._sessions = FetchSessionCache() if sessions is None else sessions
 
     def answer(self, request: FetchRequest, call: Call) -> FetchResponse | PendingFetch:
@@ -30,7 +33,7 @@ class Fetches:
         fetch = self._fetch(request, call.version)
         if isinstance(fetch, ErrorCode):
             return FetchResponse(error=fetch, partitions={})
-        pending = PendingFetch(fetch, self._lookup, FetchTerms.of(request, call))
+        pending = PendingFetch(fetch, self._lookup, FetchTerms.of(request, call, self._max_bytes))
         return pending.answer() or pending
 
     def _fetch(self, request: FetchRequest, version: int) -> Fetch | ErrorCode:

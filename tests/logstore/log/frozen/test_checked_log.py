@@ -75,6 +75,30 @@ def test_what_precedes_damage_is_read_and_nothing_of_it(directory: Path, max_byt
             assert caught.value.offset == damaged
 
 
+@pytest.mark.parametrize("max_bytes", [1, 1_000, 1 << 20])
+@pytest.mark.parametrize("byte", range(8))
+@pytest.mark.parametrize("number", [3, 17])
+def test_a_batch_that_reaches_beyond_the_next_is_not_read(
+    directory: Path, number: int, byte: int, max_bytes: int
+) -> None:
+    path = sorted(directory.glob("*.log"))[1]
+    content = bytearray(path.read_bytes())
+    before, batch = list(read_batches(memoryview(bytes(content))))[number - 1 :][:2]
+    content[batch.position + byte] ^= 0x40
+    path.write_bytes(content)
+    seen: list[int] = []
+    with CheckedLog.open(directory) as log:
+        offset = log.log_start_offset
+        with pytest.raises(CorruptBatchError):
+            while offset < log.log_end_offset:
+                view = log.read(offset, max_bytes)
+                seen += [each.offset for each in view.records()]
+                offset = view.next_offset
+    assert seen == list(range(len(seen)))
+    # Of two batches that contradict each other neither is given.
+    assert len(seen) in {before.base_offset, batch.base_offset}
+
+
 def test_what_follows_damage_can_be_read(directory: Path) -> None:
     path = sorted(directory.glob("*.log"))[1]
     damaged = damage(path, 3)

@@ -79,3 +79,25 @@ def test_of_brokers_what_is_set_is_told(broker: SmallBroker) -> None:
 def test_what_is_not_here_is_refused(broker: SmallBroker, resource: Resource, error: ErrorCode) -> None:
     told = ask(broker, resource)
     assert (told.error, told.settings) == (error, {})
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"),
+    [
+        (Resource(BROKER, "1"), "listener.name.x.plain.sasl.jaas.config"),
+        (Resource(BROKER, ""), "ssl.keystore.password"),
+        (Resource(BROKER, "1"), "my.plugin.setting"),
+        (ORDERS, "my.plugin.setting"),
+    ],
+)
+def test_the_value_of_what_may_be_a_secret_is_not_told(broker: SmallBroker, resource: Resource, name: str) -> None:
+    put(broker, resource, name, "hush")
+    setting = ask(broker, resource).settings[name]
+    assert setting.is_sensitive
+    assert setting.value is None
+    assert all(each.value is None for each in setting.synonyms)
+
+
+def test_the_value_of_what_is_known_to_be_none_is_told(broker: SmallBroker) -> None:
+    put(broker, Resource(BROKER, "1"), "num.io.threads", "3")
+    assert ask(broker, Resource(BROKER, "1")).settings["num.io.threads"].value == "3"

@@ -195,3 +195,12 @@ def test_features_are_those_of_the_metadata(broker: SmallBroker) -> None:
     assert told.epoch == 42
     assert told.supported == told.finalized
     assert features_of(broker.cluster).epoch == -1
+
+
+def test_a_page_has_the_partitions_of_a_topic_that_are_known_though_others_are_not(broker: SmallBroker) -> None:
+    broker.tell(partition_record(5, 1), partition_record(9, 2))
+    assert list(page(broker, topics=(TOPIC,)).topics[TOPIC].partitions) == [0, 1, 5, 9]
+    first = page(broker, topics=(TOPIC,), partition_limit=3)
+    assert list(first.topics[TOPIC].partitions) == [0, 1, 5]
+    rest = page(broker, topics=(TOPIC,), partition_limit=3, cursor=first.next_cursor)
+    assert list(rest.topics[TOPIC].partitions) == [9]
