@@ -16,7 +16,7 @@ _NO_TAIL: Final = (_NOTHING, 0, -1)
 LARGEST_COPY = 256 << 10
 """Bytes: for more than that the file is mapped at once."""
 MOST_COPIED = 8 << 20
-"""Bytes in all, before the file is mapped once more: of reads behind appends fewer than one in a hundred waits for that.
+"""Bytes in all, before the file is mapped once more: fewer than one in a hundred reads behind appends waits for it.
 
 They take as long to copy as a few mappings.
 """
