@@ -15,8 +15,11 @@ _NOTHING: Final = memoryview(b"")
 _NO_TAIL: Final = (_NOTHING, 0, -1)
 LARGEST_COPY = 256 << 10
 """Bytes: for more than that the file is mapped at once."""
-MOST_COPIED = 1 << 20
-"""So many bytes in all take as long to copy as the file takes to be mapped once more."""
+MOST_COPIED = 8 << 20
+"""Bytes in all, before the file is mapped once more: fewer than one in a hundred reads behind appends waits for it.
+
+They take as long to copy as a few mappings.
+"""
 
 
 class OpenDescriptor:
