@@ -425,3 +425,19 @@ def test_in_a_forked_process_a_server_lets_go_of_its_port_and_does_no_more() -> 
             Client(address)
         with pytest.raises(InheritedError, match=str(address)):
             server.start({})
+
+
+def test_a_client_that_goes_while_its_answer_waits_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replication.server.connections.connection._LOOK_SECONDS", 0.05)
+    with (
+        serving(lambda *_: Later()) as server,
+        Client(address_of(server)) as stays,
+        Client(address_of(server)) as goes,
+    ):
+        stays.send(FETCH)
+        goes.send(FETCH)
+        assert _eventually(lambda: server.connection_count == 2)
+        goes.socket.close()
+        assert _eventually(lambda: server.connection_count == 1)
+        time.sleep(0.2)
+        assert server.connection_count == 1

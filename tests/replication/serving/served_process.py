@@ -23,11 +23,9 @@ class ServedProcess:
             [sys.executable, "-m", "replication.cli", *words], stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
-        lines: list[str] = []
-        while not lines or lines[-1] != "}\n":
-            lines.append(self._process.stdout.readline())
-            assert lines[-1], f"it ended with {self._process.wait(SECONDS)}"
-        self.told = json.loads("".join(lines))
+        told = self._process.stdout.readline()
+        assert told, f"it ended with {self._process.wait(SECONDS)}"
+        self.told = json.loads(told)
         host, _, port = self.told["bootstrap"].partition(",")[0].rpartition(":")
         self.address = Address(host, int(port))
 

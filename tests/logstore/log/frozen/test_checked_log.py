@@ -87,13 +87,16 @@ def test_a_batch_that_reaches_beyond_the_next_is_not_read(
     content[batch.position + byte] ^= 0x40
     path.write_bytes(content)
     seen: list[int] = []
-    with CheckedLog.open(directory) as log:
+
+    def read_all(log: CheckedLog) -> None:
         offset = log.log_start_offset
-        with pytest.raises(CorruptBatchError):
-            while offset < log.log_end_offset:
-                view = log.read(offset, max_bytes)
-                seen += [each.offset for each in view.records()]
-                offset = view.next_offset
+        while offset < log.log_end_offset:
+            view = log.read(offset, max_bytes)
+            seen.extend(each.offset for each in view.records())
+            offset = view.next_offset
+
+    with CheckedLog.open(directory) as log, pytest.raises(CorruptBatchError):
+        read_all(log)
     assert seen == list(range(len(seen)))
     # Of two batches that contradict each other neither is given.
     assert len(seen) in {before.base_offset, batch.base_offset}
