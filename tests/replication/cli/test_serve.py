@@ -168,3 +168,12 @@ def test_wrong_properties_are_named(text: str, said: str, tmp_path: Path) -> Non
     assert outcome.status == 2
     assert str(path) in outcome.err
     assert said in " ".join(outcome.err.split())
+
+
+def test_salvaged_records_are_served(tmp_path: Path) -> None:
+    lost = tmp_path / "lost"
+    assert epochlog("salvage", *DIVERGED, "--kept", "broker-2", "--to", lost).status in {0, 1}
+    with served(lost) as document:
+        partitions = [TopicPartition("diverge", 0), TopicPartition("hwloss", 0)]
+        seen = READERS["confluent-kafka"](document["bootstrap"], partitions, True)
+        assert [len(seen[each]) for each in partitions] == [120, 120]
