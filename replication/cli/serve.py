@@ -11,7 +11,7 @@ from replication.cli.output import JsonOption, complain, print_json_line, shown,
 from replication.cli.prose import wrapped
 from replication.cli.until_told import until_told
 from replication.counted import counted
-from replication.serving.leaders import LeaderChoice
+from replication.serving.leader_choice import LeaderChoice
 
 if TYPE_CHECKING:
     from replication.serving.cluster_server import ClusterServer

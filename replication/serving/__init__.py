@@ -12,7 +12,7 @@ _NAMES_BY_MODULE = {
     "cluster_server": ("ClusterServer",),
     "frozen_broker": ("FrozenBroker", "FrozenCopy"),
     "frozen_cluster": ("FrozenCluster", "Unserved"),
-    "leaders": ("LeaderChoice",),
+    "leader_choice": ("LeaderChoice",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by

@@ -4,4 +4,4 @@ from replication.serving.frozen_broker import FrozenBroker as FrozenBroker
 from replication.serving.frozen_broker import FrozenCopy as FrozenCopy
 from replication.serving.frozen_cluster import FrozenCluster as FrozenCluster
 from replication.serving.frozen_cluster import Unserved as Unserved
-from replication.serving.leaders import LeaderChoice as LeaderChoice
+from replication.serving.leader_choice import LeaderChoice as LeaderChoice

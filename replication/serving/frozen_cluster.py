@@ -22,7 +22,7 @@ from replication.planning.rereading import reread
 from replication.protocol.addresses import Address
 from replication.serving.frozen_broker import FrozenBroker
 from replication.serving.frozen_image import topics_image, with_brokers
-from replication.serving.leaders import LeaderChoice
+from replication.serving.leader_choice import LeaderChoice
 
 
 class Unserved(NamedTuple):

@@ -17,7 +17,8 @@ from replication.metadata.records import (
 )
 from replication.protocol.addresses import Address
 from replication.serving.frozen_broker import FrozenBroker, FrozenCopy
-from replication.serving.leaders import LeaderChoice, led
+from replication.serving.leader_choice import LeaderChoice
+from replication.serving.leaders import led
 
 
 def topics_image(known: ClusterImage, brokers: Sequence[FrozenBroker], choice: LeaderChoice) -> ClusterImage:

@@ -2,22 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
 from logstore.topic_partition import TopicPartition
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER
 from replication.planning.advice import advise
 from replication.serving.frozen_broker import FrozenCopy
-
-
-class LeaderChoice(StrEnum):
-    """By what a leader is chosen."""
-
-    METADATA = "metadata"
-    """Who leads by the cluster's metadata; as ADVISE where that is not known, or where that broker has no copy here."""
-    ADVISE = "advise"
-    """The copy with the latest leader epoch, and of these the longest one, as `epochlog advise` recommends."""
+from replication.serving.leader_choice import LeaderChoice
 
 
 def led(

@@ -223,7 +223,7 @@ def test_what_a_user_may_not_know_is_a_gap_that_names_the_error() -> None:
 
 def test_of_many_topics_whose_settings_are_refused_one_is_named() -> None:
     view = view_of(told(config_errors=dict.fromkeys(("orders", "payments"), ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
-    assert [gap.reason for gap in view.gaps] == ["orders: TOPIC_AUTHORIZATION_FAILED (29), and 1 more topics"]
+    assert [gap.reason for gap in view.gaps] == ["orders: TOPIC_AUTHORIZATION_FAILED (29), and 1 more topic"]
 
 
 def test_controllers_that_do_not_answer_are_not_asked_again() -> None:

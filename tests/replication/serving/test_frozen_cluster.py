@@ -21,7 +21,7 @@ from replication.protocol.messages import fetch
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.server.call import Call, Caller
 from replication.serving.frozen_cluster import FrozenCluster
-from replication.serving.leaders import LeaderChoice
+from replication.serving.leader_choice import LeaderChoice
 from tests.data.replicas import damaged, replicas
 
 QUORUM = Path(__file__).parents[2] / "data" / "quorum"
