@@ -84,7 +84,7 @@ def many(benchmark: BenchmarkFixture) -> Iterator[tuple[Handlers, Sequence[Topic
     with FrozenCluster.open([many_partitions(count)]) as cluster:
         (broker,) = cluster.brokers
         image = cluster.image({broker.node_id: {CALLER.listener: Address("127.0.0.1", 9092)}})
-        apis = reading_apis(cluster.hosted(broker), KnownCluster("bench", broker.node_id, lambda: image))
+        apis = reading_apis(cluster.hosted[broker.node_id], KnownCluster("bench", broker.node_id, lambda: image))
         yield Handlers(apis), [TopicPartition(TOPIC, number) for number in range(count)]
 
 

@@ -14,11 +14,11 @@ from replication.counted import counted
 from replication.serving.leader_choice import LeaderChoice
 
 if TYPE_CHECKING:
+    from replication.protocol.addresses import Address
     from replication.serving.cluster_server import ClusterServer
     from replication.serving.frozen_cluster import FrozenCluster
 
 PAUSE_SECONDS: Final = 0.5
-LAST_PORT: Final = 65_535
 
 
 def serve(
@@ -107,13 +107,16 @@ def serve(
             pass
 
 
-def _address(text: str) -> Any:
-    from replication.protocol.addresses import Address
+def _address(text: str) -> "Address":
+    from replication.protocol.addresses import parse_address
+    from replication.protocol.errors import InvalidAddressError
 
-    host, colon, port = text.rpartition(":")
-    if not (colon and port.isascii() and port.isdigit() and int(port) <= LAST_PORT):
-        raise typer.BadParameter(f"{text!r} is not a HOST:PORT, such as 127.0.0.1:9092", param_hint="--listen")
-    return Address(host.strip("[]"), int(port))
+    try:
+        if text.startswith(":"):
+            return parse_address(f"all{text}", first_port=0)._replace(host="")
+        return parse_address(text, first_port=0)
+    except InvalidAddressError as error:
+        raise typer.BadParameter(f"{error}: give HOST:PORT, such as 127.0.0.1:9092", param_hint="--listen") from error
 
 
 def _as_json(cluster: "FrozenCluster", server: "ClusterServer") -> dict[str, Any]:
@@ -125,8 +128,8 @@ def _as_json(cluster: "FrozenCluster", server: "ClusterServer") -> dict[str, Any
                 "node_id": each.node_id,
                 "copy": each.name,
                 "address": str(server.addresses[each.node_id]),
-                "partitions": len(cluster.hosted(each)),
-                "leads": sum(hosted.is_leader for hosted in cluster.hosted(each).values()),
+                "partitions": len(cluster.hosted[each.node_id]),
+                "leads": sum(hosted.is_leader for hosted in cluster.hosted[each.node_id].values()),
             }
             for each in cluster.brokers
         ],
@@ -143,7 +146,7 @@ def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
     whose = "" if cluster.cluster_id is None else f" of cluster {cluster.cluster_id}"
     yield from wrapped(f"{counted(len(cluster.brokers), 'broker')}{whose}, to be read only:")
     for each in cluster.brokers:
-        hosted = cluster.hosted(each)
+        hosted = cluster.hosted[each.node_id]
         led = sum(copy.is_leader for copy in hosted.values())
         where = server.addresses[each.node_id]
         yield f"  {where}  broker {each.node_id} ({shown(each.name)}): {counted(len(hosted), 'partition')}, leads {led}"

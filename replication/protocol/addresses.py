@@ -6,7 +6,7 @@ from typing import NamedTuple
 from replication.protocol.errors import InvalidAddressError
 
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\s:\[\]/]+)):(?P<port>\d{1,5})", re.ASCII)
-_MAX_PORT = 65_535
+LAST_PORT = 65_535
 
 
 class Address(NamedTuple):
@@ -31,14 +31,14 @@ def parse_addresses(text: str) -> tuple[Address, ...]:
     return addresses
 
 
-def parse_address(text: str) -> Address:
-    """Parse one address. Raises InvalidAddressError."""
+def parse_address(text: str, *, first_port: int = 1) -> Address:
+    """Parse one address. Raises InvalidAddressError; `first_port` 0 allows what stands for any free one."""
     match = _HOST_AND_PORT.fullmatch(text)
     if match is None:
         raise InvalidAddressError(text, _fault(text))
     port = int(match["port"])
-    if not 0 < port <= _MAX_PORT:
-        raise InvalidAddressError(text, f"the port is not between 1 and {_MAX_PORT}")
+    if not first_port <= port <= LAST_PORT:
+        raise InvalidAddressError(text, f"the port is not between {first_port} and {LAST_PORT}")
     return Address(match["ipv6"] or match["host"], port)
 
 

@@ -17,7 +17,7 @@ from replication.broker.groups.saved_groups import CONSUMER_OFFSETS, SavedGroups
 from replication.broker.requests.cluster.features import features_of
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.reading_apis import reading_apis
-from replication.protocol.addresses import Address
+from replication.protocol.addresses import LAST_PORT, Address
 from replication.protocol.messages import produce
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.connections.listener import CannotListenError
@@ -28,7 +28,6 @@ from replication.serving.frozen_cluster import FrozenCluster
 from replication.serving.made_ids import made_id
 from replication.serving.refused_produce import REFUSED_PRODUCE
 
-LAST_PORT: Final = 65_535
 FETCH_MAX_BYTES: Final = 8 << 20
 """Of one answer: a seventh of what a broker allows, since so much is held for each client that stops reading."""
 _EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  told apart, not bound to
@@ -104,8 +103,8 @@ class ClusterServer:
         groups = group_apis(coordinator, image=lambda: image, endpoint=lambda _group, _call: endpoint)
         cluster_id = cluster.cluster_id or format_uuid(made_id(",".join(each.name for each in cluster.brokers)))
         for broker in cluster.brokers:
-            known = KnownCluster(cluster_id, broker.node_id, lambda: image)
-            reading = reading_apis(cluster.hosted(broker), known, broker.roots, fetch_max_bytes=FETCH_MAX_BYTES)
+            known = KnownCluster(cluster_id, broker.node_id, lambda: image, lambda: cluster.metadata.end_offset - 1)
+            reading = reading_apis(cluster.hosted[broker.node_id], known, broker.roots, fetch_max_bytes=FETCH_MAX_BYTES)
             apis = {**reading, **groups, produce.API_KEY: REFUSED_PRODUCE}
             servers[broker.node_id].start(apis, partial(features_of, known))
 
@@ -124,5 +123,5 @@ def _reachable(address: Address, advertised_host: str | None) -> Address:
 
 
 def _offsets_logs(cluster: FrozenCluster) -> list[ReadableLog]:
-    every = (each for broker in cluster.brokers for each in cluster.hosted(broker).items())
+    every = (each for hosted in cluster.hosted.values() for each in hosted.items())
     return [hosted.log for partition, hosted in every if partition.topic == CONSUMER_OFFSETS and hosted.is_leader]

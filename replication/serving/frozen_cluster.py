@@ -1,7 +1,8 @@
 """Copies of the directories of a cluster's brokers, opened as that cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from itertools import combinations, count
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,7 @@ from replication.errors import SameBrokerError, TopicIdsDifferError
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import LoadedImage, load_image
 from replication.metadata_partition import METADATA_PARTITION
-from replication.planning.failures import PARTITION_ERRORS
+from replication.planning.failures import PARTITION_ERRORS, OnError
 from replication.planning.replica import Replica, open_copies
 from replication.planning.rereading import reread
 from replication.protocol.addresses import Address
@@ -43,10 +44,12 @@ class FrozenCluster:
 
     cluster_id: str | None
     brokers: Sequence[FrozenBroker]
-    metadata: ClusterImage
+    metadata: LoadedImage
     """By the copy of `__cluster_metadata-0` that goes furthest; empty where there is none."""
     topics: ClusterImage
     """The topics, with leaders among the brokers that are here."""
+    hosted: Mapping[int, HostedPartitions] = field(repr=False)
+    """The brokers' partitions with their roles, by node id."""
     unserved: Sequence[Unserved]
 
     @classmethod
@@ -57,21 +60,23 @@ class FrozenCluster:
         opened is in `unserved`.
         """
         unserved: list[Unserved] = []
-        replicas = open_copies(paths, on_error=lambda each, error: unserved.append(Unserved(each, "", error)))
+        replicas = open_copies(paths, on_error=_into(unserved, ""))
         _ensure_different_brokers(replicas)
         open_files = OpenFiles(default_limit())
         metadata = _metadata(replicas, unserved)
-        brokers = []
-        for node_id, replica in zip(_node_ids(replicas), replicas, strict=True):
-            errors = _Errors(replica.name, unserved)
-            brokers.append(FrozenBroker.open(node_id, _data_of(replica), open_files, errors))
-        topics = topics_image(metadata, brokers, choice)
-        brokers = [each for each in brokers if each.copies or each.unreadable] or brokers[:1]
+        with ExitStack() as stack:
+            brokers = []
+            for node_id, replica in zip(_node_ids(replicas), replicas, strict=True):
+                broker = FrozenBroker.open(node_id, _data_of(replica), open_files, _into(unserved, replica.name))
+                stack.callback(broker.close)
+                brokers.append(broker)
+            topics = topics_image(metadata.image, brokers, choice)
+            brokers = [each for each in brokers if each.copies or each.unreadable] or brokers[:1]
+            hosted = {broker.node_id: _hosted(broker, topics) for broker in brokers}
+            stack.pop_all()
         cluster_id = next((each.cluster_id for each in replicas if each.cluster_id is not None), None)
-        for broker in brokers:
-            _lead(broker, topics)
-            unserved += _shortened(broker, topics)
-        return cls(cluster_id, brokers, metadata, topics, unserved)
+        unserved += (found for broker in brokers for found in _shortened(broker, topics))
+        return cls(cluster_id, brokers, metadata, topics, hosted, unserved)
 
     def __enter__(self) -> Self:
         return self
@@ -94,36 +99,12 @@ class FrozenCluster:
 
     def image(self, brokers: Mapping[int, Mapping[str, Address]]) -> ClusterImage:
         """Return what clients are told once the brokers, by node id, have listeners, by name."""
-        return with_brokers(replace(self.topics, brokers={}), self.metadata, brokers)
-
-    def hosted(self, broker: FrozenBroker) -> HostedPartitions:
-        """Return the partitions of a broker, with their roles."""
-        hosted = HostedPartitions()
-        hosted.offline |= broker.unreadable
-        for partition, copy in broker.copies.items():
-            topic = self.topics.topics.by_name.get(partition.topic)
-            state = topic and topic.partitions.get(partition.partition)
-            if topic and state and topic.id == copy.topic_id:
-                hosted[partition] = HostedPartition(
-                    copy.log,
-                    state.leader_epoch,
-                    is_leader=state.leader == broker.node_id,
-                    topic_id=topic.id,
-                    damage=copy.log.recovered.damage,
-                    root=str(copy.log.directory.parent),
-                )
-        return hosted
+        return with_brokers(replace(self.topics, brokers={}), self.metadata.image, brokers)
 
 
-class _Errors:
-    """Keeps what is wrong with the partitions of one copy."""
-
-    def __init__(self, name: str, unserved: list[Unserved]) -> None:
-        self._name = name
-        self._unserved = unserved
-
-    def __call__(self, partition: TopicPartition, error: Exception) -> None:
-        self._unserved.append(Unserved(partition, self._name, error))
+def _into(unserved: list[Unserved], name: str) -> OnError:
+    """Return what notes why partitions of a copy cannot be opened."""
+    return lambda partition, error: unserved.append(Unserved(partition, name, error))
 
 
 def _ensure_different_brokers(replicas: Sequence[Replica]) -> None:
@@ -146,7 +127,7 @@ def _data_of(replica: Replica) -> Replica:
     )
 
 
-def _metadata(replicas: Sequence[Replica], unserved: list[Unserved]) -> ClusterImage:
+def _metadata(replicas: Sequence[Replica], unserved: list[Unserved]) -> LoadedImage:
     """Return the image of the copy that goes furthest, by epoch and then by offset."""
     best = LoadedImage(ClusterImage(), 0, -1)
     for replica in replicas:
@@ -162,17 +143,30 @@ def _metadata(replicas: Sequence[Replica], unserved: list[Unserved]) -> ClusterI
         if recovered.damage is not None:
             unserved.append(Unserved(METADATA_PARTITION, replica.name, recovered.damage))
         best = max(best, loaded, key=lambda each: (each.epoch, each.end_offset))
-    return best.image
+    return best
 
 
-def _lead(broker: FrozenBroker, topics: ClusterImage) -> None:
-    """Let the broker lead its partitions in epochs in which nobody may have written yet, as after an election."""
+def _hosted(broker: FrozenBroker, topics: ClusterImage) -> HostedPartitions:
+    """Return a broker's copies of the topics that there are; it leads as after an election: nobody has written yet."""
+    hosted = HostedPartitions()
+    hosted.offline |= broker.unreadable
     for partition, copy in broker.copies.items():
         topic = topics.topics.by_id.get(copy.topic_id)
-        state = topic and topic.partitions.get(partition.partition)
-        latest = copy.log.epochs.latest_epoch
-        if state and state.leader == broker.node_id and (latest is None or state.leader_epoch > latest):
+        state = topic.partitions.get(partition.partition) if topic and topic.name == partition.topic else None
+        if state is None:
+            continue
+        is_leader, latest = state.leader == broker.node_id, copy.log.epochs.latest_epoch
+        if is_leader and (latest is None or state.leader_epoch > latest):
             copy.log.lead(state.leader_epoch)
+        hosted[partition] = HostedPartition(
+            copy.log,
+            state.leader_epoch,
+            is_leader=is_leader,
+            topic_id=copy.topic_id,
+            damage=copy.log.recovered.damage,
+            root=str(copy.log.directory.parent),
+        )
+    return hosted
 
 
 def _shortened(broker: FrozenBroker, topics: ClusterImage) -> Iterator[Unserved]:

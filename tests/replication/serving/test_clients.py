@@ -29,7 +29,7 @@ class Served:
     def __init__(self, cluster: FrozenCluster, server: ClusterServer) -> None:
         self.cluster = cluster
         self.bootstrap = server.bootstrap
-        self.hosted = [cluster.hosted(broker) for broker in cluster.brokers]
+        self.hosted = [cluster.hosted[broker.node_id] for broker in cluster.brokers]
 
     @property
     def partitions(self) -> list[TopicPartition]:

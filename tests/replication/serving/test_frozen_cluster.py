@@ -17,12 +17,15 @@ from replication.errors import DifferentClustersError, SameBrokerError, TopicIds
 from replication.metadata.loading import load_image
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages import fetch
+from replication.protocol.messages import api_versions, fetch
+from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsRequest
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.server.call import Call, Caller
+from replication.serving.cluster_server import ClusterServer
 from replication.serving.frozen_cluster import FrozenCluster
 from replication.serving.leader_choice import LeaderChoice
 from tests.data.replicas import damaged, replicas
+from tests.replication.server.client import Client
 
 QUORUM = Path(__file__).parents[2] / "data" / "quorum"
 FORKED = TopicPartition("diverge", 0)
@@ -43,7 +46,7 @@ def test_brokers_have_their_node_ids_and_what_they_held() -> None:
         assert not cluster.unserved
         for broker, path in zip(cluster.brokers, brokers("diverged"), strict=True):
             held = {each.parent.name for each in path.glob("*-*/*.log")}
-            assert {str(each) for each in cluster.hosted(broker)} == held
+            assert {str(each) for each in cluster.hosted[broker.node_id]} == held
 
 
 def test_without_metadata_the_copies_lead_that_kafka_would_elect() -> None:
@@ -58,7 +61,7 @@ def test_without_metadata_the_copies_lead_that_kafka_would_elect() -> None:
 
 def test_each_broker_hosts_its_own_side_of_a_fork() -> None:
     with FrozenCluster.open(brokers("diverged")) as cluster:
-        hosted = {each.node_id: cluster.hosted(each).get(FORKED) for each in cluster.brokers}
+        hosted = {each.node_id: cluster.hosted[each.node_id].get(FORKED) for each in cluster.brokers}
         led = {node_id: each for node_id, each in hosted.items() if each is not None}
         assert sum(each.is_leader for each in led.values()) == 1
         assert len({bytes(each.log.read(each.log.log_end_offset - 1, 1 << 20).data) for each in led.values()}) > 1
@@ -81,7 +84,7 @@ def test_topics_ids_and_settings_are_the_metadatas() -> None:
     with FrozenCluster.open(sorted(QUORUM.iterdir())) as cluster:
         directories = QUORUM.glob("controller-*/__cluster_metadata-0")
         furthest = max(map(load_image, directories), key=lambda each: (each.epoch, each.end_offset))
-        assert cluster.metadata == furthest.image
+        assert cluster.metadata.image == furthest.image
         assert {topic.name: topic.id for topic in cluster.topics.topics} == {
             topic.name: topic.id for topic in furthest.image.topics
         }
@@ -91,7 +94,7 @@ def test_topics_ids_and_settings_are_the_metadatas() -> None:
 
 def test_partitions_of_which_no_copy_is_there_have_no_leader() -> None:
     with FrozenCluster.open(sorted(QUORUM.glob("controller-*"))) as cluster:
-        registered = cluster.metadata.topics.by_name["orders"].partitions[0]
+        registered = cluster.metadata.image.topics.by_name["orders"].partitions[0]
         state = cluster.topics.topics.by_name["orders"].partitions[0]
         assert state.leader == -1
         assert state.replicas == registered.replicas
@@ -115,7 +118,7 @@ def test_a_copy_of_another_topic_of_that_name_is_not_served(tmp_path: Path) -> N
         (found,) = cluster.unserved
         assert (found.partition, found.broker) == (TopicPartition("codecs", 0), "broker-3")
         assert isinstance(found.error, TopicIdsDifferError)
-        assert TopicPartition("codecs", 0) not in cluster.hosted(cluster.brokers[2])
+        assert TopicPartition("codecs", 0) not in cluster.hosted[cluster.brokers[2].node_id]
 
 
 def test_two_copies_of_one_broker_or_copies_of_two_clusters_are_refused(tmp_path: Path) -> None:
@@ -143,7 +146,7 @@ def test_damage_is_told_and_what_precedes_it_is_hosted(tmp_path: Path) -> None:
         told = {(each.broker, str(each.partition)) for each in cluster.unserved}
         assert told, json.dumps(expected)
         for broker in cluster.brokers:
-            for partition, hosted in cluster.hosted(broker).items():
+            for partition, hosted in cluster.hosted[broker.node_id].items():
                 assert (hosted.damage is not None) == ((broker.name, str(partition)) in told)
 
 
@@ -152,7 +155,7 @@ def test_nothing_is_written_and_no_file_changes_its_times(tmp_path: Path) -> Non
     before = _everything(tmp_path)
     with FrozenCluster.open(sorted(tmp_path.iterdir()), LeaderChoice.ADVISE) as cluster:
         for broker in cluster.brokers:
-            for hosted in cluster.hosted(broker).values():
+            for hosted in cluster.hosted[broker.node_id].values():
                 hosted.log.read(hosted.log.log_start_offset, 1 << 20)
     assert _everything(tmp_path) == before
 
@@ -179,7 +182,7 @@ def test_a_damaged_batch_is_never_sent_and_those_who_come_there_are_told(tmp_pat
     content[victim.position + victim.size - 1] ^= 1
     path.write_bytes(content)
     with FrozenCluster.open([root]) as cluster:
-        hosted = cluster.hosted(cluster.brokers[0])
+        hosted = cluster.hosted[cluster.brokers[0].node_id]
         answer = reading_apis(hosted, KnownCluster("id", 1, lambda: cluster.image({})))[fetch.API_KEY].answer
         offset, error = hosted[partition].log.log_start_offset, ErrorCode.NONE
         while error is ErrorCode.NONE:
@@ -196,9 +199,22 @@ def test_a_copy_that_cannot_be_opened_is_named_and_its_readers_are_told(tmp_path
     with FrozenCluster.open(sorted(each for each in tmp_path.iterdir() if each.is_dir())) as cluster:
         (found,) = cluster.unserved
         broker = next(each for each in cluster.brokers if each.name == found.broker)
-        hosted = cluster.hosted(broker)
+        hosted = cluster.hosted[broker.node_id]
         assert found.partition in hosted.offline
         answer = reading_apis(hosted, KnownCluster("id", 1, lambda: cluster.image({})))[fetch.API_KEY].answer
         asked = FetchRequest(partitions={found.partition: FetchPartition(0, 1 << 20)}, max_wait_ms=0)
         fetched = answer(asked, Call(12, Caller("127.0.0.1"))).partitions[found.partition]
         assert fetched.error is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_clients_are_told_the_features_of_the_metadata_and_of_when_they_are() -> None:
+    with FrozenCluster.open(sorted(QUORUM.iterdir())) as cluster, ClusterServer(cluster) as server:
+        (address,) = server.addresses.values()
+        with Client(address) as client:
+            client._exchange.versions = ApiVersions({api_versions.API_KEY: api_versions.VERSIONS})
+            told = client.ask(ApiVersionsRequest(client_software_name="tests", client_software_version="1"))
+        assert cluster.metadata.image.features
+        assert told.finalized_features == {
+            name: range(level, level + 1) for name, level in cluster.metadata.image.features.items()
+        }
+        assert told.finalized_features_epoch == cluster.metadata.end_offset - 1
