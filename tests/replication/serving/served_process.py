@@ -7,9 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from replication.protocol.addresses import Address
+from tests.replication.cli.schemas import validate_output
 
 SECONDS = 120
 
@@ -17,15 +18,16 @@ SECONDS = 120
 class ServedProcess:
     """Serves copies on a free port; it has answered nothing yet."""
 
-    def __init__(self, *copies: Path) -> None:
-        words = ["serve", *map(str, copies), "--read-only", "--listen", "127.0.0.1:0", "--json"]
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "replication.cli", *words], stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, *arguments: object, prefix: tuple[str, ...] = ()) -> None:
+        """Give it these arguments; what stands in `prefix` starts it."""
+        words = ["serve", "--read-only", "--listen", "127.0.0.1:0", "--json", *map(str, arguments)]
+        command = [*prefix, sys.executable, "-m", "replication.cli", *words]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         told = self._process.stdout.readline()
         assert told, f"it ended with {self._process.wait(SECONDS)}"
-        self.told = json.loads(told)
+        validate_output("serve", told)
+        self.told: dict[str, Any] = json.loads(told)
         host, _, port = self.told["bootstrap"].partition(",")[0].rpartition(":")
         self.address = Address(host, int(port))
 
