@@ -1,0 +1,63 @@
+"""The thread that keeps a broker in step with a controller of the same process."""
+
+from collections.abc import Callable
+from typing import Final
+
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.clock import monotonic_ms
+from replication.standalone.isr_queue import IsrQueue
+from replication.standalone.metadata_feed import MetadataFeed
+from replication.standalone.static_controller import StaticController
+from replication.worker_thread import WorkerThread
+
+_LAG_CHECKS: Final = 2
+"""In the time after which a follower counts as behind (Kafka: isr-expiration runs so often)."""
+
+
+class BrokerThread(WorkerThread):
+    """Applies metadata, asks for ISRs, and looks for followers that lag and for disks that have failed."""
+
+    PASSING = ()
+
+    def __init__(
+        self,
+        controller: StaticController,
+        feed: MetadataFeed,
+        replicas: ReplicaManager,
+        isr_queue: IsrQueue,
+        waiter: ThreadWaiter,
+        *,
+        broker_epoch: Callable[[], int],
+        lag_ms: int,
+    ) -> None:
+        """Take over all that it is given. The waiter is woken by the controller and by what is queued."""
+        super().__init__("broker-metadata")
+        self.applied_offset: int = -1
+        """The highest offset of the metadata that the replicas stand at."""
+        self._controller: Final = controller
+        self._feed: Final = feed
+        self._replicas: Final = replicas
+        self._isr_queue: Final = isr_queue
+        self._waiter: Final = waiter
+        self._broker_epoch: Final = broker_epoch
+        self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
+        self._check_lag_at = monotonic_ms() + self._lag_check_ms
+
+    def _round(self) -> None:
+        self.catch_up()
+        self._waiter.wait(max(0, self._check_lag_at - monotonic_ms()) / 1_000)
+
+    def catch_up(self) -> None:
+        """Do all that is due by now."""
+        news = self._feed.take()
+        if news is not None:
+            self._replicas.apply(news.image, news.changes)
+            self.applied_offset = news.applied_offset
+        if monotonic_ms() >= self._check_lag_at:
+            self._check_lag_at = monotonic_ms() + self._lag_check_ms
+            self._replicas.check_lag()
+        self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.hosted)
+
+    def _wake(self) -> None:
+        self._waiter.wake()
