@@ -19,6 +19,6 @@ class NotFormattedError(ReplicationError, ValueError):
 
     def __init__(self, root: str | PathLike[str]) -> None:
         super().__init__(
-            f"{fspath(root)} is not empty and has no meta.properties, so it is no broker's log.dirs root: name an empty "
-            "directory or one that does not exist yet, or a broker's own"
+            f"{fspath(root)} is not empty and has no meta.properties, so it is no broker's log.dirs root: name an "
+            "empty directory or one that does not exist yet, or a broker's own"
         )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from epoch.filesystem import REAL
 from logstore import Log
 from logstore.clock import now_ms
 from replication.metadata.batches import MetadataBatch
@@ -22,7 +23,7 @@ class StoredMetadata:
     def __init__(self, log: Log) -> None:
         """Go on in a log, as the controller of a new epoch."""
         self._log: Final = log
-        self._snapshot: Final = LocalMetadata(log).snapshot
+        self._snapshot: Final = LocalMetadata(log, REAL).snapshot
         log.advance_high_watermark(log.log_end_offset)
         before = -1 if self._snapshot is None else self._snapshot.epoch
         latest = log.epochs.latest_epoch
