@@ -6,6 +6,7 @@ from uuid import UUID
 from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.waiters import Waiter, Waiters
+from replication.broker.partitions.led_partition import LedPartition
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -22,6 +23,8 @@ class HostedPartition:
     """What ends the log before its files do: whoever reads up to there is told KAFKA_STORAGE_ERROR."""
     root: str = ""
     """The entry of log.dirs that it is in."""
+    led: LedPartition | None = None
+    """The replicas, while this broker leads them; None of a copy that is followed, or only read."""
     _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)
     """Those who wait for a change of who leads; the log has its own."""
 

@@ -1,0 +1,33 @@
+"""The in-sync replicas of a partition, as its leader knows them (Kafka: PartitionState)."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from replication.broker.partitions.isr_changes import WantedIsr
+
+
+@dataclass(frozen=True, slots=True)
+class IsrState:
+    """Committed, or with a change of which the controller has not told yet what became of it."""
+
+    isr: tuple[int, ...]
+    """Those that the controller has committed, by broker ids."""
+    wanted: WantedIsr | None = None
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether a change has been asked for. There is one at a time."""
+        return self.wanted is not None
+
+    @property
+    def maximal_isr(self) -> frozenset[int]:
+        """All that may be in sync by now: the controller elects from the larger of the two sets, we know not which."""
+        return frozenset(self.isr) if self.wanted is None else frozenset((*self.isr, *self.wanted.broker_ids))
+
+    def wanting(self, change: WantedIsr) -> Self:
+        """Return the state while a change is asked for."""
+        return type(self)(self.isr, change)
+
+    def committed(self) -> Self:
+        """Return the state after the change was refused."""
+        return type(self)(self.isr)

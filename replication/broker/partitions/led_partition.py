@@ -1,0 +1,343 @@
+"""A partition that this broker leads: what it knows and decides of the replicas (Kafka: Partition)."""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Final
+from uuid import UUID
+
+from logstore import AppendOrigin, Log, TopicPartition
+from logstore.append.append_info import AppendInfo
+from logstore.clock import now_ms
+from replication.broker.errors import NotEnoughReplicasError, NotLeaderError
+from replication.broker.partitions.follower_progress import FollowerProgress
+from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH, InSyncReplica, IsrChanges, WantedIsr
+from replication.broker.partitions.isr_state import IsrState
+from replication.broker.partitions.leader_settings import LeaderSettings
+from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.partition import PartitionRegistration
+from replication.protocol.error_code import ErrorCode
+
+ALL_IN_SYNC: Final = -1
+"""acks=all: an append is answered once all in-sync replicas have it."""
+
+_ANY_EPOCH: Final = -1
+_REFUSED: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
+"""Nothing was changed: the leader may want something else."""
+_OUTDATED: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INVALID_UPDATE_VERSION,
+        ErrorCode.INVALID_REQUEST,
+        ErrorCode.NEW_LEADER_ELECTED,
+    }
+)
+"""The controller knows better: the leader wants nothing more until the metadata has told it what."""
+
+
+def _nothing() -> None: ...
+
+
+class LedPartition:
+    """Leads from the moment at which it is made until `resign` returns. Any number of threads may call it.
+
+    Nothing is asked and nobody is woken for the lag of a follower or for its log start while the lock is held; the log
+    itself wakes those who wait for records or for the high watermark.
+    """
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        log: Log,
+        state: PartitionRegistration,
+        *,
+        broker_id: int,
+        broker_of: Callable[[int], BrokerRegistration | None],
+        isr_changes: IsrChanges,
+        settings: LeaderSettings | None = None,
+        clock: Callable[[], int] = now_ms,
+        wake: Callable[[], None] = _nothing,
+    ) -> None:
+        """Become the leader: its epoch starts where the log ends, before anything is appended.
+
+        `broker_of` returns what the newest metadata says of a broker. `clock` is in milliseconds. `wake` is called when
+        the low watermark may have moved, and when it leads no more. Raises what `Log.assign_epoch` raises.
+        """
+        self.partition = partition
+        self.topic_id = topic_id
+        self.settings: LeaderSettings = LeaderSettings() if settings is None else settings
+        """May be replaced at any time."""
+        self._log = log
+        self._broker_id = broker_id
+        self._broker_of = broker_of
+        self._isr_changes = isr_changes
+        self._clock = clock
+        self._wake = wake
+        self._lock = Lock()
+        self._leads = True
+        self.leader_epoch: int = state.leader_epoch
+        self.partition_epoch: int = state.partition_epoch
+        self.recovery_state: int = state.leader_recovery_state
+        """RECOVERING from an unclean election on, until the controller has answered the first change of the ISR."""
+        self.epoch_start_offset: int = log.log_end_offset
+        """Where its records begin: a follower that has not come so far may have others instead of them."""
+        self._state = IsrState(state.isr)
+        log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
+        now = clock()
+        self._followers = {
+            replica: FollowerProgress(now) if replica in state.isr else FollowerProgress()
+            for replica in state.replicas
+            if replica != broker_id
+        }
+        self._advance(now)
+
+    # --- what it knows
+
+    @property
+    def isr(self) -> tuple[int, ...]:
+        """The replicas in sync that the controller has committed, by broker ids."""
+        return self._state.isr
+
+    @property
+    def maximal_isr(self) -> frozenset[int]:
+        """Those, and the one that is about to join them."""
+        return self._state.maximal_isr
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """Whether too few are in sync. No more are demanded than there are replicas."""
+        return len(self._state.isr) < self._min_isr
+
+    @property
+    def low_watermark(self) -> int:
+        """The offset below which all replicas on living brokers have deleted; UNKNOWN_OFFSET before they have told."""
+        with self._lock:
+            starts = [each.log_start_offset for broker, each in self._followers.items() if self._is_alive(broker)]
+        return min(self._log.log_start_offset, *starts) if starts else self._log.log_start_offset
+
+    def progress_of(self, broker_id: int) -> FollowerProgress | None:
+        """Return how far a follower has got; None for a broker that is none."""
+        return self._followers.get(broker_id)
+
+    def replicated(self, offset: int) -> ErrorCode | None:
+        """Return what to answer a producer that waits until all in sync have all below `offset`; None: not yet.
+
+        Kafka: checkEnoughReplicasReachOffset.
+        """
+        if not self._leads:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if self._log.high_watermark < offset:
+            return None
+        is_enough = len(self._state.maximal_isr) >= self._min_isr
+        return ErrorCode.NONE if is_enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+    def refusal(self, broker_id: int, current_leader_epoch: int = _ANY_EPOCH) -> ErrorCode:
+        """Return why a broker may not follow; NONE if it may. One that tells an epoch knows more than we do."""
+        if broker_id in self._followers:
+            return ErrorCode.NONE
+        is_untold = current_leader_epoch == _ANY_EPOCH
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_untold else ErrorCode.UNKNOWN_LEADER_EPOCH
+
+    # --- what happens
+
+    def append(
+        self,
+        data: bytes | bytearray | memoryview,
+        *,
+        required_acks: int,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int | None = None,
+    ) -> AppendInfo:
+        """Append a producer's batch (Kafka: appendRecordsToLeader).
+
+        Raises NotEnoughReplicasError if `required_acks` is ALL_IN_SYNC and too few are, NotLeaderError after `resign`,
+        and what `Log.append` raises, with nothing appended.
+        """
+        with self._lock:
+            if not self._leads:
+                raise NotLeaderError(self.partition, self._broker_id, self.leader_epoch)
+            if required_acks == ALL_IN_SYNC and self.is_under_min_isr:
+                raise NotEnoughReplicasError(self.partition, self._state.isr, self._min_isr)
+            info = self._log.append(
+                data, leader_epoch=self.leader_epoch, origin=origin, transaction_version=transaction_version
+            )
+            self._advance(self._clock())
+        return info
+
+    def fetched(
+        self,
+        broker_id: int,
+        broker_epoch: int,
+        fetch_offset: int,
+        log_start_offset: int,
+        *,
+        leader_end_offset: int | None = None,
+        current_leader_epoch: int = _ANY_EPOCH,
+    ) -> ErrorCode:
+        """Take what a replica's fetch says: it has all below `fetch_offset`; return why it is refused, or NONE.
+
+        Call it once the fetch could be read, without divergence, with the log's end as it was before it was read.
+        Kafka: updateFollowerFetchState.
+        """
+        now = self._clock()
+        with self._lock:
+            follower = self._followers.get(broker_id)
+            if follower is None or not self._leads:
+                return self.refusal(broker_id, current_leader_epoch) or ErrorCode.NOT_LEADER_OR_FOLLOWER
+            if follower.is_of_former_life(broker_epoch, self._broker_of(broker_id)):
+                return ErrorCode.NOT_LEADER_OR_FOLLOWER
+            end_offset, start_offset = follower.log_end_offset, follower.log_start_offset
+            leader_end = self._log.log_end_offset if leader_end_offset is None else leader_end_offset
+            follower.note(fetch_offset, log_start_offset, broker_epoch, leader_end, now)
+            change = self._expansion(broker_id, follower)
+            if fetch_offset != end_offset:
+                self._advance(now)
+        if log_start_offset != start_offset:
+            self._wake()
+        self._ask(change)
+        return ErrorCode.NONE
+
+    def check_lag(self) -> None:
+        """Want an ISR without those that have not caught up for too long (Kafka: maybeShrinkIsr)."""
+        with self._lock:
+            change = self._shrinking() if self._leads else None
+        self._ask(change)
+
+    def update(self, state: PartitionRegistration) -> bool:
+        """Take what the metadata says, in which this broker still leads; return whether it was not older than ours.
+
+        It overrules a change that was asked for. In a later leader epoch, that epoch starts where the log ends.
+        """
+        with self._lock:
+            if not self._leads or state.partition_epoch < self.partition_epoch:
+                return False
+            now = self._clock()
+            if state.leader_epoch > self.leader_epoch:
+                self._lead_on(state, now)
+            known = self._followers
+            self._followers = {
+                replica: known.get(replica) or FollowerProgress()
+                for replica in state.replicas
+                if replica != self._broker_id
+            }
+            self._take(state)
+            self._advance(now)
+        self._wake()
+        return True
+
+    def answered(self, change: WantedIsr, error: ErrorCode, state: PartitionRegistration | None = None) -> None:
+        """Take the controller's answer to a change; `state` is the partition as it then is, where there is no error."""
+        with self._lock:
+            if not self._leads or self._state.wanted != change:
+                return
+            if error is ErrorCode.NONE and state is not None:
+                self._commit(state)
+                return
+            if error in _REFUSED:
+                self._state = self._state.committed()
+            if error in _REFUSED or error in _OUTDATED:
+                return
+        self._ask(change)
+
+    def resign(self) -> None:
+        """Lead no more: once this returns, nothing is appended and no offset moves through it."""
+        with self._lock:
+            self._leads = False
+        self._wake()
+
+    # --- with the lock held
+
+    @property
+    def _min_isr(self) -> int:
+        return min(self.settings.min_insync_replicas, len(self._followers) + 1)
+
+    def _is_alive(self, broker_id: int) -> bool:
+        broker = self._broker_of(broker_id)
+        return broker is not None and not broker.fenced
+
+    def _take(self, state: PartitionRegistration) -> None:
+        self.partition_epoch = state.partition_epoch
+        self.recovery_state = state.leader_recovery_state
+        self._state = IsrState(state.isr)
+
+    def _lead_on(self, state: PartitionRegistration, now: int) -> None:
+        self.epoch_start_offset = self._log.log_end_offset
+        self._log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
+        self.leader_epoch = state.leader_epoch
+        for replica, follower in self._followers.items():
+            follower.follow_on(self.epoch_start_offset, now, in_sync=replica in state.isr)
+
+    def _commit(self, state: PartitionRegistration) -> None:
+        if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
+            return  # the metadata tells what is true
+        self._take(state)
+        self._advance(self._clock())
+
+    def _advance(self, now: int) -> None:
+        """Move the high watermark to what all in sync have, and those who are about to be.
+
+        Kafka: maybeIncrementLeaderHW. A follower that has not been taken into the ISR yet, but has caught up, would be
+        left behind for ever by a leader that did not wait for it.
+        """
+        if self.is_under_min_isr:
+            return
+        least = end_offset = self._log.log_end_offset
+        for broker_id, follower in self._followers.items():
+            if follower.log_end_offset < least and (
+                broker_id in self._state.maximal_isr
+                or (
+                    follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
+                    and follower.may_join(self._broker_of(broker_id))
+                )
+            ):
+                least = follower.log_end_offset
+        if least > self._log.high_watermark:
+            self._log.advance_high_watermark(least)
+
+    def _expansion(self, broker_id: int, follower: FollowerProgress) -> WantedIsr | None:
+        """Want a follower in the ISR that has all that is committed, and nothing that an earlier leader wrote alone."""
+        state = self._state
+        if (
+            state.is_pending
+            or broker_id in state.isr
+            or follower.log_end_offset < max(self._log.high_watermark, self.epoch_start_offset)
+            or not follower.may_join(self._broker_of(broker_id))
+        ):
+            return None
+        return self._want((*state.isr, broker_id))
+
+    def _shrinking(self) -> WantedIsr | None:
+        state = self._state
+        if state.is_pending:
+            return None
+        end_offset, now = self._log.log_end_offset, self._clock()
+        in_sync = tuple(each for each in state.isr if self._is_in_sync(each, end_offset, now))
+        return None if in_sync == state.isr else self._want(in_sync)
+
+    def _is_in_sync(self, broker_id: int, end_offset: int, now: int) -> bool:
+        follower = self._followers.get(broker_id)
+        if follower is None:
+            return broker_id == self._broker_id
+        return follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
+
+    def _want(self, isr: tuple[int, ...]) -> WantedIsr:
+        replicas = tuple(InSyncReplica(each, self._epoch_told(each)) for each in isr)
+        change = WantedIsr(self.partition, self.topic_id, self.leader_epoch, self.partition_epoch, replicas)
+        self._state = self._state.wanting(change)
+        return change
+
+    def _epoch_told(self, broker_id: int) -> int:
+        """Return the epoch in which a broker was registered when it fetched; our own is what the metadata says."""
+        if broker_id == self._broker_id:
+            broker = self._broker_of(broker_id)
+            return ANY_BROKER_EPOCH if broker is None else broker.epoch
+        follower = self._followers.get(broker_id)
+        return ANY_BROKER_EPOCH if follower is None or follower.broker_epoch is None else follower.broker_epoch
+
+    # --- without it
+
+    def _ask(self, change: WantedIsr | None) -> None:
+        if change is not None:
+            self._isr_changes.ask(change)
