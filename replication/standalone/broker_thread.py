@@ -1,6 +1,7 @@
 """The thread that keeps a broker in step with a controller of the same process."""
 
 from collections.abc import Callable
+from threading import Condition
 from typing import Final
 
 from logstore.log.state.waiters import ThreadWaiter
@@ -35,6 +36,9 @@ class BrokerThread(WorkerThread):
         super().__init__("broker-metadata")
         self.applied_offset: int = -1
         """The highest offset of the metadata that the replicas stand at."""
+        self._applied: Final = Condition()
+        self.failure: BaseException | None = None
+        """What has ended it."""
         self._controller: Final = controller
         self._feed: Final = feed
         self._replicas: Final = replicas
@@ -43,6 +47,11 @@ class BrokerThread(WorkerThread):
         self._broker_epoch: Final = broker_epoch
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
         self._check_lag_at = monotonic_ms() + self._lag_check_ms
+
+    def wait_for(self, offset: int, seconds: float) -> bool:
+        """Return whether the replicas stand at an offset of the metadata, or later, within so many seconds."""
+        with self._applied:
+            return self._applied.wait_for(lambda: self.applied_offset >= offset or self.stopped, seconds)
 
     def _round(self) -> None:
         self.catch_up()
@@ -53,11 +62,17 @@ class BrokerThread(WorkerThread):
         news = self._feed.take()
         if news is not None:
             self._replicas.apply(news.image, news.changes)
-            self.applied_offset = news.applied_offset
+            with self._applied:
+                self.applied_offset = news.applied_offset
+                self._applied.notify_all()
         if monotonic_ms() >= self._check_lag_at:
             self._check_lag_at = monotonic_ms() + self._lag_check_ms
             self._replicas.check_lag()
         self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.hosted)
+
+    def _give_up(self, error: BaseException) -> None:
+        self.failure = error
+        super()._give_up(error)
 
     def _wake(self) -> None:
         self._waiter.wake()

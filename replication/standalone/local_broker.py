@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Event
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID, uuid4
@@ -26,19 +27,22 @@ from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, 
 from replication.broker.requests.cluster.features import features_of
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.reading_apis import reading_apis
+from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.addresses import Address
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.topic_ids import Endpoint
-from replication.server.call import Call
 from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.served_api import ServedApis
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
 from replication.standalone.broker_thread import BrokerThread
 from replication.standalone.isr_queue import IsrQueue
 from replication.standalone.local_channel import LocalChannel
+from replication.standalone.producer_ids import ProducerIds
+from replication.standalone.requests.administration_apis import administration_apis
 from replication.standalone.static_controller import StaticController
 
 _START_SECONDS: Final = 60.0
@@ -82,20 +86,20 @@ class LocalBroker:
         self._settings: Final = settings
         self._directories: Final = directories
         self._controller: Final = controller
-        self._applied_offset = -1
         with ExitStack() as stack:
             server = stack.enter_context(Server([settings.listener], settings.limits))
             self.address: Final = settings.advertised or server.addresses[settings.listener.name]
             """Where clients are told that it listens."""
+            self._thread: BrokerThread | None = None
             self._lifecycle: Final = self._register(stack)
-            waiter, feed = ThreadWaiter(), controller.feed()
+            waiter = ThreadWaiter()
+            feed = controller.feed(waiter)
             stack.callback(controller.drop, feed)
-            feed.attend(waiter)
             isr_queue = IsrQueue(self.identity.broker_id, waiter)
             self.replicas: Final = self._replica_manager(isr_queue)
             """The logs that it has, and their roles."""
             stack.callback(self.replicas.close)
-            self._thread: Final = BrokerThread(
+            thread = self._thread = BrokerThread(
                 controller,
                 feed,
                 self.replicas,
@@ -104,10 +108,128 @@ class LocalBroker:
                 broker_epoch=lambda: self._lifecycle.broker_epoch,
                 lag_ms=settings.replica_lag_time_max_ms,
             )
-            self._thread.catch_up()
+            thread.catch_up()
             server.start(self._apis(), partial(features_of, self._known()))
-            stack.callback(self._thread.stop)
-            self._thread.start()
+            stack.callback(thread.stop)
+            thread.start()
             self._lifecycle.ready_to_unfence()
             self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
+            thread.wait_for(controller.published.applied_offset, _START_SECONDS)
             self._open: Final = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def broker_epoch(self) -> int:
+        """Under which the controller knows it."""
+        return self._lifecycle.broker_epoch
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What has ended its work, though its process lives: the metadata can be applied no more."""
+        return None if self._thread is None else self._thread.failure
+
+    def close(self) -> None:
+        """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
+        self._lifecycle.begin_controlled_shutdown()
+        with suppress(NotInTimeError, BrokerStoppedError):
+            self._lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
+        self._directories.broker_epoch = self.broker_epoch
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Stop all of it at once, without a word to the controller."""
+        self._open.close()
+
+    # --- its parts
+
+    def _register(self, stack: ExitStack) -> LifecycleThread:
+        """Return what keeps it in the cluster, once it is registered."""
+        registered = _Registered()
+        listens = self._settings.listener
+        protocol = SecurityProtocol[f"{'SASL_' if listens.sasl else ''}{'SSL' if listens.tls else 'PLAINTEXT'}"]
+        listener = Listener(listens.name, *self.address, protocol)
+        request = BrokerRegistrationRequest(
+            broker_id=self.identity.broker_id,
+            cluster_id=self.identity.cluster_id,
+            incarnation_id=uuid4(),
+            listeners=(listener,),
+            features=SUPPORTED_FEATURES,
+            rack=self._settings.rack,
+            log_dirs=self.identity.directory_ids,
+            previous_broker_epoch=self.identity.previous_broker_epoch,
+        )
+        lifecycle = LifecycleThread(
+            request,
+            BrokerLifecycle(heartbeat_interval_ms=_HEARTBEAT_MS),
+            LocalChannel(self._controller),
+            self._applied_offset,
+            registered,
+        )
+        stack.callback(lifecycle.stop)
+        self._controller.end_session(self.identity.broker_id)
+        lifecycle.start()
+        if not registered.event.wait(_START_SECONDS):
+            raise NotInTimeError(self.identity.broker_id, _START_SECONDS, lifecycle.trouble)
+        return lifecycle
+
+    def _applied_offset(self) -> int:
+        return -1 if self._thread is None else self._thread.applied_offset
+
+    def _replica_manager(self, isr_queue: IsrQueue) -> ReplicaManager:
+        identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)
+        return ReplicaManager(
+            self.identity.broker_id,
+            self._directories,
+            FetcherManager(settings=FetcherSettings(identity=identity)),
+            isr_queue,
+            TopicSettings(
+                self._settings.topic_defaults, replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms
+            ),
+            directory_ids=_by_id(self._directories),
+            listener=self._settings.listener.name,
+            clock=monotonic_ms,
+        )
+
+    def _known(self) -> KnownCluster:
+        controller = self._controller
+        return KnownCluster(
+            self.identity.cluster_id,
+            self.identity.broker_id,
+            lambda: controller.published.image,
+            lambda: controller.published.applied_offset,
+        )
+
+    def _apis(self) -> ServedApis:
+        known, hosted = self._known(), self.replicas.hosted
+        endpoint = Endpoint(self.identity.broker_id, *self.address)
+        groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
+        return {
+            **reading_apis(hosted, known, [str(root.root) for root in self._directories.roots]),
+            **writing_apis(hosted, known, producer_ids=ProducerIds(self._controller, self.identity.broker_id)),
+            **groups,
+            **administration_apis(self._controller),
+        }
+
+
+class _Registered(LifecycleObserver):
+    """Tells when there is a broker epoch."""
+
+    def __init__(self) -> None:
+        self.event: Final = Event()
+
+    def registered(self, broker_epoch: int) -> None:
+        del broker_epoch
+        self.event.set()
+
+
+def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:
+    """Return the roots by their directory.id."""
+    known = ((root, MetaProperties.read(root.root / META_PROPERTIES_NAME)) for root in directories.roots)
+    return {parse_uuid(each.directory_id): root for root, each in known if each.directory_id is not None}

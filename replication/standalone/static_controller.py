@@ -56,6 +56,11 @@ class StaticController:
         """The cluster as of the last decision; any thread may read it."""
         return self._publisher.published
 
+    @property
+    def failure(self) -> Exception | None:
+        """Why it decides nothing more; None as long as it does."""
+        return self._failure
+
     def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
         """Let the controller decide, and return its answer once the decision is on stable storage.
 
@@ -74,6 +79,11 @@ class StaticController:
         with self._deciding:
             while (decision := self._controller.tick(self._clock())) is not None:
                 self.decide(lambda _, due=decision: due)  # type: ignore[misc]
+
+    def end_session(self, broker_id: int) -> None:
+        """Let a broker register anew at once: who asks holds its directories, so its earlier start is over."""
+        with self._deciding:
+            self._controller.sessions.end(broker_id)
 
     def feed(self, waiter: Waiter) -> MetadataFeed:
         """Return what tells one broker of all changes from now on; the waiter, held weakly, is woken by each."""

@@ -19,6 +19,7 @@ from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges, PartitionId
+from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.addresses import Address
 
@@ -132,19 +133,20 @@ class ReplicaManager:
         if known is not None:
             _resign(known)
         self._fetchers.forget(partition)
-        led = LedPartition(
+        hosted = HostedPartition(log, state.leader_epoch, topic_id=topic_id, root=str(log.directory.parent))
+        hosted.led = LedPartition(
             partition,
             topic_id,
             log,
             state,
             broker_id=self._broker_id,
-            broker_epoch_of=self._broker_epoch,
-            settings=self._settings.of_leader(self._image, partition.topic),
+            broker_of=self._broker,
             isr_changes=self._isr_changes,
+            settings=self._settings.of_leader(self._image, partition.topic),
             clock=self._clock,
+            wake=hosted.wake,
         )
-        root = str(log.directory.parent)
-        self.hosted[partition] = HostedPartition(log, state.leader_epoch, topic_id=topic_id, root=root, led=led)
+        self.hosted[partition] = hosted
 
     def _follow(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)
@@ -226,10 +228,8 @@ class ReplicaManager:
         states = ((each, self._state(each)) for each in self._names)
         return frozenset(each for each, state in states if state is not None and state.leader in brokers)
 
-    def _broker_epoch(self, broker_id: int) -> int | None:
-        """Return in which epoch a broker is registered that may be in sync; None of one that may not (KIP-903)."""
-        broker = self._image.brokers.get(broker_id)
-        return broker.epoch if broker is not None and broker.is_active else None
+    def _broker(self, broker_id: int) -> BrokerRegistration | None:
+        return self._image.brokers.get(broker_id)
 
     def _address(self, broker_id: int) -> Address | None:
         broker = self._image.brokers.get(broker_id)

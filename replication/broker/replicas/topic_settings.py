@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from logstore import LogConfig
-from replication.broker.partitions.led_partition import LeaderSettings
+from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.int32 import parse_setting
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigResourceType
 from replication.metadata.image import ClusterImage
