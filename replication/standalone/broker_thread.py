@@ -7,9 +7,11 @@ from typing import Final
 from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
+from replication.metadata.image import ClusterImage
+from replication.standalone.errors import ControllerUnreachableError
 from replication.standalone.isr_queue import IsrQueue
 from replication.standalone.metadata_feed import MetadataFeed
-from replication.standalone.static_controller import StaticController
+from replication.standalone.reached_controller import ReachedController
 from replication.worker_thread import WorkerThread
 
 _LAG_CHECKS: Final = 2
@@ -19,11 +21,11 @@ _LAG_CHECKS: Final = 2
 class BrokerThread(WorkerThread):
     """Applies metadata, asks for ISRs, and looks for followers that lag and for disks that have failed."""
 
-    PASSING = ()
+    PASSING = (ControllerUnreachableError,)
 
     def __init__(
         self,
-        controller: StaticController,
+        controller: ReachedController,
         feed: MetadataFeed,
         replicas: ReplicaManager,
         isr_queue: IsrQueue,
@@ -36,6 +38,8 @@ class BrokerThread(WorkerThread):
         super().__init__("broker-metadata")
         self.applied_offset: int = -1
         """The highest offset of the metadata that the replicas stand at."""
+        self.image: ClusterImage = ClusterImage()
+        """What they stand at."""
         self._applied: Final = Condition()
         self.failure: BaseException | None = None
         """What has ended it."""
@@ -48,10 +52,14 @@ class BrokerThread(WorkerThread):
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
         self._check_lag_at = monotonic_ms() + self._lag_check_ms
 
-    def wait_for(self, offset: int, seconds: float) -> bool:
-        """Return whether the replicas stand at an offset of the metadata, or later, within so many seconds."""
+    def wait_for_role(self, broker_id: int, seconds: float) -> bool:
+        """Return whether the replicas stand, within so many seconds, where the broker is not fenced any more."""
         with self._applied:
-            return self._applied.wait_for(lambda: self.applied_offset >= offset or self.stopped, seconds)
+            return self._applied.wait_for(lambda: self.stopped or self._is_active(broker_id), seconds)
+
+    def _is_active(self, broker_id: int) -> bool:
+        broker = self.image.brokers.get(broker_id)
+        return broker is not None and not broker.fenced
 
     def _round(self) -> None:
         self.catch_up()
@@ -63,6 +71,7 @@ class BrokerThread(WorkerThread):
         if news is not None:
             self._replicas.apply(news.image, news.changes)
             with self._applied:
+                self.image = news.image
                 self.applied_offset = news.applied_offset
                 self._applied.notify_all()
         if monotonic_ms() >= self._check_lag_at:

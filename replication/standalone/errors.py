@@ -14,6 +14,10 @@ class ControllerFailedError(ReplicationError, RuntimeError):
         )
 
 
+class ControllerUnreachableError(ReplicationError, ConnectionError):
+    """The controller cannot be asked now; later it may be."""
+
+
 class NotFormattedError(ReplicationError, ValueError):
     """A directory holds something, and is no broker's."""
 

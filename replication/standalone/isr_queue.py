@@ -9,7 +9,8 @@ from replication.broker.partitions.isr_changes import WantedIsr
 from replication.controller.isr_changes import IsrChange, IsrChangeAnswer, IsrChangeRequest, IsrMember
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
-from replication.standalone.static_controller import StaticController
+from replication.standalone.errors import ControllerUnreachableError
+from replication.standalone.reached_controller import ReachedController
 
 
 class IsrQueue:
@@ -26,8 +27,11 @@ class IsrQueue:
         self._wanted.append(change)
         self._waiter.wake()
 
-    def settle(self, controller: StaticController, broker_epoch: int, hosted: HostedPartitions) -> None:
-        """Ask for all that is wanted, and tell the leaders. One thread does. Raises ControllerFailedError."""
+    def settle(self, controller: ReachedController, broker_epoch: int, hosted: HostedPartitions) -> None:
+        """Ask for all that is wanted, and tell the leaders. One thread does.
+
+        Raises ControllerFailedError; and ControllerUnreachableError, after which the next call asks again.
+        """
         wanted = [self._wanted.popleft() for _ in range(len(self._wanted))]
         if not wanted:
             return
@@ -36,6 +40,9 @@ class IsrQueue:
             answers = controller.decide(lambda deciding: deciding.change_isrs(request))
         except Refusal as refusal:
             answers = [IsrChangeAnswer(_key(each), refusal.code) for each in wanted]
+        except ControllerUnreachableError:
+            self._wanted.extendleft(reversed(wanted))
+            raise
         for change, answer in zip(wanted, answers, strict=True):
             known = hosted.get(change.partition)
             if known is not None and known.led is not None:

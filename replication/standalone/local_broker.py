@@ -1,6 +1,6 @@
 """A broker whose controller is in its own process."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -42,11 +42,14 @@ from replication.standalone.broker_thread import BrokerThread
 from replication.standalone.isr_queue import IsrQueue
 from replication.standalone.local_channel import LocalChannel
 from replication.standalone.producer_ids import ProducerIds
+from replication.standalone.reached_controller import ReachedController
 from replication.standalone.requests.administration_apis import administration_apis
-from replication.standalone.static_controller import StaticController
 
 _START_SECONDS: Final = 60.0
-_HEARTBEAT_MS: Final = 2_000
+
+
+def _unchanged(apis: ServedApis) -> ServedApis:
+    return apis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,10 @@ class LocalBrokerSettings:
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     """For topics for which nothing else is set, under the names of their settings."""
     replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS
+    heartbeat_interval_ms: int = 2_000
     controlled_shutdown_seconds: float = 30.0
+    served: Callable[[ServedApis], ServedApis] = _unchanged
+    """What is answered in place of these APIs: for who stands between a broker and those who ask it."""
 
 
 class LocalBroker:
@@ -75,7 +81,7 @@ class LocalBroker:
     """
 
     def __init__(
-        self, controller: StaticController, directories: LogDirectories, settings: LocalBrokerSettings
+        self, controller: ReachedController, directories: LogDirectories, settings: LocalBrokerSettings
     ) -> None:
         """Register, take what the metadata gives, and answer once that is done.
 
@@ -109,12 +115,14 @@ class LocalBroker:
                 lag_ms=settings.replica_lag_time_max_ms,
             )
             thread.catch_up()
-            server.start(self._apis(), partial(features_of, self._known()))
+            known = self._known(thread)
+            server.start(settings.served(self._apis(known)), partial(features_of, known))
             stack.callback(thread.stop)
             thread.start()
             self._lifecycle.ready_to_unfence()
             self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
-            thread.wait_for(controller.published.applied_offset, _START_SECONDS)
+            if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
+                raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "the metadata is not applied")
             self._open: Final = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -167,7 +175,7 @@ class LocalBroker:
         )
         lifecycle = LifecycleThread(
             request,
-            BrokerLifecycle(heartbeat_interval_ms=_HEARTBEAT_MS),
+            BrokerLifecycle(heartbeat_interval_ms=self._settings.heartbeat_interval_ms),
             LocalChannel(self._controller),
             self._applied_offset,
             registered,
@@ -197,17 +205,13 @@ class LocalBroker:
             clock=monotonic_ms,
         )
 
-    def _known(self) -> KnownCluster:
-        controller = self._controller
+    def _known(self, thread: BrokerThread) -> KnownCluster:
         return KnownCluster(
-            self.identity.cluster_id,
-            self.identity.broker_id,
-            lambda: controller.published.image,
-            lambda: controller.published.applied_offset,
+            self.identity.cluster_id, self.identity.broker_id, lambda: thread.image, lambda: thread.applied_offset
         )
 
-    def _apis(self) -> ServedApis:
-        known, hosted = self._known(), self.replicas.hosted
+    def _apis(self, known: KnownCluster) -> ServedApis:
+        hosted = self.replicas.hosted
         endpoint = Endpoint(self.identity.broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
         return {

@@ -11,8 +11,8 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.messages.request import Request
-from replication.standalone.errors import ControllerFailedError
-from replication.standalone.static_controller import StaticController
+from replication.standalone.errors import ControllerFailedError, ControllerUnreachableError
+from replication.standalone.reached_controller import ReachedController
 
 
 class LocalChannel:
@@ -20,7 +20,7 @@ class LocalChannel:
 
     address: Final = None
 
-    def __init__(self, controller: StaticController, clock: Callable[[], int] = monotonic_ms) -> None:
+    def __init__(self, controller: ReachedController, clock: Callable[[], int] = monotonic_ms) -> None:
         """Ask this controller."""
         self._controller: Final = controller
         self._clock: Final = clock
@@ -33,7 +33,7 @@ class LocalChannel:
             raise NoControllerError("the channel was closed")
         try:
             answer: Any = self._answer(request)
-        except ControllerFailedError as error:
+        except (ControllerFailedError, ControllerUnreachableError) as error:
             raise NoControllerError(str(error)) from error
         return answer  # type: ignore[no-any-return]
 

@@ -5,7 +5,7 @@ from typing import Final
 from replication.controller.controller import Controller
 from replication.controller.decision import Decision
 from replication.metadata.records import ProducerIdsRecord
-from replication.standalone.static_controller import StaticController
+from replication.standalone.reached_controller import ReachedController
 
 BLOCK_SIZE: Final = 1_000
 
@@ -13,7 +13,7 @@ BLOCK_SIZE: Final = 1_000
 class ProducerIds:
     """Has the controller give a broker one block after another."""
 
-    def __init__(self, controller: StaticController, broker_id: int) -> None:
+    def __init__(self, controller: ReachedController, broker_id: int) -> None:
         """Take blocks for a broker."""
         self._controller: Final = controller
         self._broker_id: Final = broker_id
