@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from threading import Condition
 from typing import Final
+from uuid import UUID
 
 from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.replicas.replica_manager import ReplicaManager
@@ -16,6 +17,9 @@ from replication.worker_thread import WorkerThread
 
 _LAG_CHECKS: Final = 2
 """In the time after which a follower counts as behind (Kafka: isr-expiration runs so often)."""
+
+_LONGEST_WAIT_MS: Final = 500
+"""Nobody wakes it for a disk that fails."""
 
 
 class BrokerThread(WorkerThread):
@@ -32,6 +36,7 @@ class BrokerThread(WorkerThread):
         waiter: ThreadWaiter,
         *,
         broker_epoch: Callable[[], int],
+        directory_failed: Callable[[UUID], None],
         lag_ms: int,
     ) -> None:
         """Take over all that it is given. The waiter is woken by the controller and by what is queued."""
@@ -49,6 +54,8 @@ class BrokerThread(WorkerThread):
         self._isr_queue: Final = isr_queue
         self._waiter: Final = waiter
         self._broker_epoch: Final = broker_epoch
+        self._directory_failed: Final = directory_failed
+        self._failed: frozenset[UUID] = frozenset()
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
         self._check_lag_at = monotonic_ms() + self._lag_check_ms
 
@@ -63,7 +70,7 @@ class BrokerThread(WorkerThread):
 
     def _round(self) -> None:
         self.catch_up()
-        self._waiter.wait(max(0, self._check_lag_at - monotonic_ms()) / 1_000)
+        self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
 
     def catch_up(self) -> None:
         """Do all that is due by now."""
@@ -77,6 +84,10 @@ class BrokerThread(WorkerThread):
         if monotonic_ms() >= self._check_lag_at:
             self._check_lag_at = monotonic_ms() + self._lag_check_ms
             self._replicas.check_lag()
+        failed = self._replicas.notice_failures()
+        for directory_id in failed - self._failed:
+            self._directory_failed(directory_id)
+        self._failed = failed
         self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.hosted)
 
     def _give_up(self, error: BaseException) -> None:

@@ -112,6 +112,7 @@ class LocalBroker:
                 isr_queue,
                 waiter,
                 broker_epoch=lambda: self._lifecycle.broker_epoch,
+                directory_failed=self._lifecycle.directory_failed,
                 lag_ms=settings.replica_lag_time_max_ms,
             )
             thread.catch_up()

@@ -9,20 +9,15 @@ from typing import Final, Self
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
-from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.decision import Decision
-from replication.controller.rules import ELR_FEATURE
-from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
-from replication.metadata.records import FeatureLevelRecord
+from replication.controller.controller import ControllerSettings
 from replication.standalone.controller_thread import ControllerThread
 from replication.standalone.formatting import ensure_formatted
 from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
+from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 
 NODE_ID: Final = 1
-FEATURES: Final = {METADATA_VERSION_FEATURE: MetadataVersion.V4_3_IV0, ELR_FEATURE: 1}
-"""What a new cluster agrees on: as a new one of Kafka 4.3, without what nothing here answers."""
 _DEFAULT: Final = ControllerSettings()
 
 
@@ -90,14 +85,3 @@ class StandaloneBroker:
     def close(self) -> None:
         """Stop in order: leaderships, connections, logs with their checkpoints, metadata. It may be called again."""
         self._open.close()
-
-
-def begin_cluster(controller: StaticController) -> None:
-    """Let a cluster that knows no features yet agree on `FEATURES`."""
-
-    def decide(deciding: Controller) -> Decision[None]:
-        if deciding.cluster.image.features:
-            return Decision([], None)
-        return Decision([FeatureLevelRecord(name=name, feature_level=level) for name, level in FEATURES.items()], None)
-
-    controller.decide(decide)

@@ -20,7 +20,7 @@ from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.controller_thread import ControllerThread
 from replication.standalone.local_broker import LocalBroker
-from replication.standalone.standalone_broker import begin_cluster
+from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 from replication.testing.errors import NotReachedError
