@@ -17,6 +17,7 @@ from replication.controller.controller import ControllerSettings
 from replication.controller.topics.topics import NewTopic
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
+from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.controller_thread import ControllerThread
 from replication.standalone.local_broker import LocalBroker
@@ -117,6 +118,10 @@ class Cluster:
     def bootstrap(self) -> str:
         """What clients connect to first, whether those brokers are up or not."""
         return ",".join(str(node.address) for node in self._nodes.values())
+
+    def address(self, broker_id: int) -> Address:
+        """Return where a broker listens, whether it is up or not. Raises KeyError."""
+        return self._nodes[broker_id].address
 
     def create_topic(
         self,
