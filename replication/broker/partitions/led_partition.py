@@ -117,6 +117,11 @@ class LedPartition:
             starts = [each.log_start_offset for broker, each in self._followers.items() if self._is_alive(broker)]
         return min(self._log.log_start_offset, *starts) if starts else self._log.log_start_offset
 
+    @property
+    def followers(self) -> tuple[int, ...]:
+        """The other replicas, by broker ids."""
+        return tuple(self._followers)
+
     def progress_of(self, broker_id: int) -> FollowerProgress | None:
         """Return how far a follower has got; None for a broker that is none."""
         return self._followers.get(broker_id)
@@ -178,8 +183,9 @@ class LedPartition:
     ) -> ErrorCode:
         """Take what a replica's fetch says: it has all below `fetch_offset`; return why it is refused, or NONE.
 
-        Call it once the fetch could be read, without divergence, with the log's end as it was before it was read.
-        Kafka: updateFollowerFetchState.
+        Call it once the fetch could be read, without divergence, with the log's end as it was before it was read. Where
+        the first batch that it gets begins lower, that is what it has: it lacks that batch. Kafka:
+        updateFollowerFetchState.
         """
         now = self._clock()
         with self._lock:
@@ -214,14 +220,14 @@ class LedPartition:
             if not self._leads or state.partition_epoch < self.partition_epoch:
                 return False
             now = self._clock()
-            if state.leader_epoch > self.leader_epoch:
-                self._lead_on(state, now)
             known = self._followers
             self._followers = {
                 replica: known.get(replica) or FollowerProgress()
                 for replica in state.replicas
                 if replica != self._broker_id
             }
+            if state.leader_epoch > self.leader_epoch:
+                self._lead_on(state, now)
             self._take(state)
             self._advance(now)
         self._wake()
