@@ -106,6 +106,11 @@ class LedPartition:
         return self._state.maximal_isr
 
     @property
+    def wanted(self) -> WantedIsr | None:
+        """The change of the ISR that it waits for."""
+        return self._state.wanted
+
+    @property
     def is_under_min_isr(self) -> bool:
         """Whether too few are in sync. No more are demanded than there are replicas."""
         return len(self._state.isr) < self._min_isr

@@ -10,6 +10,7 @@ from logstore import OffsetOutOfRangeError
 from replication.broker.errors import NotEnoughReplicasError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH, WantedIsr
+from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.partition_lookup import refusal
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
@@ -35,9 +36,18 @@ ERRORS: Final = (
 
 
 class RandomWalk:
-    def __init__(self, random: Random, root: Path, theirs: Path) -> None:
-        """Begin to lead; `theirs` is where Kafka's log of it belongs."""
+    def __init__(
+        self,
+        random: Random,
+        root: Path,
+        theirs: Path = Path("orders-0"),
+        *,
+        repeats: bool = False,
+        make: type[LedPartition] = LedPartition,
+    ) -> None:
+        """Begin to lead; `theirs` is where Kafka's log of it belongs. With `repeats` an answer may come twice."""
         self.random = random
+        self._repeats = repeats
         self.commands: list[str] = []
         self.answers: list[str] = []
         self._told = 0
@@ -57,6 +67,7 @@ class RandomWalk:
             records=records,
             high_watermark=high_watermark,
             recovery_state=random.randint(0, 1),
+            make=make,
         )
         self.boundaries = [0, leader.log.log_end_offset]
         for command in ("reset", f"time {leader.now}", *map(_broker, leader.brokers.values())):
@@ -152,7 +163,7 @@ class RandomWalk:
         if not asked:
             return
         index = self.random.choice((len(asked) - 1, len(asked) - 1, self.random.randrange(len(asked))))
-        if index in self._answered:  # a future of Kafka's can be completed once
+        if index in self._answered and not self._repeats:  # a future of Kafka's can be completed once
             return
         self._answered.add(index)
         change = asked[index]

@@ -49,6 +49,7 @@ class SmallLeader:
         records: int = 0,
         high_watermark: int = 0,
         recovery_state: int = 0,
+        make: type[LedPartition] = LedPartition,
     ) -> None:
         """Have a log with some records of the epoch before, and lead it."""
         self.now = START_MS
@@ -67,7 +68,7 @@ class SmallLeader:
             partition_epoch=PARTITION_EPOCH,
             leader_recovery_state=recovery_state,
         )
-        self.led = LedPartition(
+        self.led = make(
             PARTITION,
             TOPIC_ID,
             self.log,

@@ -350,18 +350,15 @@ class TestAnswers:
 
     def test_an_answer_counts_once(self, lead: Lead) -> None:
         leader = lead(isr=(1,))
-        leader.append(1)
-        leader.fetch(2, 1)
+        leader.fetch(2, 0)
         leader.answer()
+        leader.fetch(3, 0)
         first = leader.asked[0]
-        leader.now += 30_001
-        leader.append(1)
-        leader.led.check_lag()
-        leader.answer()
-        assert leader.led.isr == (1,)
         leader.led.answered(first, ErrorCode.NONE, granted(leader.state, first))
-        assert leader.led.isr == (1,)
-        assert leader.led.partition_epoch == 12
+        leader.led.answered(first, ErrorCode.INELIGIBLE_REPLICA)
+        assert leader.led.maximal_isr == {1, 2, 3}
+        leader.answer()
+        assert leader.led.isr == (1, 2, 3)
 
     def test_an_answer_of_another_leader_epoch_or_of_before_counts_for_nothing(self, lead: Lead) -> None:
         leader = lead(isr=(1,))
