@@ -41,6 +41,7 @@ LOADER: Final = (
     "tests/logstore/test_durability.py",
 )
 
+LED: Final = tuple(f"tests/replication/broker/partitions/{name}.py" for name in ("test_led_partition", "test_promises"))
 SALVAGE: Final = tuple(
     f"tests/replication/salvage/{name}.py"
     for name in ("test_keys", "columns/test_key_writes", "test_salvage", "test_transactions", "columns/test_limits")
@@ -73,6 +74,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/audit/log_rows/conditions/where.py": (*CONDITIONS, f"{SOURCE}/test_data_source.py"),
     "replication/audit/log_rows/index_bounds.py": (f"{SOURCE}/test_rows.py",),
     "replication/audit/log_rows/transaction_outcomes.py": (f"{SOURCE}/test_transactions.py",),
+    "replication/broker/partitions/follower_progress.py": LED,
+    "replication/broker/partitions/isr_state.py": LED,
+    "replication/broker/partitions/led_partition.py": LED,
     "replication/controller/partition_change.py": (
         "tests/replication/controller/test_partition_change.py",
         "tests/replication/controller/test_cases.py",

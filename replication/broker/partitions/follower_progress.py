@@ -10,7 +10,7 @@ _LONG_AGO: Final = -(1 << 62)
 
 
 class FollowerProgress:
-    """Times are in milliseconds of the leader's clock. What the follower has not told in this epoch is unknown."""
+    """Times are in milliseconds of the leader's clock. Unknown until the follower fetches in the leader's epoch."""
 
     __slots__ = (
         "_fetched_at",
@@ -26,17 +26,17 @@ class FollowerProgress:
         self.log_end_offset: int = UNKNOWN_OFFSET
         self.log_start_offset: int = UNKNOWN_OFFSET
         self.broker_epoch: int | None = None
-        """In which its broker was registered when it fetched; ANY_BROKER_EPOCH if it does not tell."""
+        """In which its broker was registered when it fetched; ANY_BROKER_EPOCH where the request does not say."""
         self.caught_up_at: int = caught_up_at
         """The last time at which it had all that its leader had."""
         self._fetched_at = _LONG_AGO
         self._leader_end_offset = UNKNOWN_OFFSET
 
     def note(self, offset: int, start_offset: int, broker_epoch: int, leader_end_offset: int, now: int) -> None:
-        """Take what a fetch says.
+        """Note a fetch.
 
-        Who asks for what the leader had at its last fetch had caught up by then, however much has come since: else a
-        follower of a partition that never rests would never be in sync.
+        A follower that asks for what follows the leader's end at its last fetch had caught up at the time of that
+        fetch, however much was appended since: otherwise none would be in sync while records keep coming.
         """
         if offset >= leader_end_offset:
             self.caught_up_at = max(self.caught_up_at, now)

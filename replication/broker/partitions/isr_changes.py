@@ -28,7 +28,7 @@ class WantedIsr:
     partition_epoch: int
     isr: tuple[InSyncReplica, ...]
     recovery_state: LeaderRecoveryState = LeaderRecoveryState.RECOVERED
-    """Always that what an unclean election left is the partition's log from now on, as in Kafka."""
+    """RECOVERED, as in Kafka: what an unclean election left is the partition's log from now on."""
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -40,8 +40,7 @@ class IsrChanges(Protocol):
     """Takes the changes of all partitions that a broker leads to the controller (Kafka: AlterPartitionManager)."""
 
     def ask(self, change: WantedIsr) -> None:
-        """Ask for a change; tell its answer to `LedPartition.answered`, in any thread, now or later.
+        """Ask for a change, and pass the answer to `LedPartition.answered`: in any thread, now or later.
 
-        After an error that may pass, the same change is asked for again from within `answered`: wait before that is
-        tried, as for any request that failed.
+        After an error that may pass, `answered` asks for the same change again: back off before it is sent.
         """

@@ -8,7 +8,7 @@ from replication.broker.partitions.isr_changes import WantedIsr
 
 @dataclass(frozen=True, slots=True)
 class IsrState:
-    """Committed, or with a change of which the controller has not told yet what became of it."""
+    """Committed, or with a change that the controller has not answered yet."""
 
     isr: tuple[int, ...]
     """Those that the controller has committed, by broker ids."""
@@ -21,7 +21,7 @@ class IsrState:
 
     @property
     def maximal_isr(self) -> frozenset[int]:
-        """All that may be in sync by now: the controller elects from the larger of the two sets, we know not which."""
+        """All that may be in sync: whichever ISR the controller has by now, its members are among them."""
         return frozenset(self.isr) if self.wanted is None else frozenset((*self.isr, *self.wanted.broker_ids))
 
     def wanting(self, change: WantedIsr) -> Self:

@@ -40,10 +40,9 @@ def _nothing() -> None: ...
 
 
 class LedPartition:
-    """Leads from the moment at which it is made until `resign` returns. Any number of threads may call it.
+    """Leads from when it is made until `resign` returns. Any number of threads may call it.
 
-    Nothing is asked and nobody is woken for the lag of a follower or for its log start while the lock is held; the log
-    itself wakes those who wait for records or for the high watermark.
+    It appends under its lock (Kafka: leaderIsrUpdateLock); `isr_changes` and `wake` are called without it.
     """
 
     def __init__(
@@ -62,8 +61,9 @@ class LedPartition:
     ) -> None:
         """Become the leader: its epoch starts where the log ends, before anything is appended.
 
-        `broker_of` returns what the newest metadata says of a broker. `clock` is in milliseconds. `wake` is called when
-        the low watermark may have moved, and when it leads no more. Raises what `Log.assign_epoch` raises.
+        `broker_of` returns a broker's registration in the newest metadata, None for an unknown one. `clock` returns
+        milliseconds. `wake` is called when the low watermark may have moved, and when it leads no more; the log wakes
+        those who wait for anything else. Raises what `Log.assign_epoch` raises.
         """
         self.partition = partition
         self.topic_id = topic_id
@@ -106,6 +106,11 @@ class LedPartition:
         return self._state.maximal_isr
 
     @property
+    def wanted(self) -> WantedIsr | None:
+        """The change of the ISR that it waits for."""
+        return self._state.wanted
+
+    @property
     def is_under_min_isr(self) -> bool:
         """Whether too few are in sync. No more are demanded than there are replicas."""
         return len(self._state.isr) < self._min_isr
@@ -116,6 +121,11 @@ class LedPartition:
         with self._lock:
             starts = [each.log_start_offset for broker, each in self._followers.items() if self._is_alive(broker)]
         return min(self._log.log_start_offset, *starts) if starts else self._log.log_start_offset
+
+    @property
+    def followers(self) -> tuple[int, ...]:
+        """The other replicas, by broker ids."""
+        return tuple(self._followers)
 
     def progress_of(self, broker_id: int) -> FollowerProgress | None:
         """Return how far a follower has got; None for a broker that is none."""
@@ -134,7 +144,10 @@ class LedPartition:
         return ErrorCode.NONE if is_enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def refusal(self, broker_id: int, current_leader_epoch: int = _ANY_EPOCH) -> ErrorCode:
-        """Return why a broker may not follow; NONE if it may. One that tells an epoch knows more than we do."""
+        """Return why a broker may not follow; NONE if it may.
+
+        One that believes this epoch to be current, and yet to be a replica, knows newer metadata than this broker.
+        """
         if broker_id in self._followers:
             return ErrorCode.NONE
         is_untold = current_leader_epoch == _ANY_EPOCH
@@ -176,10 +189,11 @@ class LedPartition:
         leader_end_offset: int | None = None,
         current_leader_epoch: int = _ANY_EPOCH,
     ) -> ErrorCode:
-        """Take what a replica's fetch says: it has all below `fetch_offset`; return why it is refused, or NONE.
+        """Note that a replica has all below `fetch_offset`, which it fetches; return why it is refused, or NONE.
 
-        Call it once the fetch could be read, without divergence, with the log's end as it was before it was read.
-        Kafka: updateFollowerFetchState.
+        To be called once the fetch could be read, without divergence, with the log's end from before it was read. Where
+        the first batch of the answer begins lower, pass that offset: the replica lacks the whole batch. Kafka:
+        updateFollowerFetchState.
         """
         now = self._clock()
         with self._lock:
@@ -206,29 +220,33 @@ class LedPartition:
         self._ask(change)
 
     def update(self, state: PartitionRegistration) -> bool:
-        """Take what the metadata says, in which this broker still leads; return whether it was not older than ours.
+        """Take over newer metadata, in which this broker still leads; ignore older, and return False.
 
-        It overrules a change that was asked for. In a later leader epoch, that epoch starts where the log ends.
+        It overrules a change that was asked for. A later leader epoch starts where the log ends. Kafka: makeLeader.
         """
         with self._lock:
             if not self._leads or state.partition_epoch < self.partition_epoch:
                 return False
             now = self._clock()
-            if state.leader_epoch > self.leader_epoch:
-                self._lead_on(state, now)
             known = self._followers
             self._followers = {
                 replica: known.get(replica) or FollowerProgress()
                 for replica in state.replicas
                 if replica != self._broker_id
             }
+            if state.leader_epoch > self.leader_epoch:
+                self._lead_on(state, now)
             self._take(state)
             self._advance(now)
         self._wake()
         return True
 
     def answered(self, change: WantedIsr, error: ErrorCode, state: PartitionRegistration | None = None) -> None:
-        """Take the controller's answer to a change; `state` is the partition as it then is, where there is no error."""
+        """Take over the controller's answer to a change; `state` is the partition after it, where there is no error.
+
+        Ignored unless the change is the one that is waited for: so an answer counts once, and newer metadata overrules
+        it. Kafka: handleAlterPartitionUpdate, handleAlterPartitionError.
+        """
         with self._lock:
             if not self._leads or self._state.wanted != change:
                 return
@@ -276,10 +294,9 @@ class LedPartition:
         self._advance(self._clock())
 
     def _advance(self, now: int) -> None:
-        """Move the high watermark to what all in sync have, and those who are about to be.
+        """Move the high watermark to what all of the maximal ISR have (Kafka: maybeIncrementLeaderHW).
 
-        Kafka: maybeIncrementLeaderHW. A follower that has not been taken into the ISR yet, but has caught up, would be
-        left behind for ever by a leader that did not wait for it.
+        It also waits for followers that have caught up and may join: to join, they must reach it.
         """
         if self.is_under_min_isr:
             return
@@ -297,7 +314,7 @@ class LedPartition:
             self._log.advance_high_watermark(least)
 
     def _expansion(self, broker_id: int, follower: FollowerProgress) -> WantedIsr | None:
-        """Want a follower in the ISR that has all that is committed, and nothing that an earlier leader wrote alone."""
+        """Want a follower in the ISR that has all that is committed, and all from before this leader epoch."""
         state = self._state
         if (
             state.is_pending
@@ -323,12 +340,12 @@ class LedPartition:
         return follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
 
     def _want(self, isr: tuple[int, ...]) -> WantedIsr:
-        replicas = tuple(InSyncReplica(each, self._epoch_told(each)) for each in isr)
+        replicas = tuple(InSyncReplica(each, self._broker_epoch(each)) for each in isr)
         change = WantedIsr(self.partition, self.topic_id, self.leader_epoch, self.partition_epoch, replicas)
         self._state = self._state.wanting(change)
         return change
 
-    def _epoch_told(self, broker_id: int) -> int:
+    def _broker_epoch(self, broker_id: int) -> int:
         """Return the epoch in which a broker was registered when it fetched; our own is what the metadata says."""
         if broker_id == self._broker_id:
             broker = self._broker_of(broker_id)
