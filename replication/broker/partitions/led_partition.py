@@ -65,8 +65,8 @@ class LedPartition:
         milliseconds. `wake` is called when the low watermark may have moved, and when it leads no more; the log wakes
         those who wait for anything else. Raises what `Log.assign_epoch` raises.
         """
-        self.partition = partition
-        self.topic_id = topic_id
+        self.partition: TopicPartition = partition
+        self.topic_id: UUID = topic_id
         self.settings: LeaderSettings = LeaderSettings() if settings is None else settings
         """May be replaced at any time."""
         self._log = log

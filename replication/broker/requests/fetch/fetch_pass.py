@@ -1,5 +1,6 @@
 """One look at the partitions of a fetch, from the first to the last."""
 
+from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
@@ -8,6 +9,7 @@ from logstore import Isolation, LogStoreError, OffsetOutOfRangeError, TopicParti
 from logstore.log.readable_log import ReadableLog
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.fetch.watched_partition import WatchedPartition
 from replication.broker.requests.partition_lookup import ANY_EPOCH, PartitionLookup, refusal
 from replication.broker.requests.storage_error import storage_error
 from replication.protocol.error_code import ErrorCode
@@ -81,6 +83,10 @@ class FetchPass:
         except ValueError:  # such as a negative max_bytes
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         return self._refuse(partition, hosted, error)
+
+    def refused(self, _: Iterable[WatchedPartition]) -> list[WatchedPartition]:
+        """Return which partitions of a session refuse the asker, though nothing has happened to them: none."""
+        return []
 
     # --- who is refused
 

@@ -1,6 +1,6 @@
 """What a client fetches again and again, so that its requests name only what changes (KIP-227)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from typing import Final
 from uuid import UUID
@@ -41,6 +41,13 @@ class FetchSession:
 
     def __len__(self) -> int:
         return len(self._partitions)
+
+    def others(self, due: Iterable[WatchedPartition]) -> Iterator[WatchedPartition]:
+        """Yield the partitions that are not due."""
+        known = set(due)
+        for watched in self._partitions.values():
+            if watched not in known:
+                yield watched
 
     def update(self, request: FetchRequest) -> None:
         """Take what a later fetch changes."""

@@ -20,6 +20,8 @@ class FetchTerms(NamedTuple):
     version: int
     listener: str
     replica_id: int
+    replica_epoch: int
+    """In which the replica's broker is registered; -1 where the request does not say."""
     isolation: Isolation
     max_bytes: int
     min_bytes: int
@@ -42,6 +44,7 @@ class FetchTerms(NamedTuple):
             call.version,
             call.caller.listener,
             request.replica_id,
+            request.replica_epoch,
             _isolation(request),
             max_bytes,
             min(request.min_bytes, max_bytes),

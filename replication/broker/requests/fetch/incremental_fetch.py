@@ -25,7 +25,7 @@ class IncrementalFetch:
         self._news = []
         due = self._session.news.in_turn()
         fetch_pass.is_anything_known = len(due) < len(self._session)
-        for watched in due:
+        for watched in (*due, *fetch_pass.refused(self._session.others(due))):
             # First, so that what happens from here on is noted.
             self._session.news.forget(watched)
             partition = self._partition(watched)

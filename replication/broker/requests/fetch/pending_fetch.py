@@ -6,6 +6,7 @@ from typing import Protocol
 from logstore.log.state.waiters import Waiter
 from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.fetch.replica_fetch_pass import ReplicaFetchPass
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.protocol.messages.fetch import FetchResponse
 
@@ -37,6 +38,7 @@ class PendingFetch:
         self._fetch = fetch
         self._lookup = lookup
         self._terms = terms
+        self._first_pass: type[FetchPass] | None = ReplicaFetchPass if terms.is_follower else None
 
     def answer(self) -> FetchResponse | None:
         """Return the answer, or None as long as there is too little."""
@@ -48,7 +50,9 @@ class PendingFetch:
         return self._finish(self._read())
 
     def _read(self) -> FetchPass:
-        fetch_pass = FetchPass(self._lookup, self._terms)
+        make = self._first_pass or FetchPass
+        self._first_pass = None
+        fetch_pass = make(self._lookup, self._terms)
         self._fetch.read(fetch_pass)
         return fetch_pass
 

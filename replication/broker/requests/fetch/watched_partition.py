@@ -15,7 +15,7 @@ _NOT_TOLD: Final = -1
 class WatchedPartition:
     """What the client asks of it and was told last; tells its session of what happens (Kafka: CachedPartition)."""
 
-    __slots__ = ("__weakref__", "_hosted", "_news", "_told", "asked", "key", "topic_id", "turn")
+    __slots__ = ("__weakref__", "_news", "_told", "asked", "hosted", "key", "topic_id", "turn")
 
     def __init__(
         self,
@@ -33,7 +33,8 @@ class WatchedPartition:
         self.turn = turn
         """Of two partitions the one with the lower turn is read first."""
         self._news = news
-        self._hosted: HostedPartition | None = None
+        self.hosted: HostedPartition | None = None
+        """The copy that it hears from."""
         self._told = (_NOT_TOLD, _NOT_TOLD)
 
     def wake(self) -> None:
@@ -42,11 +43,11 @@ class WatchedPartition:
 
     def watch(self, hosted: HostedPartition | None) -> None:
         """Hear from now on what happens to this copy, and not to the one before."""
-        if hosted is self._hosted:
+        if hosted is self.hosted:
             return
-        if self._hosted is not None:
-            self._hosted.leave(self)
-        self._hosted = hosted
+        if self.hosted is not None:
+            self.hosted.leave(self)
+        self.hosted = hosted
         if hosted is not None:
             hosted.attend(self)
 
