@@ -102,23 +102,16 @@ class ThrottledReplicas:
 def value_fault(name: str, type_: int, allowed: Allowed, text: str) -> str | None:
     """Return what is wrong with a value, in Kafka's words; None where nothing is."""
     try:
-        value = _parsed(type_, text.strip(_BLANKS))
+        value = parse_value(type_, text)
     except ValueError as error:
         return f"Invalid value {_brief(text)} for configuration {name}: {error}"
     fault = allowed.fault(name, value)
     return None if fault is None else f"Invalid value {_brief(fault[0])} for configuration {name}: {fault[1]}"
 
 
-def parts_of(text: str) -> list[str]:
-    """Return the parts of a list."""
-    return [part.strip(_BLANKS) for part in text.split(",") if part.strip(_BLANKS)]
-
-
-def _brief(text: str) -> str:
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
-
-
-def _parsed(type_: int, text: str) -> Any:
+def parse_value(type_: int, text: str) -> Any:
+    """Return what the text of a value stands for, as Kafka reads it. Raises ValueError, in Kafka's words."""
+    text = text.strip(_BLANKS)
     match type_:
         case SettingType.BOOLEAN:
             if text.lower() not in _LITERAL:
@@ -138,3 +131,12 @@ def _parsed(type_: int, text: str) -> Any:
         case SettingType.LIST:
             return parts_of(text)
     return text
+
+
+def parts_of(text: str) -> list[str]:
+    """Return the parts of a list."""
+    return [part.strip(_BLANKS) for part in text.split(",") if part.strip(_BLANKS)]
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

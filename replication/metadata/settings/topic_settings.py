@@ -11,6 +11,7 @@ from replication.metadata.settings.setting_values import (
     OneOf,
     SettingType,
     ThrottledReplicas,
+    parse_value,
     value_fault,
 )
 
@@ -94,7 +95,7 @@ def settings_fault(settings: Mapping[str, str]) -> str | None:
         fault = value_fault(name, known.type, known.allowed, text)
         if fault is not None:
             return fault
-    least, most = (int(settings.get(name) or TOPIC_SETTINGS[name].default or 0) for name in _LAGS)
+    least, most = (parse_value(_LONG, settings.get(name, TOPIC_SETTINGS[name].default or "")) for name in _LAGS)
     if least > most:
         return f"conflict topic config setting {_LAGS[0]} ({least}) > {_LAGS[1]} ({most})"
     if settings.get(_TIERED, "").strip().lower() == "true":

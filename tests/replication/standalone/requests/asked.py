@@ -76,9 +76,7 @@ def delete(*topics: str | UUID | tuple[str | None, UUID], version: int = 6) -> A
     return asked(DELETE, version, topics=tuple(states))
 
 
-def more(
-    name: str, count: int, *assignments: tuple[int, ...], version: int = 3
-) -> Any:
+def more(name: str, count: int, *assignments: tuple[int, ...], version: int = 3) -> Any:
     """A topic to enlarge."""
     given = tuple(part(ENLARGE, version, "CreatePartitionsAssignment", broker_ids=each) for each in assignments)
     return part(ENLARGE, version, "CreatePartitionsTopic", name=name, count=count, assignments=given or None)
@@ -119,8 +117,13 @@ def replace(*resources: Any, validate_only: bool = False) -> Any:
 
 def elect(kind: int, partitions: Mapping[str, tuple[int, ...]] | None, version: int = 2) -> Any:
     """ElectLeaders."""
-    topics = None if partitions is None else tuple(
-        part(ELECT, version, "TopicPartitions", topic=name, partitions=numbers) for name, numbers in partitions.items()
+    topics = (
+        None
+        if partitions is None
+        else tuple(
+            part(ELECT, version, "TopicPartitions", topic=name, partitions=numbers)
+            for name, numbers in partitions.items()
+        )
     )
     return asked(ELECT, version, election_type=kind, topic_partitions=topics)
 
@@ -135,9 +138,7 @@ def reassign(
             version,
             "ReassignableTopic",
             name=name,
-            partitions=(
-                part(REASSIGN, version, "ReassignablePartition", partition_index=number, replicas=replicas),
-            ),
+            partitions=(part(REASSIGN, version, "ReassignablePartition", partition_index=number, replicas=replicas),),
         )
         for (name, number), replicas in partitions.items()
     )
@@ -146,9 +147,13 @@ def reassign(
 
 def reassigning(partitions: Mapping[str, tuple[int, ...]] | None) -> Any:
     """ListPartitionReassignments."""
-    topics = None if partitions is None else tuple(
-        part(REASSIGNING, 0, "ListPartitionReassignmentsTopics", name=name, partition_indexes=numbers)
-        for name, numbers in partitions.items()
+    topics = (
+        None
+        if partitions is None
+        else tuple(
+            part(REASSIGNING, 0, "ListPartitionReassignmentsTopics", name=name, partition_indexes=numbers)
+            for name, numbers in partitions.items()
+        )
     )
     return asked(REASSIGNING, 0, topics=topics)
 
@@ -178,7 +183,11 @@ def _creations() -> Iterator[tuple[str, Any]]:
         yield f"{partitions} partitions {factor} times", create(topic("counts", partitions, factor))
     yield "too many", create(topic("many", 6_000), topic("more", 6_000))
     wrong: tuple[dict[int, tuple[int, ...]], ...] = (
-        {0: ()}, {0: (ABSENT,)}, {0: (1, 1)}, {1: (1,)}, {0: (1,), 1: (1, ABSENT)},
+        {0: ()},
+        {0: (ABSENT,)},
+        {0: (1, 1)},
+        {1: (1,)},
+        {0: (1,), 1: (1, ABSENT)},
     )
     for assignments in wrong:
         yield f"assigned {assignments}", create(topic("wrong", -1, -1, assignments=assignments))
@@ -188,7 +197,7 @@ def _creations() -> Iterator[tuple[str, Any]]:
     yield "set to an unknown", create(topic("wrong", no_such="1"))
     for name, values in VALUES.items():
         for value in values:
-            yield f"{name}={value}", create(topic(f"valued", **{name.replace(".", "_"): value}), validate_only=True)
+            yield f"{name}={value}", create(topic("valued", **{name.replace(".", "_"): value}), validate_only=True)
     yield "lags that conflict", create(topic("lags", min_compaction_lag_ms="5", max_compaction_lag_ms="4"))
     yield "by-id", create(topic("by-id"))
 
@@ -239,9 +248,15 @@ def _enlargements() -> Iterator[tuple[str, Any]]:
 def _changes() -> Iterator[tuple[str, Any]]:
     yield "set", alter(resource(TOPIC, "made", change("retention.ms", SET, "7"), change("segment.ms", SET, "8")))
     yield "set in vain", alter(resource(TOPIC, "made", change("retention.ms", SET, "7")))
-    yield "set, wrongly", alter(resource(TOPIC, "made", change("retention.ms", SET, "x"), change("segment.ms", SET, "9")))
+    yield (
+        "set, wrongly",
+        alter(resource(TOPIC, "made", change("retention.ms", SET, "x"), change("segment.ms", SET, "9"))),
+    )
     yield "set, unknown", alter(resource(TOPIC, "made", change("no.such", SET, "x")))
-    yield "only validated to be set", alter(resource(TOPIC, "made", change("retention.ms", SET, "99")), validate_only=True)
+    yield (
+        "only validated to be set",
+        alter(resource(TOPIC, "made", change("retention.ms", SET, "99")), validate_only=True),
+    )
     yield "deleted", alter(resource(TOPIC, "made", change("segment.ms", UNSET)))
     yield "deleted, unknown", alter(resource(TOPIC, "made", change("no.such", UNSET)))
     yield "appended", alter(resource(TOPIC, "made", change("cleanup.policy", APPEND, "delete,compact")))
@@ -251,12 +266,16 @@ def _changes() -> Iterator[tuple[str, Any]]:
     yield "appended to no list", alter(resource(TOPIC, "made", change("retention.ms", APPEND, "5")))
     yield "subtracted from no list", alter(resource(TOPIC, "made", change("retention.ms", SUBTRACT, "5")))
     yield "set to null", alter(resource(TOPIC, "made", change("retention.ms", SET), change("segment.ms", APPEND)))
-    yield "set twice", alter(
-        resource(TOPIC, "made", change("retention.ms", SET, "5"), change("retention.ms", SET, "6"))
+    yield (
+        "set twice",
+        alter(resource(TOPIC, "made", change("retention.ms", SET, "5"), change("retention.ms", SET, "6"))),
     )
-    yield "resource twice", alter(
-        resource(TOPIC, "made", change("retention.ms", SET, "5")),
-        resource(TOPIC, "made", change("segment.ms", SET, "5")),
+    yield (
+        "resource twice",
+        alter(
+            resource(TOPIC, "made", change("retention.ms", SET, "5")),
+            resource(TOPIC, "made", change("segment.ms", SET, "5")),
+        ),
     )
     yield "nothing", alter(resource(TOPIC, "made"))
     yield "very long", alter(resource(TOPIC, "made", change("cleanup.policy", SET, "c" * 32_768)))
@@ -269,16 +288,22 @@ def _changes() -> Iterator[tuple[str, Any]]:
     yield "no topic's name", alter(resource(TOPIC, "a b", change("retention.ms", SET, "5")))
     yield "unknown type", alter(resource(77, "made", change("retention.ms", SET, "5")))
     yield "unknown operation", alter(resource(TOPIC, "made", change("retention.ms", 9, "5")))
-    yield "two at once", alter(
-        resource(TOPIC, "made", change("retention.ms", SET, "6")),
-        resource(TOPIC, "unknown", change("retention.ms", SET, "6")),
+    yield (
+        "two at once",
+        alter(
+            resource(TOPIC, "made", change("retention.ms", SET, "6")),
+            resource(TOPIC, "unknown", change("retention.ms", SET, "6")),
+        ),
     )
     for name in ("1", ""):
         yield f"of brokers {name!r}", alter(resource(BROKER, name, change("log.retention.ms", SET, "5000")))
         yield f"of brokers {name!r} again", alter(resource(BROKER, name, change("log.retention.ms", SET, "5000")))
         yield f"of brokers {name!r}, wrongly", alter(resource(BROKER, name, change("log.segment.bytes", SET, "x")))
         yield f"of brokers {name!r}, too small", alter(resource(BROKER, name, change("log.segment.bytes", SET, "5")))
-        yield f"of brokers {name!r}, listed", alter(resource(BROKER, name, change("log.cleanup.policy", APPEND, "compact")))
+        yield (
+            f"of brokers {name!r}, listed",
+            alter(resource(BROKER, name, change("log.cleanup.policy", APPEND, "compact"))),
+        )
         yield f"of brokers {name!r}, no list", alter(resource(BROKER, name, change("log.segment.bytes", APPEND, "5")))
         yield f"of brokers {name!r}, fixed", alter(resource(BROKER, name, change("num.partitions", SET, "5")))
         yield f"of brokers {name!r}, node", alter(resource(BROKER, name, change("node.id", SET, "5")))
