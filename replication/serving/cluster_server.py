@@ -1,6 +1,5 @@
 """A cluster that nobody writes, on the network: each of its brokers listens on a port of its own."""
 
-import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -20,6 +19,7 @@ from replication.broker.requests.reading_apis import reading_apis
 from replication.protocol.addresses import LAST_PORT, Address
 from replication.protocol.messages import produce
 from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.advertised_address import advertised_address
 from replication.server.connections.listener import CannotListenError
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
@@ -30,7 +30,6 @@ from replication.serving.refused_produce import REFUSED_PRODUCE
 
 FETCH_MAX_BYTES: Final = 8 << 20
 """Of one answer: a seventh of what a broker allows, since so much is held for each client that stops reading."""
-_EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  told apart, not bound to
 
 
 class ClusterServer:
@@ -68,7 +67,7 @@ class ClusterServer:
             }
             self.addresses: Final[Mapping[int, Address]] = MappingProxyType(
                 {
-                    node_id: _reachable(server.addresses[settings.name], advertised_host)
+                    node_id: advertised_address(server.addresses[settings.name], advertised_host)
                     for node_id, server in servers.items()
                 }
             )
@@ -114,12 +113,6 @@ def _numbered(settings: ListenerSettings, number: int) -> ListenerSettings:
     if port and port + number > LAST_PORT:
         raise CannotListenError(Address(host, port + number), OverflowError(f"the last port is {LAST_PORT}"))
     return replace(settings, address=Address(host, port + number if port else 0))
-
-
-def _reachable(address: Address, advertised_host: str | None) -> Address:
-    """Return what clients elsewhere are told: of all this machine's addresses that is its name, as with Kafka."""
-    host = socket.getfqdn() if address.host in _EVERY_ADDRESS else address.host
-    return Address(advertised_host or host, address.port)
 
 
 def _offsets_logs(cluster: FrozenCluster) -> list[ReadableLog]:

@@ -31,9 +31,9 @@ from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol.addresses import Address
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.advertised_address import advertised_address
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApis
 from replication.server.server import Server
@@ -44,6 +44,7 @@ from replication.standalone.local_channel import LocalChannel
 from replication.standalone.producer_ids import ProducerIds
 from replication.standalone.reached_controller import ReachedController
 from replication.standalone.requests.administration_apis import administration_apis
+from replication.standalone.requests.missing_topics import create_missing
 
 _START_SECONDS: Final = 60.0
 
@@ -58,14 +59,16 @@ class LocalBrokerSettings:
 
     listener: ListenerSettings
     """For clients and for other brokers."""
-    advertised: Address | None = None
-    """Where clients are told that it listens; None: where it does."""
+    advertised_host: str | None = None
+    """Where clients are told that it listens; None: where it does, and of all addresses of this machine its name."""
     rack: str | None = None
     limits: ServerLimits | None = None
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     """For topics for which nothing else is set, under the names of their settings."""
     replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS
     heartbeat_interval_ms: int = 2_000
+    auto_create_topics: bool = False
+    """Whether a topic is made once a client asks for it."""
     controlled_shutdown_seconds: float = 30.0
     served: Callable[[ServedApis], ServedApis] = _unchanged
     """What is answered in place of these APIs: for who stands between a broker and those who ask it."""
@@ -94,7 +97,7 @@ class LocalBroker:
         self._controller: Final = controller
         with ExitStack() as stack:
             server = stack.enter_context(Server([settings.listener], settings.limits))
-            self.address: Final = settings.advertised or server.addresses[settings.listener.name]
+            self.address: Final = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
             """Where clients are told that it listens."""
             self._thread: BrokerThread | None = None
             self._lifecycle: Final = self._register(stack)
@@ -212,14 +215,15 @@ class LocalBroker:
         )
 
     def _apis(self, known: KnownCluster) -> ServedApis:
-        hosted = self.replicas.hosted
+        hosted, roots = self.replicas.hosted, [str(root.root) for root in self._directories.roots]
+        create = partial(create_missing, self._controller)
         endpoint = Endpoint(self.identity.broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
         return {
-            **reading_apis(hosted, known, [str(root.root) for root in self._directories.roots]),
+            **reading_apis(hosted, known, roots, create_topics=create if self._settings.auto_create_topics else None),
             **writing_apis(hosted, known, producer_ids=ProducerIds(self._controller, self.identity.broker_id)),
             **groups,
-            **administration_apis(self._controller),
+            **administration_apis(self._controller, node_id=self.identity.broker_id),
         }
 
 
