@@ -9,6 +9,6 @@ _EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  told apa
 
 
 def advertised_address(listens: Address, host: str | None = None) -> Address:
-    """Return the port that is listened on, at a host; without one where it is, and of all addresses this machine's name."""
+    """Return the port that is listened on, at a host: of all addresses of this machine that is its name by default."""
     own = socket.getfqdn() if listens.host in _EVERY_ADDRESS else listens.host
     return Address(host or own, listens.port)
