@@ -186,23 +186,30 @@ class RandomWalk:
         if odd < 0.05:
             return replace(state, leader_epoch=state.leader_epoch + 1)
         if odd < 0.15:
-            return replace(state, partition_epoch=state.partition_epoch + self.random.choice((-2, -1, 1)))
+            return replace(state, partition_epoch=state.partition_epoch + self.random.choice((-2, 1)))
         return state
 
     def _hear_metadata(self) -> None:
         led, random = self.leader.led, self.random
-        replicas = list(self._replicas())
-        if random.random() < 0.3:
-            replicas = list(dict.fromkeys([LEADER, *random.sample(range(1, 5), random.randint(1, 4))]))
-        isr = [each for each in replicas if each == LEADER or random.random() < 0.6]
-        self.leader.state = state = replace(
+        state = replace(
             self.leader.state,
-            replicas=tuple(replicas),
-            isr=tuple(isr),
-            leader_epoch=led.leader_epoch + random.choice((0, 0, 1)),
+            replicas=self._replicas(),
+            isr=led.isr,
+            leader_epoch=led.leader_epoch,
             partition_epoch=led.partition_epoch + random.choice((-1, 0, 1, 1, 2)),
-            leader_recovery_state=random.randint(0, 1),
+            leader_recovery_state=led.recovery_state,
         )
+        if state.partition_epoch != led.partition_epoch:  # each has one state of the partition
+            replicas = list(state.replicas)
+            if random.random() < 0.3:
+                replicas = list(dict.fromkeys([LEADER, *random.sample(range(1, 5), random.randint(1, 4))]))
+            state = replace(
+                state,
+                replicas=tuple(replicas),
+                isr=tuple(each for each in replicas if each == LEADER or random.random() < 0.6),
+                leader_epoch=led.leader_epoch + random.choice((0, 0, 1)),
+                leader_recovery_state=random.randint(0, 1),
+            )
         is_taken = led.update(state)
         self._note(f"metadata {told(state)}", "NONE" if is_taken else "OLD")
         self.leader.state = replace(state, leader_epoch=led.leader_epoch, partition_epoch=led.partition_epoch)

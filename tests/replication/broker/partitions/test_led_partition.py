@@ -15,7 +15,13 @@ from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import ALL_IN_SYNC
 from replication.metadata.partition import LeaderRecoveryState
 from replication.protocol.error_code import ErrorCode
-from tests.replication.broker.partitions.small_leader import LEADER_EPOCH, SmallLeader, broker_epoch, granted
+from tests.replication.broker.partitions.small_leader import (
+    LEADER_EPOCH,
+    SmallLeader,
+    broker_epoch,
+    granted,
+    registered,
+)
 
 Lead = Callable[..., SmallLeader]
 
@@ -65,10 +71,62 @@ class TestBecomingLeader:
         assert leader.high_watermark == 4
 
 
+class TestMetadata:
+    def test_in_the_same_leader_epoch_nothing_of_the_progress_is_lost(self, lead: Lead) -> None:
+        leader = lead(records=2)
+        leader.append(3)
+        leader.fetch(2, 5)
+        leader.fetch(3, 4)
+        leader.now += 20_000
+        assert leader.led.update(replace(leader.state, partition_epoch=11))
+        assert leader.led.epoch_start_offset == 2
+        leader.now += 20_000
+        leader.led.check_lag()
+        assert leader.asked_isrs == [{1, 2}]
+
+    def test_an_isr_without_who_lags_moves_the_high_watermark(self, lead: Lead) -> None:
+        leader = lead()
+        leader.append(3)
+        leader.fetch(2, 3)
+        leader.led.update(replace(leader.state, isr=(1, 2), partition_epoch=11))
+        leader.now += 30_001
+        leader.led.update(replace(leader.state, isr=(1, 2), partition_epoch=12))
+        assert leader.high_watermark == 3
+
+    def test_a_new_replica_is_waited_for_once_it_is_in_the_isr(self, lead: Lead) -> None:
+        leader = lead(replicas=(1, 2))
+        leader.led.update(replace(leader.state, replicas=(1, 2, 3), isr=(1, 2, 3), partition_epoch=11))
+        leader.append(3)
+        leader.fetch(2, 3)
+        assert leader.high_watermark == 0
+        leader.brokers[3] = registered(3)
+        assert leader.fetch(3, 3) is ErrorCode.NONE
+        assert leader.high_watermark == 3
+
+    def test_heard_again_it_overrules_a_change_too(self, lead: Lead) -> None:
+        leader = lead(isr=(1,))
+        leader.fetch(2, 0)
+        assert leader.led.wanted is not None
+        assert leader.led.update(leader.state)
+        assert leader.led.wanted is None
+
+    def test_older_metadata_counts_for_nothing(self, lead: Lead) -> None:
+        leader = lead()
+        assert not leader.led.update(replace(leader.state, isr=(1,), partition_epoch=9))
+        assert leader.led.isr == (1, 2, 3)
+
+    def test_it_wakes_who_waits_as_resigning_does(self, lead: Lead) -> None:
+        leader = lead()
+        leader.led.update(replace(leader.state, partition_epoch=11))
+        assert leader.wakes == 1
+        leader.led.resign()
+        assert leader.wakes == 2
+
+
 class TestHighWatermark:
     def test_alone_it_follows_the_appends(self, lead: Lead) -> None:
         leader = lead(replicas=(1,))
-        leader.append(3)
+        assert leader.append(3).last_offset == 2
         assert leader.high_watermark == 3
 
     def test_it_is_what_all_in_sync_have(self, lead: Lead) -> None:
@@ -370,11 +428,6 @@ class TestAnswers:
             assert leader.led.maximal_isr == {1, 2}
         leader.answer()
         assert leader.led.isr == (1, 2)
-
-    def test_older_metadata_counts_for_nothing(self, lead: Lead) -> None:
-        leader = lead()
-        assert not leader.led.update(replace(leader.state, isr=(1,), partition_epoch=9))
-        assert leader.led.isr == (1, 2, 3)
 
 
 class TestAcks:
