@@ -188,21 +188,22 @@ class TopicMaker:
 def delete_topics(cluster: ClusterState, topics: Iterable[str | UUID]) -> Decision[list[TopicAnswer]]:
     """Delete topics by name or by id, each for itself; not one that is named twice, and be it once in either way."""
     asked = [(named, _topic(cluster, named)) for named in topics]
-    times = Counter(topic.id for _, topic in asked if topic)
+    times = Counter(topic.id if topic else named for named, topic in asked)
     records: list[MetadataRecord] = []
     answers = []
     for named, topic in dict(asked).items():
+        try:
+            _check_once(named, times[topic.id if topic else named])
+        except Refusal as refusal:
+            answers.append(TopicAnswer(named, refusal.code, refusal.message))
+            continue
         if topic is None:
             by_id = isinstance(named, UUID)
             error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             answers.append(TopicAnswer(named, error))
             continue
-        try:
-            _check_once(named, times[topic.id])
-            records.append(RemoveTopicRecord(topic_id=topic.id))
-            answers.append(TopicAnswer(named, topic_id=topic.id))
-        except Refusal as refusal:
-            answers.append(TopicAnswer(named, refusal.code, refusal.message))
+        records.append(RemoveTopicRecord(topic_id=topic.id))
+        answers.append(TopicAnswer(named, topic_id=topic.id))
     return Decision(records, answers)
 
 

@@ -17,7 +17,8 @@ def administration_apis(controller: ReachedController, *, node_id: int | None = 
     """Return the APIs by which topics are made, changed and deleted, in all versions of Kafka 4.3.
 
     A broker with a `node_id` takes settings of brokers only for itself and for all. What is answered is on stable
-    storage: no timeout runs out. Where the metadata could not be written, requests end with ControllerFailedError.
+    storage: no timeout runs out. Requests end with ControllerFailedError where the metadata could not be written, and
+    with ControllerUnreachableError.
     """
     topics = TopicRequests(controller)
     settings = SettingRequests(controller, node_id)

@@ -1,6 +1,6 @@
 """The requests that are put to a real broker and to ours, by name, in the order in which they are asked."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -57,6 +57,12 @@ def topic(
             for key, value in configs.items()
         ),
     )
+
+
+def valued(setting: str, value: str) -> Any:
+    """A topic to create with one setting."""
+    configs: dict[str, Any] = {setting.replace(".", "_"): value}
+    return topic("valued", **configs)
 
 
 def create(*topics: Any, version: int = 7, validate_only: bool = False) -> Any:
@@ -131,16 +137,14 @@ def elect(kind: int, partitions: Mapping[str, tuple[int, ...]] | None, version: 
 def reassign(
     partitions: Mapping[tuple[str, int], tuple[int, ...] | None], *, version: int = 1, another_factor: bool = True
 ) -> Any:
-    """AlterPartitionReassignments, each partition as a topic of its own."""
+    """AlterPartitionReassignments."""
+    by_topic: dict[str, list[Any]] = {}
+    for (name, number), replicas in partitions.items():
+        moved = part(REASSIGN, version, "ReassignablePartition", partition_index=number, replicas=replicas)
+        by_topic.setdefault(name, []).append(moved)
     topics = tuple(
-        part(
-            REASSIGN,
-            version,
-            "ReassignableTopic",
-            name=name,
-            partitions=(part(REASSIGN, version, "ReassignablePartition", partition_index=number, replicas=replicas),),
-        )
-        for (name, number), replicas in partitions.items()
+        part(REASSIGN, version, "ReassignableTopic", name=name, partitions=tuple(moved))
+        for name, moved in by_topic.items()
     )
     return asked(REASSIGN, version, allow_replication_factor_change=another_factor, topics=topics)
 
@@ -158,14 +162,14 @@ def reassigning(partitions: Mapping[str, tuple[int, ...]] | None) -> Any:
     return asked(REASSIGNING, 0, topics=topics)
 
 
-def requests(created: UUID) -> Iterator[tuple[str, Any]]:
-    """All of them; `created` is the id of the topic `by-id`."""
+def requests(id_of: Callable[[str], UUID]) -> Iterator[tuple[str, Any]]:
+    """All of them, by name; `id_of` gives the id of a topic."""
     yield from _creations()
     yield from _enlargements()
     yield from _changes()
     yield from _replacements()
     yield from _of_leaders()
-    yield from _deletions(created)
+    yield from _deletions(id_of("by-id"))
 
 
 def _creations() -> Iterator[tuple[str, Any]]:
@@ -197,7 +201,7 @@ def _creations() -> Iterator[tuple[str, Any]]:
     yield "set to an unknown", create(topic("wrong", no_such="1"))
     for name, values in VALUES.items():
         for value in values:
-            yield f"{name}={value}", create(topic("valued", **{name.replace(".", "_"): value}), validate_only=True)
+            yield f"{name}={value}", create(valued(name, value), validate_only=True)
     yield "lags that conflict", create(topic("lags", min_compaction_lag_ms="5", max_compaction_lag_ms="4"))
     yield "by-id", create(topic("by-id"))
 
@@ -242,7 +246,6 @@ def _enlargements() -> Iterator[tuple[str, Any]]:
     yield "other assignments than partitions", enlarge(more("made", 9, (1,)))
     yield "assigned to an absent one", enlarge(more("made", 8, (ABSENT,)))
     yield "assigned to more", enlarge(more("made", 8, (1, 1)))
-    yield "enlarged too much", enlarge(more("made", 20_000))
 
 
 def _changes() -> Iterator[tuple[str, Any]]:
@@ -278,7 +281,6 @@ def _changes() -> Iterator[tuple[str, Any]]:
         ),
     )
     yield "nothing", alter(resource(TOPIC, "made"))
-    yield "very long", alter(resource(TOPIC, "made", change("cleanup.policy", SET, "c" * 32_768)))
     yield "conflicting lags", alter(resource(TOPIC, "made", change("max.compaction.lag.ms", SET, "5")))
     yield "conflicting lags, one by one", alter(resource(TOPIC, "made", change("min.compaction.lag.ms", SET, "6")))
     yield "in sync", alter(resource(TOPIC, "made", change("min.insync.replicas", SET, "2")))
@@ -287,7 +289,6 @@ def _changes() -> Iterator[tuple[str, Any]]:
     yield "no name", alter(resource(TOPIC, "", change("retention.ms", SET, "5")))
     yield "no topic's name", alter(resource(TOPIC, "a b", change("retention.ms", SET, "5")))
     yield "unknown type", alter(resource(77, "made", change("retention.ms", SET, "5")))
-    yield "unknown operation", alter(resource(TOPIC, "made", change("retention.ms", 9, "5")))
     yield (
         "two at once",
         alter(
@@ -323,7 +324,6 @@ def _replacements() -> Iterator[tuple[str, Any]]:
     yield "replaced, unknown", replace(replaced(TOPIC, "made", no_such="x"))
     yield "replaced by null", replace(replaced(TOPIC, "made", retention_ms=None))
     yield "only validated to be replaced", replace(replaced(TOPIC, "made", retention_ms="12"), validate_only=True)
-    yield "replaced twice", replace(replaced(TOPIC, "made"), replaced(TOPIC, "made"))
     yield "replaced of none", replace(replaced(TOPIC, "unknown", retention_ms="11"))
     yield "replaced of what", replace(replaced(77, "made", retention_ms="11"))
     yield "replaced of a broker", replace(replaced(BROKER, "1", log_retention_ms="11"))
@@ -335,7 +335,7 @@ def _replacements() -> Iterator[tuple[str, Any]]:
 def _of_leaders() -> Iterator[tuple[str, Any]]:
     for version in range(3):
         yield f"preferred in {version}", elect(0, {"made": (0, 1), "unknown": (0,)}, version)
-    yield "unclean", elect(1, {"made": (0, 77)})
+    yield "unclean", elect(1, {"made": (0,)})
     yield "every preferred", elect(0, None)
     yield "every unclean", elect(1, None)
     yield "of no kind", elect(7, {"made": (0,)})
