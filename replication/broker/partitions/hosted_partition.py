@@ -1,11 +1,16 @@
 """A partition of which a broker has a copy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.waiters import Waiter, Waiters
+
+
+def _ignore(_: Exception) -> None:
+    pass
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -22,6 +27,8 @@ class HostedPartition:
     """What ends the log before its files do: whoever reads up to there is told KAFKA_STORAGE_ERROR."""
     root: str = ""
     """The entry of log.dirs that it is in."""
+    on_failure: Callable[[Exception], object] = field(default=_ignore, repr=False)
+    """Called with what reading the log has raised, each time that somebody is told KAFKA_STORAGE_ERROR for it."""
     _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)
     """Those who wait for a change of who leads; the log has its own."""
 

@@ -77,7 +77,7 @@ class FetchPass:
         except (OffsetOutOfRangeError, UnknownEpochError):
             error = ErrorCode.OFFSET_OUT_OF_RANGE
         except (LogStoreError, OSError) as failure:
-            error = storage_error(failure)
+            error = storage_error(hosted, failure)
         except ValueError:  # such as a negative max_bytes
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         return self._refuse(partition, hosted, error)
