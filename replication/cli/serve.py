@@ -217,9 +217,8 @@ def _complain_of_all(cluster: "FrozenCluster", unserved: Sequence["Unserved"]) -
 
 
 def _complain(unserved: "Unserved") -> None:
-    whose = f"{unserved.partition} of {unserved.broker}" if unserved.broker else str(unserved.partition)
     how = "served up to this" if unserved.is_partly_served else "not served"
-    complain(f"{whose}: {how}: {told(unserved.error)}")
+    complain(f"{unserved.partition} of {unserved.broker}: {how}: {told(unserved.error)}")
 
 
 def _complain_in_json(unserved: "Unserved") -> None:

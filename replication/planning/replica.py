@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -36,8 +36,8 @@ class Replica:
 
     name: str
     partitions: dict[TopicPartition, PartitionDirectory]
-    left_out: frozenset[TopicPartition] = frozenset()
-    """Partitions that it holds too, but that could not be opened."""
+    left_out: Mapping[TopicPartition, Exception] = field(default_factory=dict)
+    """Partitions that it holds too, but that could not be opened, and why."""
     is_root: bool = True
     """Whether it is a whole log.dirs root, rather than one partition's directory that was named by itself."""
     listed: frozenset[TopicPartition] = frozenset()
@@ -277,10 +277,10 @@ def _leaves_the_root(path: Path) -> LogStoreError:
 
 
 def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory], on_error: OnError) -> Replica:
-    left_out = set()
+    left_out: dict[TopicPartition, Exception] = {}
 
     def leave_out(partition: TopicPartition, error: Exception) -> None:
-        left_out.add(partition)
+        left_out[partition] = error
         on_error(partition, error)
 
     partitions: dict[TopicPartition, PartitionDirectory] = {}
@@ -292,7 +292,7 @@ def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory],
     return Replica(
         name,
         partitions,
-        frozenset(left_out),
+        left_out,
         is_root=isinstance(opened[0], OfflineLogDirectory),
         listed=frozenset(listed),
         node_id=next((each.node_id for each in known if each.node_id is not None), None),

@@ -57,8 +57,12 @@ class FrozenCluster:
         Raises what `open_copies` raises, and SameBrokerError for two copies of one broker. A partition that cannot be
         opened is in `unserved`.
         """
-        unserved: list[Unserved] = []
-        replicas = open_copies(paths, on_error=_into(unserved, ""))
+        replicas = open_copies(paths, on_error=lambda *_: None)
+        unserved = [
+            Unserved(partition, replica.name, error)
+            for replica in replicas
+            for partition, error in replica.left_out.items()
+        ]
         _ensure_different_brokers(replicas)
         open_files = OpenFiles(default_limit())
         damages = Damages()

@@ -295,6 +295,17 @@ def test_a_copy_that_cannot_be_opened_is_named_and_its_readers_are_told(tmp_path
         assert fetched.error is ErrorCode.KAFKA_STORAGE_ERROR
 
 
+def test_copies_that_cannot_be_listed_are_named_with_their_broker(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    shutil.copytree(brokers("diverged")[0] / "codecs-0", tmp_path / "codecs-0")
+    for name in ("broker-1", "broker-2"):
+        shutil.rmtree(tmp_path / "copies" / name / "codecs-0")
+        (tmp_path / "copies" / name / "codecs-0").symlink_to(tmp_path / "codecs-0")
+    with FrozenCluster.open(sorted((tmp_path / "copies").iterdir())) as cluster:
+        told = {(each.broker, str(each.partition)) for each in cluster.unserved}
+        assert told == {("broker-1", "codecs-0"), ("broker-2", "codecs-0")}
+
+
 def test_clients_are_told_the_features_of_the_metadata_and_of_when_they_are() -> None:
     with FrozenCluster.open(sorted(QUORUM.iterdir())) as cluster, ClusterServer(cluster) as server:
         (address,) = server.addresses.values()
