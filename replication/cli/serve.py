@@ -170,6 +170,7 @@ def _as_json(
         ],
         "groups": sorted(server.groups.offsets),
         "unserved": list(map(_unserved_as_json, unserved)),
+        "unidentified": [{"copy": name, "error": told(error)} for name, error in cluster.unidentified],
         "unchecked_bytes": unchecked_bytes,
         "without_leader": [str(each) for each in cluster.without_leader],
     }
@@ -209,6 +210,8 @@ def _lines(cluster: "FrozenCluster", server: "ClusterServer", unchecked_bytes: i
 def _complain_of_all(cluster: "FrozenCluster", unserved: Sequence["Unserved"]) -> None:
     for each in unserved:
         _complain(each)
+    for name, error in cluster.unidentified:
+        complain(f"{name}: whose it is cannot be read, so that it counts as another broker: {told(error)}")
     if not any(each.copies for each in cluster.brokers):
         complain("no copy of a partition that clients read is here: name brokers' log.dirs")
     if cluster.without_leader:

@@ -46,6 +46,8 @@ class Replica:
     """The broker's, as far as its root's `meta.properties` says it."""
     cluster_id: str | None = None
     """The cluster's, from there too."""
+    unread: tuple[Exception, ...] = ()
+    """Why a `meta.properties` of its roots could not be read: then they are taken for nobody's."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -288,7 +290,8 @@ def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory],
     for each in opened:
         partitions |= open_partitions(each, leave_out)
         listed |= _listed(each) if isinstance(each, OfflineLogDirectory) else frozenset()
-    known = [properties for each in opened if (properties := properties_of(each))]
+    read = [_properties(each) for each in opened]
+    known = [each for each in read if isinstance(each, MetaProperties)]
     return Replica(
         name,
         partitions,
@@ -297,6 +300,7 @@ def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory],
         listed=frozenset(listed),
         node_id=next((each.node_id for each in known if each.node_id is not None), None),
         cluster_id=next((each.cluster_id for each in known if each.cluster_id is not None), None),
+        unread=tuple(each for each in read if isinstance(each, Exception)),
     )
 
 
@@ -308,12 +312,20 @@ def _listed(root: OfflineLogDirectory) -> frozenset[TopicPartition]:
 
 def properties_of(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | None:
     """Read whose root it is, or is in; None where that cannot be."""
+    read = _properties(opened)
+    return read if isinstance(read, MetaProperties) else None
+
+
+def _properties(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | LogStoreError | OSError | None:
+    """Read whose root it is, or return why that cannot be; None where nothing says it."""
     in_root = isinstance(opened, OfflineLogDirectory)
     path = opened.listing.files.get(META_PROPERTIES_NAME) if in_root else opened.path.parent / META_PROPERTIES_NAME
     try:
         return MetaProperties.read(path) if path else None
-    except (LogStoreError, OSError):
+    except FileNotFoundError:
         return None
+    except (LogStoreError, OSError) as error:
+        return error
 
 
 def held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:

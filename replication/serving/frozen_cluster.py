@@ -47,6 +47,8 @@ class FrozenCluster:
     """The brokers' partitions with their roles, by node id."""
     unserved: Sequence[Unserved]
     """What was found when the copies were opened; little of them is read then."""
+    unidentified: Sequence[tuple[str, Exception]]
+    """Copies, by their names, that do not say of which broker and cluster they are, because that cannot be read."""
     damages: Damages = field(repr=False)
     """What is found since then, as they are read."""
 
@@ -78,8 +80,9 @@ class FrozenCluster:
             hosted = {broker.node_id: _hosted(broker, topics, damages) for broker in brokers}
             stack.pop_all()
         cluster_id = next((each.cluster_id for each in replicas if each.cluster_id is not None), None)
+        unidentified = [(replica.name, error) for replica in replicas for error in replica.unread]
         unserved += (found for broker in brokers for found in _shortened(broker, topics))
-        return cls(cluster_id, brokers, metadata, topics, hosted, unserved, damages)
+        return cls(cluster_id, brokers, metadata, topics, hosted, unserved, unidentified, damages)
 
     def __enter__(self) -> Self:
         return self

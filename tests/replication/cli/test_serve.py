@@ -125,6 +125,16 @@ def test_in_words_it_is_said_what_was_not_read(tmp_path: Path) -> None:
     assert [f"{CODECS} of broker-1: served up to this: {tmp_path}" in each for each in said] == [False, True]
 
 
+def test_copies_of_which_it_cannot_be_read_whose_they_are_are_named(tmp_path: Path) -> None:
+    shutil.copytree(DIVERGED[0], tmp_path / "broker-1")
+    (tmp_path / "broker-1" / "meta.properties").write_text("version=7\n")
+    assert f"broker-1: whose it is cannot be read, so that it counts as another broker: {tmp_path}" in words_of(
+        tmp_path / "broker-1"
+    )
+    with served(tmp_path / "broker-1") as document:
+        assert [each["copy"] for each in document["unidentified"]] == ["broker-1"]
+
+
 def words_of(*arguments: object) -> str:
     """Return what it says at its start, and end it."""
     command = [sys.executable, "-m", "replication.cli", "serve", "--read-only", "--listen", "127.0.0.1:0"]

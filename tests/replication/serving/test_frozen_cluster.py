@@ -306,6 +306,17 @@ def test_copies_that_cannot_be_listed_are_named_with_their_broker(tmp_path: Path
         assert told == {("broker-1", "codecs-0"), ("broker-2", "codecs-0")}
 
 
+def test_a_copy_of_which_it_cannot_be_read_whose_it_is_is_named_and_counts_as_another_broker(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    properties = tmp_path / "broker-2" / "meta.properties"
+    properties.write_text("version=7\n")
+    (tmp_path / "broker-3" / "meta.properties").unlink()
+    with FrozenCluster.open(sorted(tmp_path.iterdir())) as cluster:
+        ((name, error),) = cluster.unidentified
+        assert (name, error.file) == ("broker-2", str(properties))  # type: ignore[attr-defined]
+        assert [each.node_id for each in cluster.brokers] == [1, 0, 2]
+
+
 def test_clients_are_told_the_features_of_the_metadata_and_of_when_they_are() -> None:
     with FrozenCluster.open(sorted(QUORUM.iterdir())) as cluster, ClusterServer(cluster) as server:
         (address,) = server.addresses.values()
