@@ -129,6 +129,7 @@ class FetchPass:
         elif start <= offset <= end and readable <= offset:
             if hosted.damage is not None and offset == end:
                 return None
+            log.ensure_readable()  # nothing ever happens to a closed one
             self.is_quiet = True
         else:
             records, aborted = self._records(log, offset, asked.max_bytes)
