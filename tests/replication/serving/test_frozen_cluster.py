@@ -32,6 +32,7 @@ from replication.serving.unserved import Unserved
 from tests.data.replicas import damaged, replicas
 from tests.replication.server.client import Client
 
+OFFSETS = Path(__file__).parents[2] / "data" / "consumer-offsets"
 QUORUM = Path(__file__).parents[2] / "data" / "quorum"
 FORKED = TopicPartition("diverge", 0)
 
@@ -293,6 +294,18 @@ def test_a_copy_that_cannot_be_opened_is_named_and_its_readers_are_told(tmp_path
         asked = FetchRequest(partitions={found.partition: FetchPartition(0, 1 << 20)}, max_wait_ms=0)
         fetched = answer(asked, Call(12, Caller("127.0.0.1"))).partitions[found.partition]
         assert fetched.error is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_groups_that_are_read_only_up_to_damage_are_told_of(tmp_path: Path) -> None:
+    shutil.copytree(OFFSETS, tmp_path / "broker-1")
+    path = tmp_path / "broker-1" / "__consumer_offsets-0" / "00000000000000000000.log"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    (tmp_path / "broker-1" / ".kafka_cleanshutdown").touch()
+    with FrozenCluster.open([tmp_path / "broker-1"]) as cluster, ClusterServer(cluster, saved_groups=True):
+        (found,) = cluster.damages.found
+        assert (str(found.partition), found.error.file) == ("__consumer_offsets-0", str(path))  # type: ignore[attr-defined]
 
 
 def test_copies_that_cannot_be_listed_are_named_with_their_broker(tmp_path: Path) -> None:
