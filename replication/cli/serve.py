@@ -69,7 +69,9 @@ def serve(
     ] = False,
     command_config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Properties of the listener and its limits, under Kafka's names."),
+        typer.Option(
+            metavar="FILE", help="Properties of the listeners, and of limits for each broker, under Kafka's names."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -52,8 +52,9 @@ class ClusterServer:
     ) -> None:
         """Listen and answer. The first broker gets the listener's port, the others those after it; of 0 any free ones.
 
-        With `saved_groups` groups begin with what they had committed in the cluster, and without members. Clients are told to connect to
-        `advertised_host`, by default where this listens, and of all addresses of this machine to its name.
+        With `saved_groups` groups begin with what they had committed in the cluster, and without members. Clients are
+        told to connect to `advertised_host`, by default where this listens, and of all addresses of this machine to
+        its name. `limits` hold for each broker by itself.
 
         Raises CannotListenError, ResourceLimitError, and OSError.
         """
@@ -124,7 +125,6 @@ def _reachable(address: Address, advertised_host: str | None) -> Address:
 
 def _saved_in(cluster: FrozenCluster) -> SavedGroups:
     every = (each for hosted in cluster.hosted.values() for each in hosted.items())
-    kept = {
-        hosted.log: hosted for partition, hosted in every if partition.topic == CONSUMER_OFFSETS and hosted.is_leader
-    }
+    led = (hosted for partition, hosted in every if partition.topic == CONSUMER_OFFSETS and hosted.is_leader)
+    kept = {hosted.log: hosted for hosted in led}
     return SavedGroups.of(kept, lambda log, error: kept[log].on_failure(error))
