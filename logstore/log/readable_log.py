@@ -133,6 +133,10 @@ class ReadableLog:
 
     # --- reading
 
+    def ensure_readable(self) -> None:
+        """Raise LogClosedError of a closed log, and InheritedLogError in a forked process: where `read` would."""
+        self._guard.ensure_readable()
+
     def read(
         self,
         offset: int,

@@ -1,22 +1,24 @@
 """`epochlog serve`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import JsonOption, complain, print_json_line, shown, told
+from replication.cli.output import JsonOption, complain, complain_in_json, print_json_line, progress_bar, shown, told
 from replication.cli.prose import wrapped
 from replication.cli.until_told import until_told
 from replication.counted import counted
 from replication.serving.leader_choice import LeaderChoice
+from replication.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from replication.protocol.addresses import Address
     from replication.serving.cluster_server import ClusterServer
     from replication.serving.frozen_cluster import FrozenCluster
+    from replication.serving.unserved import Unserved
 
 PAUSE_SECONDS: Final = 0.5
 
@@ -61,16 +63,23 @@ def serve(
         bool,
         typer.Option("--committed-offsets", help="Groups begin where they had committed in the cluster."),
     ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Read and check every batch before listening, so that all damage is named first."),
+    ] = False,
     command_config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Properties of the listener and its limits, under Kafka's names."),
+        typer.Option(
+            metavar="FILE", help="Properties of the listeners, and of limits for each broker, under Kafka's names."
+        ),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Let Kafka's clients read copies of log directories, as from the brokers that they are of.
 
-    No file is changed and no lock is taken. A partition that is damaged is served up to there. Groups of consumers
-    live in memory alone: what they commit is gone at the end. It runs until it is interrupted.
+    No file is changed and no lock is taken. A partition that is damaged is served up to there. Damage that opening the
+    copies does not find is named on standard error once a client reads up to it, or before with --check. Groups of
+    consumers live in memory alone: what they commit is gone at the end. It runs until it is interrupted.
 
     Example: epochlog serve --read-only broker-1 broker-2
     """
@@ -87,24 +96,50 @@ def serve(
     properties = (
         ServingProperties.of({}, address) if command_config is None else ServingProperties.read(command_config, address)
     )
-    with (
-        until_told() as stop,
-        FrozenCluster.open(copies, leader) as cluster,
-        ClusterServer(
+    with until_told() as stop, FrozenCluster.open(copies, leader) as cluster:
+        if check and not _is_checked(cluster, stop, wanted=not json):
+            return
+        unserved = [*cluster.unserved, *cluster.damages.found]
+        unchecked_bytes = 0 if check else cluster.unchecked_bytes
+        cluster.damages.observer = _complain_in_json if json else _complain
+        with ClusterServer(
             cluster,
             properties.listener,
             properties.limits,
             saved_groups=committed_offsets,
             advertised_host=advertise,
-        ) as server,
-    ):
-        if json:
-            print_json_line(_as_json(cluster, server))
-        else:
-            for line in _lines(cluster, server):
-                print(line, flush=True)
-        while not stop.wait(PAUSE_SECONDS):
-            pass
+        ) as server:
+            if json:
+                print_json_line(_as_json(cluster, server, unserved, unchecked_bytes))
+            else:
+                for line in _lines(cluster, server, unchecked_bytes):
+                    print(line, flush=True)
+                _complain_of_all(cluster, unserved)
+            while not stop.wait(PAUSE_SECONDS):
+                pass
+
+
+class _StoppedError(Exception):
+    pass
+
+
+def _is_checked(cluster: "FrozenCluster", stop: StopRequest, *, wanted: bool) -> bool:
+    """Read all; return False where that was interrupted."""
+    from replication.serving.checking import check_copies
+
+    size = sum(hosted.log.size for partitions in cluster.hosted.values() for hosted in partitions.values())
+    with progress_bar("checking", size, wanted=wanted) as bar:
+
+        def advance(amount: int) -> None:
+            if stop.is_made:
+                raise _StoppedError
+            bar(amount)
+
+        try:
+            check_copies(cluster, advance)
+        except _StoppedError:
+            return False
+    return True
 
 
 def _address(text: str) -> "Address":
@@ -119,7 +154,9 @@ def _address(text: str) -> "Address":
         raise typer.BadParameter(f"{error}: give HOST:PORT, such as 127.0.0.1:9092", param_hint="--listen") from error
 
 
-def _as_json(cluster: "FrozenCluster", server: "ClusterServer") -> dict[str, Any]:
+def _as_json(
+    cluster: "FrozenCluster", server: "ClusterServer", unserved: Sequence["Unserved"], unchecked_bytes: int
+) -> dict[str, Any]:
     return {
         "cluster_id": cluster.cluster_id,
         "bootstrap": server.bootstrap,
@@ -134,15 +171,27 @@ def _as_json(cluster: "FrozenCluster", server: "ClusterServer") -> dict[str, Any
             for each in cluster.brokers
         ],
         "groups": sorted(server.groups.offsets),
-        "unserved": [
-            {"partition": str(each.partition), "copy": each.broker, "error": told(each.error)}
-            for each in cluster.unserved
-        ],
+        "unserved": list(map(_unserved_as_json, unserved)),
+        "unidentified": [{"copy": name, "error": told(error)} for name, error in cluster.unidentified],
+        "unchecked_bytes": unchecked_bytes,
         "without_leader": [str(each) for each in cluster.without_leader],
     }
 
 
-def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
+def _unserved_as_json(unserved: "Unserved") -> dict[str, Any]:
+    error = unserved.error
+    return {
+        "partition": str(unserved.partition),
+        "copy": unserved.broker,
+        "partly_served": unserved.is_partly_served,
+        "error": told(error),
+        "file": getattr(error, "file", None),
+        "position": getattr(error, "position", None),
+        "offset": getattr(error, "offset", None),
+    }
+
+
+def _lines(cluster: "FrozenCluster", server: "ClusterServer", unchecked_bytes: int) -> Iterator[str]:
     whose = "" if cluster.cluster_id is None else f" of cluster {cluster.cluster_id}"
     yield from wrapped(f"{counted(len(cluster.brokers), 'broker')}{whose}, to be read only:")
     for each in cluster.brokers:
@@ -153,11 +202,29 @@ def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
     yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
     if server.groups.offsets:
         yield from wrapped(f"{counted(len(server.groups.offsets), 'group')} begin where they had committed.")
-    for unserved in cluster.unserved:
-        whose = f"{unserved.partition} of {unserved.broker}" if unserved.broker else str(unserved.partition)
-        complain(f"{whose}: not served, or not beyond this: {told(unserved.error)}")
+    if unchecked_bytes:
+        yield from wrapped(
+            f"Not read yet: {counted(unchecked_bytes, 'byte')} of log. Damage in them is named once a client reads up "
+            "to it; --check reads them first."
+        )
+
+
+def _complain_of_all(cluster: "FrozenCluster", unserved: Sequence["Unserved"]) -> None:
+    for each in unserved:
+        _complain(each)
+    for name, error in cluster.unidentified:
+        complain(f"{name}: whose it is cannot be read, so that it counts as another broker: {told(error)}")
     if not any(each.copies for each in cluster.brokers):
         complain("no copy of a partition that clients read is here: name brokers' log.dirs")
     if cluster.without_leader:
         names = ", ".join(map(str, cluster.without_leader))
         complain(f"nobody leads {names}: their brokers' copies are not here")
+
+
+def _complain(unserved: "Unserved") -> None:
+    how = "served up to this" if unserved.is_partly_served else "not served"
+    complain(f"{unserved.partition} of {unserved.broker}: {how}: {told(unserved.error)}")
+
+
+def _complain_in_json(unserved: "Unserved") -> None:
+    complain_in_json(_unserved_as_json(unserved))

@@ -82,7 +82,7 @@ class Conversation:
         if authentication.takes_tokens:
             return authentication.token(frame)
         start = _start(frame)
-        authentication.ensure_allowed(start.api_key)
+        authentication.ensure_allowed(start)
         api = self._apis.get(start.api_key)
         if api is None or start.api_version not in api.versions:
             return _unserved(start)

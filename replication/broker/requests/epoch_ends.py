@@ -27,9 +27,10 @@ class EpochEnds:
         self._lookup = lookup
 
     def answer(self, request: OffsetForLeaderEpochRequest, _: Call) -> OffsetForLeaderEpochResponse:
-        """Answer for each partition."""
+        """Answer for each partition, as often as it is named."""
         answers = {partition: self._end(partition, asked) for partition, asked in request.partitions.items()}
-        return OffsetForLeaderEpochResponse(partitions=answers)
+        repeated = [(partition, self._end(partition, asked)) for partition, asked in request.repeated]
+        return OffsetForLeaderEpochResponse(partitions=answers, repeated=repeated)
 
     def _end(self, partition: TopicPartition, asked: EpochQuestion) -> EpochAnswer:
         found = self._lookup.find(partition, asked.current_leader_epoch, only_leader=True)

@@ -54,7 +54,7 @@ class ListedOffsets:
         try:
             return _find(found, asked.timestamp, _readable_end(found, request))
         except (LogStoreError, OSError) as error:
-            return ListedOffset(storage_error(error), -1)
+            return ListedOffset(storage_error(found, error), -1)
 
 
 def _readable_end(hosted: HostedPartition, request: ListOffsetsRequest) -> int:

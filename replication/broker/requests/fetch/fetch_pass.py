@@ -79,7 +79,7 @@ class FetchPass:
         except (OffsetOutOfRangeError, UnknownEpochError):
             error = ErrorCode.OFFSET_OUT_OF_RANGE
         except (LogStoreError, OSError) as failure:
-            error = storage_error(failure)
+            error = storage_error(hosted, failure)
         except ValueError:  # such as a negative max_bytes
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         return self._refuse(partition, hosted, error)
@@ -135,6 +135,7 @@ class FetchPass:
         elif start <= offset <= end and readable <= offset:
             if hosted.damage is not None and offset == end:
                 return None
+            log.ensure_readable()  # nothing ever happens to a closed one
             self.is_quiet = True
         else:
             records, aborted = self._records(log, offset, asked.max_bytes)
