@@ -192,7 +192,7 @@ def run_history(directory: Path, seed: int, steps: int) -> tuple[int, list[str]]
                 writer.stopped.set()
             for thread in threads:
                 thread.join(60)
-        told = f"seed {seed}: {'; '.join(history.steps)}"
+        told = f"repeat it with HISTORY_SEED={seed} pytest tests/replication/testing/test_cluster_history.py: {'; '.join(history.steps)}"
         for writer in writers:
             assert writer.error is None, f"{writer.error!r}; {told}"
             _check(cluster, writer, told)
