@@ -18,11 +18,12 @@ _SHOWN: Final = "--print-data-log --deep-iteration --key-decoder-class HexDecode
 
 @dataclass(frozen=True)
 class DumpedFile:
-    """Lines by their fields: a log's batches and records, or an index's entries."""
+    """Lines by their fields: a log's batches and records, or an index's entries; and what is wrong with an index."""
 
     batches: list[Printed] = field(default_factory=list)
     records: list[Printed] = field(default_factory=list)
     entries: list[Printed] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
 
 
 def dump_files(release: KafkaRelease, files: Iterable[Path]) -> dict[Path, DumpedFile]:
@@ -30,9 +31,10 @@ def dump_files(release: KafkaRelease, files: Iterable[Path]) -> dict[Path, Dumpe
     dumped = {file: DumpedFile() for file in files}
     java = ["java", *kafka_options(release), "-cp", classpath(release), "org.apache.kafka.tools.DumpLogSegments"]
     command = [*java, *_SHOWN.split(), "--files", ",".join(map(str, dumped))]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stdout[-2_000:] + ended.stderr[-2_000:]
     file = Path()
-    for line in printed.splitlines():
+    for line in ended.stdout.splitlines():
         if line.startswith("Dumping "):
             file = Path(line.removeprefix("Dumping "))
         elif line.startswith("| "):
@@ -43,6 +45,8 @@ def dump_files(release: KafkaRelease, files: Iterable[Path]) -> dict[Path, Dumpe
             assert line.startswith("Log starting offset: "), line
         elif line.startswith(("offset: ", "timestamp: ")):
             dumped[file].entries.append(dict(_FIELD.findall(line)))
+        elif not line.endswith(" is empty."):
+            dumped[file].complaints.append(line)
     return dumped
 
 

@@ -14,6 +14,10 @@ IDLE_MS = 3_000
 """After that without a record the console's consumer takes a topic to be at its end."""
 TOOLS = {
     "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
+    "kafka-console-producer": "org.apache.kafka.tools.ConsoleProducer",
+    "kafka-producer-perf-test": "org.apache.kafka.tools.ProducerPerformance",
+    "kafka-delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
+    "kafka-leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -26,11 +30,11 @@ TOOLS = {
 BEFORE_4_4 = {"kafka-configs": "kafka.admin.ConfigCommand"}
 
 
-def run_tool(release: KafkaRelease, tool: str, *arguments: object) -> str:
-    """Run a tool to its end, and return what it prints."""
+def run_tool(release: KafkaRelease, tool: str, *arguments: object, typed: str = "") -> str:
+    """Run a tool to its end with what is typed into it, and return what it prints."""
     named = {**TOOLS, **(BEFORE_4_4 if release.metadata_version < MetadataVersion.V4_4_IV0 else {})}
     command = ["java", SILENT, *kafka_options(release), "-cp", classpath(release), named[tool], *map(str, arguments)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    ended = subprocess.run(command, input=typed, capture_output=True, text=True, timeout=SECONDS, check=False)
     assert ended.returncode == 0, f"{tool}: {ended.stdout[-2_000:]}{ended.stderr[-2_000:]}"
     return ended.stdout
 

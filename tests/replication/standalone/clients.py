@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 import confluent_kafka as ck
 
+from logstore.log.readable_log import ReadableLog
+from tests.replication.serving.clients import Seen
+
 SECONDS = 60
 
 
@@ -57,3 +60,8 @@ def read(bootstrap: str, topic: str, **settings: object) -> list[Read]:
         raise TimeoutError(f"{len(found)} records of {topic} came, and no end")
     finally:
         consumer.close()
+
+
+def seen(log: ReadableLog) -> list[Seen]:
+    """Return the records of a log as a client has to see them."""
+    return [Seen(each.offset, each.timestamp, each.key, each.value, tuple(each.headers)) for each in log.records()]
