@@ -208,7 +208,6 @@ def test_clients_are_told_the_host_that_is_advertised() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((DIVERGED[0],), "--read-only"),
         (("--read-only", DIVERGED[0], "--listen", "9092"), "HOST:PORT"),
         (("--read-only", DIVERGED[0], "--listen", "here:99999"), "HOST:PORT"),
         (("--read-only", DIVERGED[0], "--listen", "a..b:0"), "cannot listen"),

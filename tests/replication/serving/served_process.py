@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,11 +17,19 @@ SECONDS = 120
 
 
 class ServedProcess:
-    """Serves copies on a free port; it has answered nothing yet."""
+    """Serves copies on a free port, or is a broker there; it has answered nothing yet."""
 
-    def __init__(self, *arguments: object, prefix: tuple[str, ...] = (), errors: IO[str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: object,
+        prefix: tuple[str, ...] = (),
+        errors: IO[str] | None = None,
+        port: int = 0,
+        is_broker: bool = False,
+    ) -> None:
         """Give it these arguments; what stands in `prefix` starts it, and what it complains of goes to `errors`."""
-        words = ["serve", "--read-only", "--listen", "127.0.0.1:0", "--json", *map(str, arguments)]
+        kind = [] if is_broker else ["--read-only"]
+        words = ["serve", *kind, "--listen", f"127.0.0.1:{port}", "--json", *map(str, arguments)]
         command = [*prefix, sys.executable, "-m", "replication.cli", *words]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self._process.stdout is not None
@@ -41,6 +50,12 @@ class ServedProcess:
             self._process.terminate()
             status = self._process.wait(SECONDS)
         assert kind is not None or status == 0
+
+    def end(self, number: signal.Signals) -> int:
+        """Send it a signal, and return the status with which it has ended."""
+        with self._process:
+            self._process.send_signal(number)
+            return self._process.wait(SECONDS)
 
     @property
     def resident_bytes(self) -> int:

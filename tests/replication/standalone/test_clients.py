@@ -20,7 +20,7 @@ from tests.replication.standalone.consumers import MEMBERS, SEEKERS
 from tests.replication.standalone.writers import MANNERS, WRITERS, Manner, Record, records
 
 WAYS = [(client, manner) for client in WRITERS for manner in MANNERS]
-CAMPAIGN = Campaign("clients: every manner of writing", full=len(WAYS), share=18)
+CAMPAIGN = Campaign("clients: every manner of writing", full=60, share=18)
 COUNT = 60
 """Records of each client in each manner."""
 
@@ -87,6 +87,7 @@ def test_verify_finds_nothing_in_what_clients_have_written(written: Written) -> 
 def test_each_client_reads_after_a_restart_what_each_has_written_in_each_manner(
     written: Written, again: StandaloneBroker, client: str
 ) -> None:
+    assert len(WAYS) == CAMPAIGN.full
     assert len(written.sent) == CAMPAIGN.count
     seen = READERS[client](str(again.local.address), list(written.sent), False)
     for partition in written.sent:
