@@ -105,7 +105,7 @@ def test_damage_that_a_client_comes_upon_is_named_once_when_it_does(tmp_path: Pa
             consumer.close()
     (line,) = errors.read_text().splitlines()
     told = json.loads(line)
-    validate("serve", told, "damage")
+    validate("serve", told, "found_damage")
     assert (told["partition"], told["copy"], told["file"]) == (str(CODECS), "broker-1", str(path))
 
 
