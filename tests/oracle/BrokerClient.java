@@ -23,8 +23,8 @@ import static java.util.stream.Collectors.joining;
 /**
  * Kafka's own clients, one command a line: "create TOPIC", "consume TOPIC COUNT SECONDS" (offset:key=value ...),
  * "produce TOPIC FIRST COUNT CODEC" (values are numbers; answers the last offset), "connect SERVERS" (to others from now on),
- * "times TOPIC:PARTITION:TIME ..." (the first offset not earlier of each, or -1), "positions POLICY TOPIC:PARTITION:OFFSET:EPOCH ..."
- * (where each is read from, or "truncated" and from which offset on), "subscribe GROUP COUNT POLICY TOPIC ..." (TOPIC:PARTITION:OFFSET of
+ * "times TOPIC:PARTITION:TIME ..." (the first offset not earlier of each, or -1), "position POLICY TOPIC:PARTITION:OFFSET:EPOCH"
+ * ("at" the first record that comes, or "truncated" at an offset), "subscribe GROUP COUNT POLICY TOPIC ..." (TOPIC:PARTITION:OFFSET of
  * each record, committed).
  */
 public final class BrokerClient {
@@ -82,24 +82,20 @@ public final class BrokerClient {
         }
     }
 
-    private String positions(String policy, List<String> asked) {
-        StringJoiner told = new StringJoiner(" ");
+    private String position(String policy, String asked) {
+        TopicPartition partition = partition(asked);
+        String[] parts = asked.split(":");
         try (KafkaConsumer<String, String> consumer = consumer(Map.of("auto.offset.reset", policy))) {
-            for (String each : asked) {
-                TopicPartition partition = partition(each);
-                String[] parts = each.split(":");
-                consumer.assign(List.of(partition));
-                consumer.seekToBeginning(List.of(partition));
-                consumer.position(partition); // from now on it knows who leads, in which epoch
-                consumer.seek(partition, new OffsetAndMetadata(Long.parseLong(parts[2]), Optional.of(Integer.parseInt(parts[3])), ""));
-                try {
-                    told.add(Long.toString(consumer.position(partition)));
-                } catch (LogTruncationException truncation) {
-                    told.add("truncated:" + truncation.divergentOffsets().get(partition).offset());
-                }
+            consumer.assign(List.of(partition));
+            consumer.seekToBeginning(List.of(partition));
+            consumer.position(partition); // from now on it knows who leads, in which epoch
+            consumer.seek(partition, new OffsetAndMetadata(Long.parseLong(parts[2]), Optional.of(Integer.parseInt(parts[3])), ""));
+            for (;;) {
+                for (var record : consumer.poll(Duration.ofSeconds(1))) return "at " + record.offset();
             }
+        } catch (LogTruncationException truncation) {
+            return "truncated " + truncation.divergentOffsets().get(partition).offset();
         }
-        return told.toString();
     }
 
     private String subscribe(String group, int count, String policy, List<String> topics) {
@@ -129,7 +125,7 @@ public final class BrokerClient {
             case "produce": return produce(a[1], Integer.parseInt(a[2]), Integer.parseInt(a[3]), a[4]);
             case "connect": connect(a[1]); return "ok";
             case "times": return times(List.of(a).subList(1, a.length));
-            case "positions": return positions(a[1], List.of(a).subList(2, a.length));
+            case "position": return position(a[1], a[2]);
             case "subscribe": return subscribe(a[1], Integer.parseInt(a[2]), a[3], List.of(a).subList(4, a.length));
             default: throw new IllegalArgumentException(a[0]);
         }
