@@ -24,11 +24,13 @@ import static java.util.stream.Collectors.joining;
  * Kafka's own clients, one command a line: "create TOPIC", "consume TOPIC COUNT SECONDS" (offset:key=value ...),
  * "produce TOPIC FIRST COUNT CODEC" (values are numbers; answers the last offset), "connect SERVERS" (to others from now on),
  * "times TOPIC:PARTITION:TIME ..." (the first offset not earlier of each, or -1), "position POLICY TOPIC:PARTITION:OFFSET:EPOCH"
- * ("at" the first record that comes, or "truncated" at an offset), "subscribe GROUP COUNT POLICY TOPIC ..." (TOPIC:PARTITION:OFFSET of
+ * ("at" the first record that comes, or "truncated" at an offset), "follow POLICY TOPIC:PARTITION"
+ * (from its start on), "next COUNT" (the offsets that come, or "truncated" at an offset), "stop", "subscribe GROUP COUNT POLICY TOPIC ..." (TOPIC:PARTITION:OFFSET of
  * each record, committed).
  */
 public final class BrokerClient {
     private Map<String, Object> address;
+    private KafkaConsumer<String, String> follower;
 
     private BrokerClient(String servers) { connect(servers); }
 
@@ -98,6 +100,35 @@ public final class BrokerClient {
         }
     }
 
+    private String follow(String policy, String asked) {
+        stop();
+        follower = consumer(Map.of("auto.offset.reset", policy));
+        follower.assign(List.of(partition(asked)));
+        follower.seekToBeginning(List.of(partition(asked)));
+        return "ok";
+    }
+
+    private String next(int count) {
+        StringJoiner told = new StringJoiner(" ");
+        try {
+            for (int left = count; left > 0; ) {
+                for (var record : follower.poll(Duration.ofSeconds(1))) {
+                    told.add(Long.toString(record.offset()));
+                    left--;
+                }
+            }
+        } catch (LogTruncationException truncation) {
+            return "truncated " + truncation.divergentOffsets().values().iterator().next().offset();
+        }
+        return told.toString();
+    }
+
+    private String stop() {
+        if (follower != null) follower.close();
+        follower = null;
+        return "ok";
+    }
+
     private String subscribe(String group, int count, String policy, List<String> topics) {
         StringJoiner told = new StringJoiner(" ");
         try (KafkaConsumer<String, String> consumer = consumer(Map.of("group.id", group, "auto.offset.reset", policy))) {
@@ -126,6 +157,9 @@ public final class BrokerClient {
             case "connect": connect(a[1]); return "ok";
             case "times": return times(List.of(a).subList(1, a.length));
             case "position": return position(a[1], a[2]);
+            case "follow": return follow(a[1], a[2]);
+            case "next": return next(Integer.parseInt(a[1]));
+            case "stop": return stop();
             case "subscribe": return subscribe(a[1], Integer.parseInt(a[2]), a[3], List.of(a).subList(4, a.length));
             default: throw new IllegalArgumentException(a[0]);
         }

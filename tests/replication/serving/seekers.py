@@ -120,12 +120,12 @@ def position_of_confluent_kafka(
     )
     try:
         consumer.assign([ConfluentPartition(*partition, position.offset, leader_epoch=position.epoch)])
-        return _told(consumer.poll(SECONDS))
+        return told(consumer.poll(SECONDS))
     finally:
         consumer.close()
 
 
-def _told(message: Message | None) -> int | Truncated:
+def told(message: Message | None) -> int | Truncated:
     assert message is not None, f"nothing came for {SECONDS} s"
     error = message.error()
     if error is not None:
@@ -137,9 +137,9 @@ def _told(message: Message | None) -> int | Truncated:
 
 def _divergence(error: KafkaError) -> int:
     """Return what librdkafka tells in words alone."""
-    told = re.search(r"log truncation detected .* broker end offset is (\d+)", error.str())
-    assert told is not None, error
-    return int(told[1])
+    found = re.search(r"log truncation detected .* broker end offset is (\d+)", error.str())
+    assert found is not None, error
+    return int(found[1])
 
 
 def position_of_java(java: JavaProgram) -> PositionSeeker:

@@ -14,6 +14,8 @@ from typing import Any, Self
 
 from logstore import Isolation, TopicPartition
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.protocol.addresses import Address
+from replication.server.connections.listener_settings import ListenerSettings
 from replication.serving.cluster_server import ClusterServer
 from replication.serving.frozen_cluster import FrozenCluster
 from tests.data.replicas import replicas
@@ -55,15 +57,19 @@ class Served:
         self.label = label
         self.cluster = cluster
         self.bootstrap = server.bootstrap
+        self.port = min(each.port for each in server.addresses.values())
         self.hosted = [cluster.hosted[broker.node_id] for broker in cluster.brokers]
 
     @classmethod
     @contextmanager
-    def open(cls, label: str, paths: Sequence[Path] = (), *, saved_groups: bool = False) -> Iterator[Self]:
-        """Serve all brokers of a set, or these directories."""
+    def open(
+        cls, label: str, paths: Sequence[Path] = (), *, port: int = 0, saved_groups: bool = False
+    ) -> Iterator[Self]:
+        """Serve all brokers of a set, or these directories, on a port and those after it."""
+        listener = ListenerSettings(address=Address("127.0.0.1", port))
         with (
             FrozenCluster.open(paths or brokers(label)) as cluster,
-            ClusterServer(cluster, saved_groups=saved_groups) as server,
+            ClusterServer(cluster, listener, saved_groups=saved_groups) as server,
         ):
             yield cls(label, cluster, server)
 
