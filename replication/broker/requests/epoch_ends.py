@@ -17,6 +17,7 @@ from replication.server.call import Call
 
 # Half the cost of calling a NamedTuple's class.
 _build: Final = tuple.__new__
+_NONE: Final = ErrorCode.NONE
 
 
 class EpochEnds:
@@ -24,7 +25,7 @@ class EpochEnds:
 
     def __init__(self, lookup: PartitionLookup) -> None:
         """Look the partitions up here."""
-        self._lookup = lookup
+        self._find = lookup.find
 
     def answer(self, request: OffsetForLeaderEpochRequest, _: Call) -> OffsetForLeaderEpochResponse:
         """Answer for each partition."""
@@ -32,9 +33,9 @@ class EpochEnds:
         return OffsetForLeaderEpochResponse(partitions=answers)
 
     def _end(self, partition: TopicPartition, asked: EpochQuestion) -> EpochAnswer:
-        found = self._lookup.find(partition, asked.current_leader_epoch, only_leader=True)
+        found = self._find(partition, asked.current_leader_epoch, only_leader=True)
         if not isinstance(found, HostedPartition):
             return EpochAnswer(found, UNDEFINED_END_OFFSET)
         log = found.log
-        end = log.epochs.history.end_offset_for(asked.leader_epoch, log.log_end_offset)
-        return _build(EpochAnswer, (ErrorCode.NONE, end))
+        end = log.epochs.end_offset_for(asked.leader_epoch, log.log_end_offset)
+        return _build(EpochAnswer, (_NONE, end))

@@ -63,7 +63,7 @@ class _Partition(NamedTuple):
 class _Topic(NamedTuple):
     name: Annotated[String, Until(12)] = ""
     id: Annotated[Uuid, Since(13, ignorable=True)] = NO_ID
-    partitions: Annotated[tuple[_Partition, ...], Structs(_Partition)] = ()
+    partitions: Annotated[tuple[_Partition, ...], Structs(_Partition, plain=True)] = ()
 
 
 class _Forgotten(NamedTuple):

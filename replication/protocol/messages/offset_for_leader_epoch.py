@@ -68,7 +68,7 @@ class _Question(NamedTuple):
 
 class _Questions(NamedTuple):
     topic: String
-    partitions: Annotated[tuple[_Question, ...], Structs(_Question)]
+    partitions: Annotated[tuple[_Question, ...], Structs(_Question, plain=True)]
 
 
 class _Request(NamedTuple):
