@@ -97,10 +97,11 @@ class ReadableLog:
     def offsets(self) -> LogOffsets:
         """All four in one look, for who needs them again and again."""
         contents = self._contents
-        return _build(
-            LogOffsets,
-            (contents.log_start_offset, contents.high_watermark, contents.last_stable_offset, contents.end[0]),
-        )
+        start, high_watermark = contents.log_start_offset, contents.high_watermark
+        # As `contents.last_stable_offset`, but never above the high watermark that is told with it.
+        unstable = contents.producers.first_unstable_offset
+        stable = high_watermark if unstable is None else min(max(unstable, start), high_watermark)
+        return _build(LogOffsets, (start, high_watermark, stable, contents.end[0]))
 
     @property
     def recovery_point(self) -> int:

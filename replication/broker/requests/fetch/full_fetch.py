@@ -1,6 +1,7 @@
 """A fetch that names all its partitions."""
 
 from collections.abc import Callable
+from typing import Final
 
 from logstore import TopicPartition
 from logstore.log.state.waiters import Waiter
@@ -15,6 +16,9 @@ from replication.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
 )
+
+# Half the cost of calling a NamedTuple's class.
+_build: Final = tuple.__new__
 
 
 class FullFetch:
@@ -38,15 +42,17 @@ class FullFetch:
 
     def read(self, fetch_pass: FetchPass) -> None:
         """Read all partitions."""
-        copy, read, topics = self._lookup.copy, fetch_pass.read, self._topics
+        find, read, topics = self._lookup.copy, fetch_pass.read, self._topics
+        partition: TopicPartition | None
+        topic_id = None
         answers: dict[TopicPartition, FetchedPartition] = {}
         for key, asked in self._request.partitions.items():
-            partition: TopicPartition | None = key
-            topic_id = None
+            partition = key
             if topics:
-                name, topic_id = topics[key.topic]
-                partition = None if name is None else TopicPartition(name, key.partition)
-            hosted = None if partition is None else copy(partition)
+                topic, number = key
+                name, topic_id = topics[topic]
+                partition = None if name is None else _build(TopicPartition, (name, number))
+            hosted = None if partition is None else find(partition)
             answers[key] = read(partition, hosted, topic_id, asked)
         self._answers = answers
 
