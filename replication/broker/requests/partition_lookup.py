@@ -42,7 +42,7 @@ class PartitionLookup:
         found = self.copy(partition)
         if found is None:
             return self.absence(partition)
-        if found.is_leader and (current_leader_epoch == ANY_EPOCH or current_leader_epoch == found.leader_epoch):
+        if found.is_leader and current_leader_epoch in (ANY_EPOCH, found.leader_epoch):
             return found  # most ask so
         return refusal(found, current_leader_epoch, only_leader=only_leader) or found
 
