@@ -8,6 +8,9 @@ from typing import Any, Final, NamedTuple, Self
 
 from replication.codec.field import Field, getter, getter_of_all
 
+_MANY: Final = 5
+"""It takes longer to look whether all that may be empty is so than to write fewer values one at a time."""
+
 
 class _Blanks(NamedTuple):
     """A field with a count before its content, and what is written where there is no content."""
@@ -60,6 +63,8 @@ class Rows:
 
     def packed(self, values: Sequence[Any]) -> bytearray | None:
         """Return the bytes of values without tags; None where some have content. Raises struct.error."""
+        if self._blanks and len(values) < _MANY:
+            return None
         counts: list[bytes] = []
         for blanks in self._blanks:
             count = blanks.found(values)
