@@ -13,7 +13,8 @@ Of a NamedTuple any tuple of the same values can be written.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial
-from operator import itemgetter
+from itertools import repeat
+from operator import add, itemgetter
 from struct import Struct as Layout
 from typing import Any, Final, Generic, TypeAlias, TypeVar, get_type_hints
 
@@ -164,7 +165,7 @@ class Codec(Generic[T]):
             return self._read_each(count, data, position, make)
         found: Iterable[tuple[Any, ...]] = row.iter_unpack(rows)
         if self._rest:
-            found = (numbers + self._rest for numbers in found)
+            found = map(add, found, repeat(self._rest))
         return tuple(map(make, found)), end
 
     def _read_each(self, count: int, data: Data, position: int, make: _Make) -> tuple[list[T], int]:

@@ -4,10 +4,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from epoch import EndOffset, UnknownEpochError, diverging_epoch
-from logstore import Isolation, LogStoreError, OffsetOutOfRangeError, TopicPartition
+from logstore import Isolation, LogStoreError, OffsetOutOfRangeError
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.log_offsets import LogOffsets
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import Pair
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
 from replication.broker.requests.partition_lookup import ANY_EPOCH, PartitionLookup, refusal
 from replication.broker.requests.storage_error import storage_error
@@ -54,7 +55,7 @@ class FetchPass:
 
     def read(
         self,
-        partition: TopicPartition | None,
+        partition: Pair | None,
         hosted: HostedPartition | None,
         topic_id: UUID | None,
         asked: FetchPartition,
@@ -85,7 +86,7 @@ class FetchPass:
 
     # --- who is refused
 
-    def _refusal(self, partition: TopicPartition, hosted: HostedPartition, current: int) -> ErrorCode:
+    def _refusal(self, partition: Pair, hosted: HostedPartition, current: int) -> ErrorCode:
         error = refusal(hosted, current, only_leader=self._terms.only_leader)
         if (
             error is _NONE
@@ -95,9 +96,7 @@ class FetchPass:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER if current == ANY_EPOCH else ErrorCode.UNKNOWN_LEADER_EPOCH
         return error
 
-    def _refuse(
-        self, partition: TopicPartition | None, hosted: HostedPartition | None, error: ErrorCode
-    ) -> FetchedPartition:
+    def _refuse(self, partition: Pair | None, hosted: HostedPartition | None, error: ErrorCode) -> FetchedPartition:
         if error not in _UNKNOWN:
             self.is_anything_known = self._is_urgent = True
         leader: LeaderIdAndEpoch | None = None
@@ -113,7 +112,7 @@ class FetchPass:
     # --- what there is to read
 
     def _look(
-        self, partition: TopicPartition, hosted: HostedPartition, asked: FetchPartition, offsets: LogOffsets
+        self, partition: Pair, hosted: HostedPartition, asked: FetchPartition, offsets: LogOffsets
     ) -> FetchedPartition:
         try:
             answer = self._read(hosted, asked, offsets)

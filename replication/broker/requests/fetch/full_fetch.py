@@ -1,11 +1,11 @@
 """A fetch that names all its partitions."""
 
 from collections.abc import Callable
-from typing import Final
 
 from logstore import TopicPartition
 from logstore.log.state.waiters import Waiter
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import Pair
 from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.fetch_session import FetchSession
 from replication.broker.requests.partition_lookup import PartitionLookup
@@ -16,9 +16,6 @@ from replication.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
 )
-
-# Half the cost of calling a NamedTuple's class.
-_build: Final = tuple.__new__
 
 
 class FullFetch:
@@ -43,7 +40,7 @@ class FullFetch:
     def read(self, fetch_pass: FetchPass) -> None:
         """Read all partitions."""
         find, read, topics = self._lookup.copy, fetch_pass.read, self._topics
-        partition: TopicPartition | None
+        partition: Pair | None
         topic_id = None
         answers: dict[TopicPartition, FetchedPartition] = {}
         for key, asked in self._request.partitions.items():
@@ -51,7 +48,7 @@ class FullFetch:
             if topics:
                 topic, number = key
                 name, topic_id = topics[topic]
-                partition = None if name is None else _build(TopicPartition, (name, number))
+                partition = None if name is None else (name, number)
             hosted = None if partition is None else find(partition)
             answers[key] = read(partition, hosted, topic_id, asked)
         self._answers = answers
@@ -68,7 +65,7 @@ class FullFetch:
         """Wake it whenever something happens to one of the partitions."""
         for key in self._request.partitions:
             name = self._topics[key.topic][0] if self._topics else key.topic
-            hosted = None if name is None else self._lookup.copy(TopicPartition(name, key.partition))
+            hosted = None if name is None else self._lookup.copy((name, key.partition))
             if hosted is not None:
                 hosted.attend(waiter)
                 self._attended.append(hosted)
