@@ -9,7 +9,6 @@ from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.offset_for_leader_epoch import (
     EpochAnswer,
-    EpochQuestion,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
@@ -29,13 +28,14 @@ class EpochEnds:
 
     def answer(self, request: OffsetForLeaderEpochRequest, _: Call) -> OffsetForLeaderEpochResponse:
         """Answer for each partition."""
-        answers = {partition: self._end(partition, asked) for partition, asked in request.partitions.items()}
+        find = self._find
+        answers: dict[TopicPartition, EpochAnswer] = {}
+        for partition, (current_leader_epoch, leader_epoch) in request.partitions.items():
+            found = find(partition, current_leader_epoch, only_leader=True)
+            if isinstance(found, HostedPartition):
+                log = found.log
+                end = log.epochs.end_offset_for(leader_epoch, log.log_end_offset)
+                answers[partition] = _build(EpochAnswer, (_NONE, end))
+            else:
+                answers[partition] = EpochAnswer(found, UNDEFINED_END_OFFSET)
         return OffsetForLeaderEpochResponse(partitions=answers)
-
-    def _end(self, partition: TopicPartition, asked: EpochQuestion) -> EpochAnswer:
-        found = self._find(partition, asked.current_leader_epoch, only_leader=True)
-        if not isinstance(found, HostedPartition):
-            return EpochAnswer(found, UNDEFINED_END_OFFSET)
-        log = found.log
-        end = log.epochs.end_offset_for(asked.leader_epoch, log.log_end_offset)
-        return _build(EpochAnswer, (_NONE, end))

@@ -110,7 +110,8 @@ def _decode_request(fields: _Request, _: int) -> OffsetForLeaderEpochRequest:
 def _encode_response(response: OffsetForLeaderEpochResponse, _: int) -> tuple[Any, ...]:
     topics = by_topic(response.partitions.items())
     return response.throttle_time_ms, [
-        (topic, [(error, index, *end) for index, (error, end) in answers]) for topic, answers in topics.items()
+        (topic, [(error, index, epoch, end_offset) for index, (error, (epoch, end_offset)) in answers])
+        for topic, answers in topics.items()
     ]
 
 
