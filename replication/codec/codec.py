@@ -166,7 +166,7 @@ class Codec(Generic[T]):
         found: Iterable[tuple[Any, ...]] = row.iter_unpack(rows)
         if self._rest:
             found = map(add, found, repeat(self._rest))
-        return tuple(map(make, found)), end
+        return tuple(found if make is tuple else map(make, found)), end
 
     def _read_each(self, count: int, data: Data, position: int, make: _Make) -> tuple[list[T], int]:
         read_values = self._read_values

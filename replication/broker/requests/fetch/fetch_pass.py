@@ -61,7 +61,6 @@ class FetchPass:
         asked: FetchPartition,
     ) -> FetchedPartition:
         """Read one; `partition` is None where no topic has the id that the request names."""
-        self.is_quiet = False
         if hosted is None or partition is None:
             absence = ErrorCode.UNKNOWN_TOPIC_ID if partition is None else self._lookup.absence(partition)
             return self._refuse(partition, hosted, absence)
@@ -97,6 +96,7 @@ class FetchPass:
         return error
 
     def _refuse(self, partition: Pair | None, hosted: HostedPartition | None, error: ErrorCode) -> FetchedPartition:
+        self.is_quiet = False
         if error not in _UNKNOWN:
             self.is_anything_known = self._is_urgent = True
         leader: LeaderIdAndEpoch | None = None
@@ -132,6 +132,7 @@ class FetchPass:
         log, offset = hosted.log, asked.fetch_offset
         start, high_watermark, stable, end = offsets
         records, aborted = _NO_BYTES, self._aborted
+        self.is_quiet = False
         diverging = _diverging(log, end, asked) if asked.last_fetched_epoch >= 0 else None
         if diverging is not None:
             self._is_urgent, aborted = True, None
