@@ -96,8 +96,10 @@ class ReadableLog:
         contents = self._contents
         start, high_watermark = contents.log_start_offset, contents.high_watermark
         # As `contents.last_stable_offset`, but never above the high watermark that is told with it.
-        unstable = contents.producers.transactions.first_unstable_offset
-        stable = high_watermark if unstable is None else min(max(unstable, start), high_watermark)
+        transactions, stable = contents.producers.transactions, high_watermark
+        if transactions.open or transactions.unreplicated:
+            unstable = transactions.first_unstable_offset
+            stable = high_watermark if unstable is None else min(max(unstable, start), high_watermark)
         return start, high_watermark, stable, contents.end[0]
 
     @property
