@@ -398,6 +398,20 @@ class TestAnswers:
         leader.answer()
         assert leader.led.isr == (1, 2)
 
+    def test_a_controller_that_has_nothing_to_change_keeps_the_partition_epoch(self, lead: Lead) -> None:
+        leader = lead(isr=(1,))
+        leader.fetch(2, 0)
+        leader.led.answered(leader.asked[0], ErrorCode.NONE, replace(leader.state, isr=(1, 2)))
+        assert leader.led.isr == (1, 2)
+        assert leader.led.partition_epoch == 10
+
+    def test_a_refused_change_is_not_made_whatever_else_the_answer_says(self, lead: Lead) -> None:
+        leader = lead(isr=(1,))
+        leader.fetch(2, 0)
+        change = leader.asked[0]
+        leader.led.answered(change, ErrorCode.INELIGIBLE_REPLICA, granted(leader.state, change))
+        assert leader.led.maximal_isr == {1}
+
     def test_the_metadata_overrules_a_change_and_its_late_answer_counts_for_nothing(self, lead: Lead) -> None:
         leader = lead(isr=(1,))
         leader.fetch(2, 0)
