@@ -70,6 +70,26 @@ class TestBecomingLeader:
         leader.fetch(3, 4)
         assert leader.high_watermark == 4
 
+    def test_in_a_later_epoch_its_followers_have_the_whole_time_to_catch_up(self, lead: Lead) -> None:
+        leader = lead()
+        leader.append(4)
+        leader.now += 60_000
+        leader.led.update(replace(leader.state, leader_epoch=LEADER_EPOCH + 1, partition_epoch=11))
+        leader.led.check_lag()
+        assert leader.asked == []
+        leader.now += 30_001
+        leader.led.check_lag()
+        assert leader.asked_isrs == [{1}]
+
+    def test_in_a_later_epoch_it_does_not_wait_for_who_had_caught_up_and_is_not_in_sync(self, lead: Lead) -> None:
+        leader = lead(isr=(1, 2))
+        leader.append(5)
+        leader.fetch(3, 5)
+        leader.led.update(replace(leader.state, leader_epoch=LEADER_EPOCH + 1, partition_epoch=11))
+        leader.append(1)
+        leader.fetch(2, 6)
+        assert leader.high_watermark == 6
+
 
 class TestMetadata:
     def test_in_the_same_leader_epoch_nothing_of_the_progress_is_lost(self, lead: Lead) -> None:
