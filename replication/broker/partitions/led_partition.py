@@ -285,7 +285,7 @@ class LedPartition:
         self._log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
         self.leader_epoch = state.leader_epoch
         for replica, follower in self._followers.items():
-            follower.follow_on(self.epoch_start_offset, now, in_sync=replica in state.isr)
+            follower.follow_on(now, in_sync=replica in state.isr)
 
     def _commit(self, state: PartitionRegistration) -> None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
