@@ -117,6 +117,10 @@ class ReadableLog:
         """The producers that are remembered: their epochs, last batches and open transactions, as they are now."""
         return tuple(self._contents.producers.producers.values())
 
+    def known_producer(self, producer_id: int) -> Producer | None:
+        """Return what is remembered of one producer, as it is now; None where that is nothing (Kafka: lastEntry)."""
+        return self._contents.producers.producers.get(producer_id)
+
     @property
     def segments(self) -> tuple[LiveSegment, ...]:
         """The segments at this moment, by base offset."""

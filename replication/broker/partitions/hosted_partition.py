@@ -7,6 +7,7 @@ from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.partitions.transaction_guards import TransactionGuards
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -25,6 +26,8 @@ class HostedPartition:
     """The entry of log.dirs that it is in."""
     led: LedPartition | None = None
     """The replicas, while this broker leads them; None of a copy that is followed, or only read."""
+    guards: TransactionGuards = field(default_factory=TransactionGuards, repr=False)
+    """By which it appends what is transactional."""
     _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)
     """Those who wait for a change of who leads; the log has its own."""
 

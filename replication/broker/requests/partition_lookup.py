@@ -53,6 +53,10 @@ class PartitionLookup:
         is_known = self._cluster.partition(partition) is not None
         return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
+    def is_unknown(self, partition: TopicPartition) -> bool:
+        """Whether the cluster has no such partition."""
+        return self._cluster.partition(partition) is None
+
     def is_follower(self, partition: TopicPartition, node_id: int) -> bool:
         """Whether another broker has a replica of a partition that is led here, as far as that is known."""
         known = self._cluster.partition(partition)
