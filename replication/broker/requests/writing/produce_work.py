@@ -35,9 +35,10 @@ _build: Final = tuple.__new__
 class RefusedRequestError(Exception):
     """Nothing of the request is appended."""
 
-    def __init__(self, error: ErrorCode) -> None:
+    def __init__(self, error: ErrorCode, message: str | None = None) -> None:
         super().__init__(error.name)
-        self.error = error
+        self.answer = ProducedPartition(error, error_message=message)
+        """For each partition."""
 
 
 class TakenBatch(NamedTuple):
@@ -65,15 +66,18 @@ class ProduceWork:
         self._lookup = lookup
         self._call = call
         self._leaders: set[int] = set()
-        is_transactional = False
+        is_transactional = is_spoiled = False
         for key, records in request.partitions.items():
             sent = sent_batch(records, call.version)
-            if sent.spoils_request and not is_transactional:
-                raise RefusedRequestError(sent.error)
+            if sent.error is ErrorCode.CORRUPT_MESSAGE and sent.spoils_request and not is_transactional:
+                raise RefusedRequestError(sent.error, f"no batch begins in what was sent for {key}")
             is_transactional = is_transactional or sent.is_transactional
             self._take(key, records, sent.error, is_transactional=sent.is_transactional)
+            is_spoiled = is_spoiled or (sent.spoils_request and self.answers[key].error is sent.error)
         if is_transactional and request.transactional_id is None:
             raise RefusedRequestError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        if is_spoiled:
+            raise RefusedRequestError(ErrorCode.UNKNOWN_SERVER_ERROR)
         self.is_transactional: bool = is_transactional
         """Whether a coordinator may have to be asked first."""
 

@@ -6,7 +6,6 @@ from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.pending_verification import PendingVerification
 from replication.broker.requests.writing.produce_work import ProduceWork, RefusedRequestError, no_answer
 from replication.broker.requests.writing.transaction_verification import TransactionVerification
-from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
 from replication.server.call import Call
 from replication.server.pending import NO_ANSWER, Pending
@@ -28,13 +27,13 @@ class Produces:
                 return work.append()
             pending = PendingVerification(work, self._verification, call.version)
         except RefusedRequestError as refused:
-            return _refuse(request, refused.error)
+            return _refuse(request, refused.answer)
         answer: Any = pending.answer()
         return pending if answer is None else None if answer is NO_ANSWER else answer
 
 
-def _refuse(request: ProduceRequest, error: ErrorCode) -> ProduceResponse:
+def _refuse(request: ProduceRequest, answer: ProducedPartition) -> ProduceResponse:
     if request.acks == 0:
-        raise no_answer({str(key): error.name for key in request.partitions})
-    refused = dict.fromkeys(request.partitions, ProducedPartition(error))
+        raise no_answer({str(key): answer.error.name for key in request.partitions})
+    refused = dict.fromkeys(request.partitions, answer)
     return ProduceResponse(partitions=refused, topic_ids=request.topic_ids)

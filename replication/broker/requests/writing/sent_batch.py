@@ -28,7 +28,6 @@ _PLAIN: Final = SentBatch(ErrorCode.NONE)
 _TRANSACTIONAL: Final = SentBatch(ErrorCode.NONE, is_transactional=True)
 _NOTHING: Final = SentBatch(ErrorCode.UNKNOWN_SERVER_ERROR, spoils_request=True)
 _HEADLESS: Final = SentBatch(ErrorCode.CORRUPT_MESSAGE, spoils_request=True)
-_CODELESS: Final = SentBatch(ErrorCode.UNKNOWN_SERVER_ERROR, spoils_request=True)
 
 
 def sent_batch(records: bytes | memoryview | None, version: int) -> SentBatch:
@@ -51,7 +50,8 @@ def _closer(records: memoryview, version: int) -> SentBatch:
     is_transactional = bool(attributes & TRANSACTIONAL_BIT)
     if version < _SINCE_ZSTD and attributes & CODEC_BITS >= _ZSTD:
         is_known = attributes & CODEC_BITS == _ZSTD
-        return SentBatch(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, is_transactional) if is_known else _CODELESS
+        error = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE if is_known else ErrorCode.UNKNOWN_SERVER_ERROR
+        return SentBatch(error, is_transactional, spoils_request=not is_known)
     try:
         is_one = _size(records[size:]) is None
     except ValueError:

@@ -174,14 +174,16 @@ WRONG: dict[str, tuple[bytes | None, ErrorCode, int]] = {
 def test_what_is_no_sound_batch_is_refused_with_kafkas_code(broker: WritingBroker, wrong: str, version: int) -> None:
     records, error, start = WRONG[wrong]
     told = broker.produce(records, version=version)
-    assert told == ProducedPartition(error, log_start_offset=start)
+    assert told._replace(error_message=None) == ProducedPartition(error, log_start_offset=start)
     assert broker.log.size == 0
 
 
 def test_a_batch_that_is_none_spoils_the_whole_request(broker: WritingBroker) -> None:
     asked = {ORDERS: one_batch(), ELSEWHERE: one_batch(magic=9)}
     told = broker.send(ProduceRequest(partitions=asked, acks=1), BY_NAME).partitions
-    assert set(told.values()) == {ProducedPartition(ErrorCode.CORRUPT_MESSAGE)}
+    assert {(each.error, each.error_message) for each in told.values()} == {
+        (ErrorCode.CORRUPT_MESSAGE, "no batch begins in what was sent for orders-1")
+    }
     assert values(broker) == []
 
 
