@@ -7,7 +7,7 @@ from typing import Any, Final
 from logstore import TopicPartition
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.partitions.transaction_guards import Guard
-from replication.broker.requests.writing.pending_acks import PendingAcks
+from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.broker.requests.writing.produce_work import ProduceWork, RefusedRequestError
 from replication.broker.requests.writing.transaction_verification import AskedTransaction, TransactionVerification
 from replication.protocol.error_code import ErrorCode
@@ -43,7 +43,7 @@ class PendingVerification:
         self._deadline = time.monotonic() + work.request.timeout_ms / 1_000
         self._waiters = Waiters()
         self._waiter: Waiter | None = None
-        self._acks: PendingAcks | None = None
+        self._acks: PendingOutcomes | None = None
         self._refusals: dict[TopicPartition, ProducedPartition] = {}
         self._guards: dict[TopicPartition, Guard] = {}
         self._is_confirmed = False
@@ -125,7 +125,7 @@ class PendingVerification:
         done = self._work.append(self._refusals, self._guards)
         if done is None:
             return NO_ANSWER
-        if not isinstance(done, PendingAcks):
+        if not isinstance(done, PendingOutcomes):
             return done
         self._acks = done
         if self._waiter is not None:

@@ -13,8 +13,9 @@ from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.transaction_guards import Guard
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.append_refusal import APPEND_ERRORS, append_refusal
+from replication.broker.requests.writing.awaited_append import AwaitedAppend
 from replication.broker.requests.writing.internal_topics import INTERNAL_TOPICS
-from replication.broker.requests.writing.pending_acks import AwaitedAppend, PendingAcks
+from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.broker.requests.writing.sent_batch import sent_batch
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
@@ -105,7 +106,7 @@ class ProduceWork:
         self,
         refusals: Mapping[TopicPartition, ProducedPartition] | None = None,
         guards: Mapping[TopicPartition, Guard] | None = None,
-    ) -> ProduceResponse | PendingAcks | None:
+    ) -> ProduceResponse | PendingOutcomes | None:
         """Append all but what is refused already; return the answer, what waits for it, or None if none is wanted.
 
         Raises HangUpError where an error can be told by no answer.
@@ -125,7 +126,7 @@ class ProduceWork:
             return None
         if not awaited:
             return self.response()
-        pending = PendingAcks(self, self._lookup, awaited, time.monotonic() + self.request.timeout_ms / 1_000)
+        pending = PendingOutcomes(self, self._lookup, awaited, time.monotonic() + self.request.timeout_ms / 1_000)
         return pending.answer() or pending
 
     def _append(self, taken: TakenBatch, guard: Guard | None, awaited: list[AwaitedAppend]) -> None:

@@ -9,7 +9,8 @@ from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.clock import now_ms
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.append_refusal import APPEND_ERRORS, append_error
-from replication.broker.requests.writing.pending_acks import AwaitedAppend, PendingAcks
+from replication.broker.requests.writing.awaited_append import AwaitedAppend
+from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.write_txn_markers import (
     TransactionMarker,
@@ -30,7 +31,7 @@ class WrittenMarkers:
         """Look the partitions up here."""
         self._lookup = lookup
 
-    def answer(self, request: WriteTxnMarkersRequest, _: Call) -> WrittenTxnMarkers | PendingAcks:
+    def answer(self, request: WriteTxnMarkersRequest, _: Call) -> WrittenTxnMarkers | PendingOutcomes:
         """Append all; return the answer, or what waits for the replicas."""
         work = _MarkerWork(self._lookup)
         for marker in request.markers:
@@ -38,7 +39,7 @@ class WrittenMarkers:
                 work.append(marker, partition)
         if not work.awaited:
             return work.response()
-        pending = PendingAcks(work, self._lookup, work.awaited, time.monotonic() + TIMEOUT_SECONDS)
+        pending = PendingOutcomes(work, self._lookup, work.awaited, time.monotonic() + TIMEOUT_SECONDS)
         return pending.answer() or pending
 
 

@@ -23,7 +23,7 @@ from tests.replication.broker.requests.writing.leading import (
     by_name,
     one_batch,
 )
-from tests.replication.broker.requests.writing.test_pending_acks import Waiter
+from tests.replication.broker.requests.writing.test_pending_outcomes import Waiter
 
 OTHER = TopicPartition(TOPIC, 5)
 PRODUCER = 9

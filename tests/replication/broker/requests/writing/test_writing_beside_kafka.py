@@ -2,19 +2,24 @@
 
 import random
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from logstore import TopicPartition
+from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
+from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
 from tests.campaign import Campaign
 from tests.oracle.release import KafkaRelease
 from tests.replication.broker.requests.writing.random_batches import RandomBatches
+from tests.replication.broker.requests.writing.test_deleted_records import request as deletion
+from tests.replication.broker.requests.writing.test_given_producer_ids import request as producer_id_request
 from tests.replication.broker.requests.writing.two_writers import TOPICS, TwoWriters
 
 PRODUCES = Campaign("produce: beside a real broker", full=20_000, share=400)
-PRODUCE = 0
+PRODUCE, LIST_OFFSETS, DELETE_RECORDS, INIT_PRODUCER_ID, EPOCH_ENDS = 0, 2, 21, 22, 23
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +50,9 @@ def test_produces_are_answered_alike(writers: TwoWriters, release: KafkaRelease)
     batches = RandomBatches(rng)
     codes: set[str] = set()
     for number in range(PRODUCES.count):
+        if rng.random() < 0.1:
+            ask_of_logs(writers, rng)
+            continue
         version = rng.choice([*range(3, 14), 13])
         topics = rng.sample([*TOPICS], rng.choice([1, 1, 1, 2, 3]))
         asked: dict[TopicPartition, bytes | None] = {TopicPartition(each, 0): batches.any() for each in topics}
@@ -62,3 +70,40 @@ def test_produces_are_answered_alike(writers: TwoWriters, release: KafkaRelease)
     for topic in ("plain", "compacted", "small", "timely"):
         theirs, ours = writers.stored(topic)
         assert ours == theirs
+
+
+def ask_of_logs(writers: TwoWriters, rng: random.Random) -> None:
+    """Ask about the ends of logs that grow, and delete records of them."""
+    partition = TopicPartition(rng.choice([*TOPICS, "unknown"]), rng.choice([0, 0, 0, 1]))
+    log = writers.logs.get(partition.topic)
+    end = 0 if log is None else log.log_end_offset
+    offset = rng.choice([-2, -1, 0, rng.randint(0, end), rng.randint(0, end), end + 1])
+    epoch = rng.choice([-1, 0, 0, 1])
+    times = [-1, -2, -3, -4, -5, -6, *([] if log is None else [each.timestamp for each in islice(log.records(), 50)])]
+    key, request, version = rng.choice(
+        [
+            (LIST_OFFSETS, list_offsets(partition, rng.choice(times), epoch, rng.randrange(2)), rng.randrange(1, 12)),
+            (EPOCH_ENDS, epoch_ends(partition, epoch, rng.choice([-2, -1, 0, 1])), rng.randrange(2, 5)),
+            (DELETE_RECORDS, deletion(offset, partition), 2),
+            (INIT_PRODUCER_ID, init_producer_id(rng), 5),
+        ]
+    )
+    theirs, ours = writers.ask(key, request, version)
+    if key == LIST_OFFSETS and partition.topic == "stamped":
+        theirs, ours = ({each: told.error for each, told in side.partitions.items()} for side in (theirs, ours))
+    if key == INIT_PRODUCER_ID:
+        theirs, ours = ((side.error_code, min(0, side.producer_id), side.producer_epoch) for side in (theirs, ours))
+    assert ours == theirs, f"version {version} of {request}"
+
+
+def list_offsets(partition: TopicPartition, timestamp: int, epoch: int, isolation: int) -> ListOffsetsRequest:
+    return ListOffsetsRequest(partitions={partition: OffsetQuestion(timestamp, epoch)}, isolation_level=isolation)
+
+
+def epoch_ends(partition: TopicPartition, current: int, epoch: int) -> OffsetForLeaderEpochRequest:
+    return OffsetForLeaderEpochRequest(partitions={partition: EpochQuestion(current, epoch)})
+
+
+def init_producer_id(rng: random.Random) -> Any:
+    fields = rng.choice([{}, {}, {"producer_id": 5}, {"producer_epoch": 5}, {"transactional_id": ""}])
+    return producer_id_request(**fields)

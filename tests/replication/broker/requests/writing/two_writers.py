@@ -153,7 +153,12 @@ class TwoWriters:
             )
             partitions[led.partition] = HostedPartition(log, 0, topic_id=topic_id, led=led)
         known = KnownCluster("beside", NODE, lambda: self.image)
-        self._apis = {**reading_apis(partitions, known), **writing_apis(partitions, known)}
+        self._apis = {**reading_apis(partitions, known), **writing_apis(partitions, known, producer_ids=_Blocks())}
+
+
+class _Blocks:
+    def next_block(self) -> range:
+        return range(1_000)
 
 
 def _api(key: int) -> Api:
