@@ -91,6 +91,5 @@ class RandomBatches:
     def _damaged(self, data: bytes) -> bytes:
         damaged = bytearray(data)
         for _ in range(self._rng.randrange(1, 3)):
-            # Not the first byte: of a negative base offset Kafka speaks before it looks at the checksum.
-            damaged[self._rng.randrange(1, len(damaged))] = self._rng.randrange(256)
+            damaged[self._rng.randrange(len(damaged))] = self._rng.randrange(256)
         return bytes(damaged)

@@ -1,6 +1,6 @@
 """A transaction's first batch is appended only once its coordinator has confirmed the partition (KIP-890)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 
 from logstore import InvalidTransactionStateError, TopicPartition
 from logstore.batch.batch import RecordBatch
-from replication.broker.requests.writing.transaction_verification import AskedTransaction, TellRefused
+from replication.broker.requests.writing.transaction_verification import AskedTransaction
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
 from replication.protocol.messages.write_txn_markers import TransactionMarker, WriteTxnMarkersRequest
@@ -24,26 +24,11 @@ from tests.replication.broker.requests.writing.leading import (
     one_batch,
 )
 from tests.replication.broker.requests.writing.test_pending_outcomes import Waiter
+from tests.replication.broker.requests.writing.transactions import Coordinator
 
 OTHER = TopicPartition(TOPIC, 5)
 PRODUCER = 9
 MARKERS = 27
-
-
-class Coordinator:
-    """A coordinator of transactions that answers when it is told to."""
-
-    def __init__(self) -> None:
-        self.asked: list[AskedTransaction] = []
-        self._tell: list[TellRefused] = []
-
-    def ask(self, asked: AskedTransaction, tell: TellRefused) -> None:
-        self.asked.append(asked)
-        self._tell.append(tell)
-
-    def answer(self, refused: Mapping[TopicPartition, ErrorCode] | None = None) -> None:
-        """Answer the oldest question."""
-        self._tell.pop(0)(refused or {})
 
 
 @pytest.fixture
