@@ -260,12 +260,14 @@ def _refused_header(
     The base offset and the size are looked at before that, as in Kafka.
     """
     size = int.from_bytes(view[LENGTH_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
-    if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != MAGIC:
+    if not MAGIC_AT < size <= len(view) or view[MAGIC_AT] != MAGIC:
         return error
-    if view[0] & 0x80:
+    if any(view[:LENGTH_AT]):
         return InvalidRecordError(error.what)
     if size > max_bytes:
         return _too_large(size, max_bytes)
+    if size < HEADER_SIZE:
+        return error
     sealed = bytearray(view[:size])
     seal(sealed)
     return InvalidRecordError(error.what) if sealed == view[:size] else error
