@@ -79,10 +79,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/broker/partitions/isr_state.py": LED,
     "replication/broker/partitions/led_partition.py": (*LED, f"{WRITING}/test_deleted_records.py"),
     "replication/broker/partitions/transaction_guards.py": (
-        f"{WRITING}/test_transactional_produces.py",
+        "tests/replication/broker/partitions/test_transaction_guards.py",
         f"{WRITING}/test_hanging_transactions.py",
     ),
-    "replication/broker/requests/writing/sent_batch.py": (f"{WRITING}/test_produces.py",),
+    "replication/broker/requests/writing/sent_batch.py": (f"{WRITING}/test_sent_batch.py",),
     "replication/controller/partition_change.py": (
         "tests/replication/controller/test_partition_change.py",
         "tests/replication/controller/test_cases.py",
