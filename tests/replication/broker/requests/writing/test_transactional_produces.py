@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from logstore import InvalidTransactionStateError, TopicPartition
 from logstore.batch.batch import RecordBatch
-from replication.broker.requests.writing.transaction_verification import AskedTransaction
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.requests.writing.transaction_verification import AskedTransaction, TellRefused
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
 from replication.protocol.messages.write_txn_markers import TransactionMarker, WriteTxnMarkersRequest
@@ -26,9 +28,20 @@ from tests.replication.broker.requests.writing.leading import (
 from tests.replication.broker.requests.writing.test_pending_outcomes import Waiter
 from tests.replication.broker.requests.writing.transactions import Coordinator
 
+SECONDS = 30
 OTHER = TopicPartition(TOPIC, 5)
 PRODUCER = 9
 MARKERS = 27
+
+
+class Asked:
+    """Keeps by what it is answered."""
+
+    def __init__(self, tellers: list[TellRefused]) -> None:
+        self._tellers = tellers
+
+    def ask(self, _: AskedTransaction, tell: TellRefused) -> None:
+        self._tellers.append(tell)
 
 
 @pytest.fixture
@@ -157,6 +170,26 @@ def test_replicas_are_waited_for_after_the_coordinator(broker: WritingBroker, co
     broker.follow(1)
     assert waiter.woken
     assert waiter.told().error == ErrorCode.NONE
+
+
+def test_a_coordinator_may_answer_in_any_thread(broker: WritingBroker, coordinator: Coordinator) -> None:
+    pending, waiter = ask(broker), ThreadWaiter()
+    pending.attend(waiter)
+    thread = Thread(target=coordinator.answer)
+    thread.start()
+    assert waiter.wait(SECONDS)
+    assert told(pending.answer()).error == ErrorCode.NONE
+    thread.join()
+
+
+def test_an_answer_that_comes_twice_counts_once(broker: WritingBroker) -> None:
+    tellers: list[TellRefused] = []
+    broker.seams["verification"] = Asked(tellers)
+    pending = ask(broker)
+    (tell,) = tellers
+    tell({ORDERS: ErrorCode.INVALID_TXN_STATE})
+    tell({})
+    assert told(pending.answer()).error == ErrorCode.INVALID_TXN_STATE
 
 
 def test_who_wants_no_answer_is_answered_by_none(broker: WritingBroker, coordinator: Coordinator) -> None:
