@@ -145,7 +145,7 @@ def test_an_old_epoch_is_refused_for_its_epoch(partition: Partition) -> None:
 
 def test_where_each_transaction_has_its_epoch_an_unknown_producer_begins_with_0(partition: Partition) -> None:
     with pytest.raises(OutOfOrderSequenceError):
-        partition.append(batch(3), partition.ask(batch(3), opens_by_first=True))
+        partition.append(batch(1), partition.ask(batch(1), opens_by_first=True))
     partition.end()
     partition.append(batch(), partition.ask(batch(), opens_by_first=True))
     partition.end()
