@@ -15,7 +15,7 @@ from logstore import (
 from logstore.append.encoding import encode_end_transaction
 from logstore.batch.batch import RecordBatch
 from logstore.batch.control import ControlType, EndTransactionMarker
-from replication.broker.errors import NotEnoughReplicasError
+from replication.broker.errors import NotEnoughReplicasError, NotLeaderError
 from replication.broker.partitions.transaction_guards import Guard, TransactionGuards
 from tests.logstore.batches import TRANSACTIONAL
 from tests.replication.broker.requests.small_broker import ORDERS
@@ -38,7 +38,7 @@ class Partition:
         return self.broker.log
 
     def ask(self, batch: RecordBatch, *, opens_by_first: bool = False) -> Guard | None:
-        return self.guards.ask(self.log, batch, opens_by_first=opens_by_first)
+        return self.guards.ask(self.broker.led, self.log, batch, opens_by_first=opens_by_first)
 
     def append(self, batch: RecordBatch, guard: Guard | None, *, required_acks: int = 1) -> int:
         info = self.guards.append(self.broker.led, self.log, batch, guard, required_acks=required_acks)
@@ -75,14 +75,14 @@ def test_nothing_begins_without_guard(partition: Partition) -> None:
     with pytest.raises(InvalidTransactionStateError):
         partition.append(batch(), None)
     with pytest.raises(InvalidTransactionStateError):
-        partition.append(batch(), Guard(batch(), 0.0, opens_by_first=False))
+        partition.append(batch(), Guard(partition.broker.led, batch(), 0.0, opens_by_first=False))
     assert partition.log.log_end_offset == 0
 
 
 def test_an_append_that_fails_leaves_the_guard(partition: Partition) -> None:
-    guard = partition.ask(batch())
     partition.broker.lead(ORDERS, FOLLOWER, min_insync_replicas=2)
     shrink(partition.broker)
+    guard = partition.ask(batch())
     with pytest.raises(NotEnoughReplicasError):
         partition.append(batch(), guard, required_acks=-1)
     assert partition.append(batch(), guard) == 0
@@ -94,6 +94,21 @@ def test_the_end_of_a_transaction_makes_the_guard_void(partition: Partition) -> 
     assert len(partition.guards) == 0
     with pytest.raises(InvalidTransactionStateError):
         partition.append(batch(), guard)
+
+
+def test_what_was_asked_as_an_earlier_leader_counts_for_nothing(partition: Partition) -> None:
+    """The transaction may have ended under the leader between: its marker was only replicated here."""
+    guard = partition.ask(batch())
+    partition.broker.led.resign()
+    with pytest.raises(NotLeaderError):
+        partition.append(batch(), guard)
+    partition.broker.lead(ORDERS)
+    with pytest.raises(NotLeaderError):
+        partition.append(batch(), guard)
+    another = partition.ask(batch())
+    assert another is not guard
+    assert len(partition.guards) == 1
+    assert partition.append(batch(), another) == 0
 
 
 def test_a_marker_needs_the_replicas_in_sync_that_acks_of_all_needs(partition: Partition) -> None:

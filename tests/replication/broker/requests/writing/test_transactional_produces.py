@@ -238,7 +238,7 @@ def test_a_batch_whose_transaction_ended_just_before_it_is_appended_begins_no_ot
 ) -> None:
     begin(broker, coordinator)
     hosted, late = broker.partitions[ORDERS], RecordBatch(memoryview(sent(1)))
-    guard = hosted.guards.ask(hosted.log, late, opens_by_first=True)
+    guard = hosted.guards.ask(broker.led, hosted.log, late, opens_by_first=True)
     assert guard is None, "the transaction is open"
     end(broker)
     with pytest.raises(InvalidTransactionStateError):
@@ -268,6 +268,15 @@ def test_a_transaction_of_an_epoch_of_its_own_begins_with_sequence_number_0(
     assert told(older.pending.answer(), OTHER).error == ErrorCode.NONE
 
 
+def test_who_has_not_led_in_between_does_not_append(broker: WritingBroker, coordinator: Coordinator) -> None:
+    waiter = Waiter(ask(broker))
+    broker.led.resign()
+    broker.lead(ORDERS)
+    coordinator.answer()
+    assert told(waiter.pending.answer()).error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert broker.log.log_end_offset == 0
+
+
 def test_what_is_sent_again_needs_no_guard(broker: WritingBroker, coordinator: Coordinator) -> None:
     begin(broker, coordinator)
     end(broker)
@@ -282,10 +291,12 @@ def test_guards_are_forgotten_as_their_producers_are(broker: WritingBroker) -> N
     now = [0.0]
     hosted.guards._clock = lambda: now[0]
     for number in range(10, 20):
-        assert hosted.guards.ask(hosted.log, RecordBatch(memoryview(sent(0, producer_id=number))), opens_by_first=True)
+        assert hosted.guards.ask(
+            broker.led, hosted.log, RecordBatch(memoryview(sent(0, producer_id=number))), opens_by_first=True
+        )
     assert len(hosted.guards) == 10
     now[0] = 86_401.0
-    assert hosted.guards.ask(hosted.log, RecordBatch(memoryview(sent(0))), opens_by_first=True)
+    assert hosted.guards.ask(broker.led, hosted.log, RecordBatch(memoryview(sent(0))), opens_by_first=True)
     assert len(hosted.guards) == 1
 
 
