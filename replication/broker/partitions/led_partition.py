@@ -222,7 +222,10 @@ class LedPartition:
     def update(self, state: PartitionRegistration) -> bool:
         """Take over newer metadata, in which this broker still leads; ignore older, and return False.
 
-        It overrules a change that was asked for. A later leader epoch starts where the log ends. Kafka: makeLeader.
+        It overrules a change that was asked for, unless it says only what an answer has said before: the controller may
+        still make that change, and whoever joins must be waited for. Kafka's leader forgets the change even then, and
+        may lose what it commits until it hears of the new ISR. A later leader epoch starts where the log ends. Kafka:
+        makeLeader.
         """
         with self._lock:
             if not self._leads or state.partition_epoch < self.partition_epoch:
@@ -234,9 +237,10 @@ class LedPartition:
                 for replica in state.replicas
                 if replica != self._broker_id
             }
-            if state.leader_epoch > self.leader_epoch:
-                self._lead_on(state, now)
-            self._take(state)
+            if (state.leader_epoch, state.partition_epoch) != (self.leader_epoch, self.partition_epoch):
+                if state.leader_epoch > self.leader_epoch:
+                    self._lead_on(state, now)
+                self._take(state)
             self._advance(now)
         self._wake()
         return True
