@@ -9,8 +9,14 @@ class Canonical(type):
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         made = super().__call__(*args, **fields)
-        known: dict[Any, Any] = cls.__dict__.get("_known") or _begin(cls)
+        known: dict[Any, Any] | None = cls.__dict__.get("_known")
+        if known is None:
+            known = _begin(cls)
         return known.setdefault(cls._values(made), made)  # type: ignore[attr-defined]
+
+    def forget(cls) -> None:
+        """Let go of all that were made, of which none may be in use."""
+        cls.__dict__.get("_known", {}).clear()
 
 
 def _begin(cls: Any) -> dict[Any, Any]:

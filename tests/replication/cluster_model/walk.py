@@ -5,6 +5,7 @@
 repeats a seed and prints what happened.
 """
 
+import gc
 import sys
 from dataclasses import dataclass, replace
 from functools import cache
@@ -13,10 +14,13 @@ from typing import Final
 
 from replication.metadata.records import NO_LEADER
 from tests.replication.cluster_model.cluster import Cluster, Event, Successor, What
+from tests.replication.cluster_model.metadata import Metadata
 from tests.replication.cluster_model.model import Model
+from tests.replication.cluster_model.node import Leadership, Node
 from tests.replication.cluster_model.scope import Scope
 from tests.replication.cluster_model.trace import rendered
 from tests.replication.cluster_model.violations import Violation
+from tests.replication.fetcher.model.replica import forget_replicas
 
 STEPS: Final = 60
 SETTLING_STEPS: Final = 400
@@ -70,6 +74,15 @@ def history(seed: int | str, scope: Scope | None = None, *, steps: int = STEPS) 
             return History(tuple(trace), successor.violation, successor.is_unclean)
         cluster = successor.cluster
     return _settled(_model(replace(model.scope, changes=1 << 20)), cluster, trace)
+
+
+def forget() -> None:
+    """Let go of what is remembered: in other histories most of it never comes again."""
+    _model.cache_clear()
+    for kind in (Node, Leadership, Metadata):
+        kind.forget()
+    forget_replicas()
+    gc.collect()
 
 
 @cache

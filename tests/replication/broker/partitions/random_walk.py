@@ -199,6 +199,12 @@ class RandomWalk:
             partition_epoch=led.partition_epoch + random.choice((-1, 0, 1, 1, 2)),
             leader_recovery_state=random.randint(0, 1),
         )
+        if (state.leader_epoch, state.partition_epoch) == (led.leader_epoch, led.partition_epoch):
+            if led.wanted is not None:
+                return  # Kafka forgets a change of the ISR that may be made yet; ours waits for its answer
+            self.leader.state = state = replace(
+                state, replicas=self._replicas(), isr=led.isr, leader_recovery_state=led.recovery_state
+            )
         is_taken = led.update(state)
         self._note(f"metadata {told(state)}", "NONE" if is_taken else "OLD")
         self.leader.state = replace(state, leader_epoch=led.leader_epoch, partition_epoch=led.partition_epoch)
