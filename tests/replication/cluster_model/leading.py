@@ -4,6 +4,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, Final, cast
 
+from epoch import UNDEFINED_END_OFFSET
 from logstore import Log
 from replication.broker.partitions.follower_progress import FollowerProgress
 from replication.broker.partitions.hosted_partition import HostedPartition
@@ -12,7 +13,6 @@ from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.partition_lookup import refusal
 from replication.fetcher.decisions.actions import Append
-from replication.fetcher.decisions.fetch_state_machine import FetchQuestion
 from replication.metadata.nodes import BrokerRegistration
 from replication.protocol.error_code import ErrorCode
 from tests.replication.cluster_model.memory_log import MemoryLog
@@ -43,7 +43,14 @@ _COLLABORATORS: Final = frozenset(
         "_followers",
     }
 )
-_PROGRESS: Final = ("_fetched_at", "_leader_end_offset", "broker_epoch", "caught_up_at", "log_end_offset", "log_start_offset")
+_PROGRESS: Final = (
+    "_fetched_at",
+    "_leader_end_offset",
+    "broker_epoch",
+    "caught_up_at",
+    "log_end_offset",
+    "log_start_offset",
+)
 
 
 class Leaders:
@@ -60,7 +67,7 @@ class Leaders:
         led = self._scope.led(
             PARTITION,
             TOPIC_ID,
-            cast(Log, log),
+            cast("Log", log),
             node.view.partition,
             broker_id=broker_id,
             broker_of=_broker_of(node),
@@ -76,7 +83,7 @@ class Leaders:
 
     def updated(self, node: Node, broker_id: int) -> Node:
         """Lead on, by the metadata that the node has heard."""
-        partition = cast(Any, node.view).partition
+        partition = cast("Any", node.view).partition
         return self._done(node, broker_id, lambda led: led.update(partition))
 
     def written(self, node: Node, broker_id: int, record: Record) -> Node:
@@ -96,7 +103,7 @@ class Leaders:
         """Answer a follower's fetch, and note how far it has got, as `ReplicaFetchPass` does."""
         is_leader = node.led is not None
         epoch = fetch.leader_epoch
-        hosted = HostedPartition(cast(Any, None), node.replica.epoch, is_leader=is_leader)
+        hosted = HostedPartition(cast("Any", None), node.replica.epoch, is_leader=is_leader)
         error = refusal(hosted, epoch, only_leader=True)
         if error is not ErrorCode.NONE:
             return node, _refused(error)
@@ -188,4 +195,4 @@ def _broker_of(node: Node) -> Callable[[int], BrokerRegistration | None]:
 
 
 def _refused(error: ErrorCode) -> Answer:
-    return Answer(error, answers.UNDEFINED_END_OFFSET)
+    return Answer(error, UNDEFINED_END_OFFSET)

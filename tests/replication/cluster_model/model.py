@@ -127,7 +127,7 @@ class Model:
         then = self._without_what_never_matters(then)
         return None if then == cluster else Successor(event, then, wrong, unclean)
 
-    def _happened(self, cluster: Cluster, event: Event) -> Cluster:  # noqa: C901, PLR0911, PLR0912  one case for each event
+    def _happened(self, cluster: Cluster, event: Event) -> Cluster:
         number, metadata = event.node, cluster.metadata
         node = cluster.nodes[number]
         match event.what:

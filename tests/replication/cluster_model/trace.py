@@ -10,7 +10,7 @@ _WIDTH = 50
 
 
 def rendered(trace: Iterable[Successor], violation: Violation | None) -> str:
-    """Return what led to a violation; a record is shown as its epoch, with a prime where another has that and offset."""
+    """Return what led to a violation; a record is its epoch, primed where another has that and offset."""
     lines = [f"{number:2}  {_said(each):{_WIDTH}}  {_shown(each.cluster)}" for number, each in enumerate(trace, 1)]
     end = "" if violation is None else f"    {violation.kind}: {violation.what}"
     return "\n".join([*lines, end, ""])

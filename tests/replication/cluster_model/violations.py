@@ -97,7 +97,11 @@ def _of_isr(cluster: Cluster) -> Violation | None:
     if led is None or led.leader_epoch != partition.leader_epoch:
         return None
     others = set(partition.isr) - led.maximal_isr
-    return Violation(ISR, f"{leader} does not wait for {sorted(others)}, which the controller has in sync") if others else None
+    return (
+        Violation(ISR, f"{leader} does not wait for {sorted(others)}, which the controller has in sync")
+        if others
+        else None
+    )
 
 
 def _of_node(before: Cluster, after: Cluster, number: int, was: Node, now: Node) -> Violation | None:

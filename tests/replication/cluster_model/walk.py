@@ -38,15 +38,15 @@ _REPAIRING: Final = (
     What.FETCHES,
 )
 
-_BOUNDS: Final = {"records": 8, "failures": 6, "changes": 24, "repeats_answers": True}
+_MUCH: Final = Scope(name="3 replicas, 2 in sync for acks=all", replicas=3, repeats_answers=True).bounded(
+    records=8, failures=6, changes=24
+)
 SCOPES: Final = (
-    Scope(name="3 replicas, 2 of them in sync", replicas=3, min_isr=2, **_BOUNDS),
-    Scope(name="3 replicas, one of them in sync", replicas=3, min_isr=1, balances=True, **_BOUNDS),
-    Scope(name="2 replicas", replicas=2, min_isr=2, balances=True, **_BOUNDS),
-    Scope(
-        name="3 replicas without ELR", replicas=3, min_isr=2, elr=False, loses_tails=False, balances=True, **_BOUNDS
-    ),
-    Scope(name="4 replicas, 3 of them in sync", replicas=4, min_isr=3, **_BOUNDS),
+    _MUCH,
+    replace(_MUCH, name="3 replicas, one in sync for acks=all", min_isr=1, balances=True),
+    replace(_MUCH, name="2 replicas", replicas=2, balances=True),
+    replace(_MUCH, name="3 replicas without ELR", elr=False, loses_tails=False, balances=True),
+    replace(_MUCH, name="4 replicas, 3 in sync for acks=all", replicas=4, min_isr=3),
 )
 
 

@@ -106,7 +106,7 @@ class Replica:
         """Return the replica with its log, epochs and high watermark cut to end at `offset`."""
         return self.but(
             log=self.log[:offset],
-            history=self.history.truncate_to(offset),
+            history=self.history.truncate_to(min(offset, self.end)),
             high_watermark=min(self.high_watermark, offset),
         )
 
