@@ -65,8 +65,8 @@ class LedPartition:
         milliseconds. `wake` is called when the low watermark may have moved, and when it leads no more; the log wakes
         those who wait for anything else. Raises what `Log.assign_epoch` raises.
         """
-        self.partition = partition
-        self.topic_id = topic_id
+        self.partition: TopicPartition = partition
+        self.topic_id: UUID = topic_id
         self.settings: LeaderSettings = LeaderSettings() if settings is None else settings
         """May be replaced at any time."""
         self._log = log
@@ -298,7 +298,7 @@ class LedPartition:
         self._log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
         self.leader_epoch = state.leader_epoch
         for replica, follower in self._followers.items():
-            follower.follow_on(self.epoch_start_offset, now, in_sync=replica in state.isr)
+            follower.follow_on(now, in_sync=replica in state.isr)
 
     def _commit(self, state: PartitionRegistration) -> None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
@@ -313,18 +313,17 @@ class LedPartition:
         """
         if self.is_under_min_isr:
             return
-        least = end_offset = self._log.log_end_offset
-        for broker_id, follower in self._followers.items():
-            if follower.log_end_offset < least and (
-                broker_id in self._state.maximal_isr
-                or (
-                    follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
-                    and follower.may_join(self._broker_of(broker_id))
-                )
-            ):
-                least = follower.log_end_offset
-        if least > self._log.high_watermark:
-            self._log.advance_high_watermark(least)
+        end_offset = self._log.log_end_offset
+        ends = [
+            follower.log_end_offset
+            for broker_id, follower in self._followers.items()
+            if broker_id in self._state.maximal_isr or self._is_about_to_join(broker_id, follower, end_offset, now)
+        ]
+        self._log.advance_high_watermark(min([end_offset, *ends]))
+
+    def _is_about_to_join(self, broker_id: int, follower: FollowerProgress, end_offset: int, now: int) -> bool:
+        has_caught_up = follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
+        return has_caught_up and follower.may_join(self._broker_of(broker_id))
 
     def _expansion(self, broker_id: int, follower: FollowerProgress) -> WantedIsr | None:
         """Want a follower in the ISR that has all that is committed, and all from before this leader epoch."""

@@ -42,6 +42,14 @@ class ReplicaFetchPass(FetchPass):
         """Note that the replica still has all of these, to which nothing has happened; return those that refuse it."""
         return [watched for watched in unread if self._refuses(watched)]
 
+    def _refusal(
+        self, partition: TopicPartition, hosted: HostedPartition, topic_id: UUID | None, current: int
+    ) -> ErrorCode:
+        error = super()._refusal(partition, hosted, topic_id, current)
+        if hosted.led is None or error is not ErrorCode.NONE:
+            return error
+        return hosted.led.refusal(self._terms.replica_id, current)
+
     def _refuses(self, watched: WatchedPartition) -> bool:
         hosted, asked = watched.hosted, watched.asked
         if hosted is None or hosted.led is None:

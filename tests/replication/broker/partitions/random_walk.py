@@ -6,18 +6,27 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from logstore import OffsetOutOfRangeError
 from replication.broker.errors import NotEnoughReplicasError
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH, WantedIsr
 from replication.broker.partitions.led_partition import LedPartition
-from replication.broker.requests.partition_lookup import refusal
+from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.broker.requests.fetch.replica_fetch_pass import ReplicaFetchPass
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
-from tests.replication.broker.partitions.small_leader import LEADER, SmallLeader, granted, registered
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest
+from replication.server.call import Call, Caller
+from tests.replication.broker.partitions.small_leader import LEADER, PARTITION, SmallLeader, granted, registered
 
 LAG_MS: Final = 1_000
+NEWEST, MUCH = 18, 1 << 20
+_ANYBODY: Final = PartitionLookup(HostedPartitions(), KnownCluster("a-cluster", LEADER, ClusterImage))
+"""Of a cluster that nothing is known of: so only the leader refuses replicas."""
 STATES: Final = ("active", "active", "active", "fenced", "stopping", "gone")
 ERRORS: Final = (
     ErrorCode.OPERATION_NOT_ATTEMPTED,
@@ -122,18 +131,13 @@ class RandomWalk:
         self._note(f"fetch {broker_id} {epoch} {offset} {start} {current}", error.name)
 
     def _fetched(self, broker_id: int, epoch: int, offset: int, start: int, current: int) -> ErrorCode:
-        """As a Fetch request is answered."""
-        led, log = self.leader.led, self.leader.log
-        hosted = HostedPartition(log, led.leader_epoch, led=led)
-        error = refusal(hosted, current, only_leader=True) or led.refusal(broker_id, current)
-        if error is not ErrorCode.NONE:
-            return error
-        try:
-            records = log.read(offset, 1 << 20).data
-        except OffsetOutOfRangeError:
-            return ErrorCode.OFFSET_OUT_OF_RANGE
-        has = min(offset, int.from_bytes(records[:8])) if len(records) else offset
-        return led.fetched(broker_id, epoch, has, start, current_leader_epoch=current)
+        """As the partition of a Fetch request is answered."""
+        led = self.leader.led
+        request = FetchRequest(partitions={}, replica_id=broker_id, replica_epoch=epoch)
+        terms = FetchTerms.of(request, Call(NEWEST, Caller("127.0.0.1"), "test"))
+        asked = FetchPartition(offset, MUCH, log_start_offset=start, current_leader_epoch=current)
+        hosted = HostedPartition(self.leader.log, led.leader_epoch, led=led)
+        return ReplicaFetchPass(_ANYBODY, terms).read(PARTITION, hosted, None, asked).error
 
     def _pass_time(self) -> None:
         self.leader.now += self.random.choice((1, LAG_MS // 2, LAG_MS, LAG_MS + 1))
@@ -182,28 +186,31 @@ class RandomWalk:
         if odd < 0.05:
             return replace(state, leader_epoch=state.leader_epoch + 1)
         if odd < 0.15:
-            return replace(state, partition_epoch=state.partition_epoch + self.random.choice((-2, -1, 1)))
+            return replace(state, partition_epoch=state.partition_epoch + self.random.choice((-2, 1)))
         return state
 
     def _hear_metadata(self) -> None:
         led, random = self.leader.led, self.random
-        replicas = list(self._replicas())
-        if random.random() < 0.3:
-            replicas = list(dict.fromkeys([LEADER, *random.sample(range(1, 5), random.randint(1, 4))]))
-        isr = [each for each in replicas if each == LEADER or random.random() < 0.6]
-        self.leader.state = state = replace(
+        state = replace(
             self.leader.state,
-            replicas=tuple(replicas),
-            isr=tuple(isr),
-            leader_epoch=led.leader_epoch + random.choice((0, 0, 1)),
+            replicas=self._replicas(),
+            isr=led.isr,
+            leader_epoch=led.leader_epoch,
             partition_epoch=led.partition_epoch + random.choice((-1, 0, 1, 1, 2)),
-            leader_recovery_state=random.randint(0, 1),
+            leader_recovery_state=led.recovery_state,
         )
-        if (state.leader_epoch, state.partition_epoch) == (led.leader_epoch, led.partition_epoch):
-            if led.wanted is not None:
-                return  # Kafka forgets a change of the ISR that may be made yet; ours waits for its answer
-            self.leader.state = state = replace(
-                state, replicas=self._replicas(), isr=led.isr, leader_recovery_state=led.recovery_state
+        if state.partition_epoch == led.partition_epoch and led.wanted is not None:
+            return  # Kafka forgets a change of the ISR that may be made yet; ours waits for its answer
+        if state.partition_epoch != led.partition_epoch:  # each has one state of the partition
+            replicas = list(state.replicas)
+            if random.random() < 0.3:
+                replicas = list(dict.fromkeys([LEADER, *random.sample(range(1, 5), random.randint(1, 4))]))
+            state = replace(
+                state,
+                replicas=tuple(replicas),
+                isr=tuple(each for each in replicas if each == LEADER or random.random() < 0.6),
+                leader_epoch=led.leader_epoch + random.choice((0, 0, 1)),
+                leader_recovery_state=random.randint(0, 1),
             )
         is_taken = led.update(state)
         self._note(f"metadata {told(state)}", "NONE" if is_taken else "OLD")

@@ -16,7 +16,7 @@ from tests.campaign import Campaign
 from tests.replication.broker.partitions.promises import Promises
 from tests.replication.broker.partitions.random_walk import RandomWalk
 
-CAMPAIGN = Campaign("promises of leaders", full=20_000, share=300)
+CAMPAIGN = Campaign("promises of leaders", full=10_000, share=300)
 STEPS: Final = 40
 MOST_WALKS: Final = 200
 
