@@ -123,12 +123,37 @@ class TestMetadata:
         assert leader.fetch(3, 3) is ErrorCode.NONE
         assert leader.high_watermark == 3
 
-    def test_heard_again_it_overrules_a_change_too(self, lead: Lead) -> None:
+    def test_what_an_answer_has_said_before_overrules_no_change(self, lead: Lead) -> None:
         leader = lead(isr=(1,))
         leader.fetch(2, 0)
-        assert leader.led.wanted is not None
+        change = leader.led.wanted
+        assert change is not None
         assert leader.led.update(leader.state)
-        assert leader.led.wanted is None
+        assert leader.led.wanted == change
+        leader.append(1)
+        assert leader.high_watermark == 0
+        leader.answer()
+        assert leader.led.isr == (1, 2)
+
+    def test_in_the_next_leader_epoch_followers_count_as_far_as_they_had_come(self, lead: Lead) -> None:
+        leader = lead(replicas=(1, 2))
+        leader.append(3)
+        leader.fetch(2, 2)
+        leader.led.update(replace(leader.state, leader_epoch=LEADER_EPOCH + 1, partition_epoch=11))
+        progress = leader.led.progress_of(2)
+        assert progress is not None
+        assert progress.log_end_offset == 2
+
+    def test_after_an_epoch_that_was_missed_nobody_counts_until_it_fetches(self, lead: Lead) -> None:
+        leader = lead(replicas=(1, 2, 3))
+        leader.append(3)
+        leader.fetch(2, 3)
+        leader.led.update(replace(leader.state, isr=(1, 2), leader_epoch=LEADER_EPOCH + 2, partition_epoch=12))
+        assert leader.high_watermark == 0
+        leader.fetch(2, 1, current_leader_epoch=LEADER_EPOCH + 2)
+        assert leader.high_watermark == 1
+        leader.led.check_lag()
+        assert not leader.asked
 
     def test_older_metadata_counts_for_nothing(self, lead: Lead) -> None:
         leader = lead()
