@@ -11,7 +11,6 @@ from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
 from replication.cli.serving_properties import ServingProperties, whole_number
 from replication.controller.controller import ControllerSettings
-from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS, settings_fault
 from replication.protocol.addresses import Address
 from replication.protocol.errors import InvalidSettingsError
@@ -33,7 +32,6 @@ _UNITS: Final[Mapping[str, tuple[str, int]]] = {
 }
 """Settings of brokers in several units, the finest of which counts."""
 _TOPICS: Final = {known.synonym: name for name, known in TOPIC_SETTINGS.items() if known.synonym is not None}
-_OF_CONTROLLERS: Final = (MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION)
 _OF_DIRECTORIES: Final = {
     field.name.replace("_", "."): field.name for field in fields(DirectorySettings) if field.name != "max_open_files"
 }
@@ -81,7 +79,7 @@ class BrokerProperties:
                 broker_session_timeout_ms=numbers.get(_SESSION, 9_000),
                 num_partitions=numbers.get(_PARTITIONS, 1),
                 default_replication_factor=numbers.get(_FACTOR, 1),
-                defaults={name: topics[name] for name in _OF_CONTROLLERS if name in topics},
+                defaults=topics,
             ),
             directories=DirectorySettings(
                 **{field: numbers[name] for name, field in _OF_DIRECTORIES.items() if name in numbers}

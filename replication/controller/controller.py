@@ -72,7 +72,8 @@ class ControllerSettings:
     num_partitions: int = 1
     default_replication_factor: int = 1
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """For topics without a setting of their own: min.insync.replicas, unclean.leader.election.enable."""
+    """For topics without a setting of their own. min.insync.replicas and unclean.leader.election.enable count for what
+    is decided; the others are told of topics that are made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

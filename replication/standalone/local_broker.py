@@ -202,7 +202,9 @@ class LocalBroker:
             FetcherManager(settings=FetcherSettings(identity=identity)),
             isr_queue,
             TopicSettings(
-                self._settings.topic_defaults, replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms
+                self._settings.topic_defaults,
+                broker_id=self.identity.broker_id,
+                replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
             ),
             directory_ids=_by_id(self._directories),
             listener=self._settings.listener.name,

@@ -23,6 +23,10 @@ class Links:
         """Let two nodes not reach each other, by broker ids or CONTROLLER."""
         self._set(self._cut | {frozenset((one, other))}, self._paused)
 
+    def mend(self, one: int, other: int) -> None:
+        """Let two nodes reach each other again."""
+        self._set(self._cut - {frozenset((one, other))}, self._paused)
+
     def heal(self, nodes: Iterable[int] | None = None) -> None:
         """Let all nodes reach all others again at once, or only those that are named."""
         named = None if nodes is None else frozenset(nodes)

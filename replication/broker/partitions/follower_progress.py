@@ -48,10 +48,9 @@ class FollowerProgress:
         self._leader_end_offset = max(self._leader_end_offset, leader_end_offset)
         self._fetched_at = now
 
-    def follow_on(self, leader_end_offset: int, now: int, *, in_sync: bool) -> None:
+    def follow_on(self, now: int, *, in_sync: bool) -> None:
         """Go on in another epoch of the same leader."""
         self.caught_up_at = self._fetched_at = now if in_sync else _LONG_AGO
-        self._leader_end_offset = leader_end_offset
 
     def is_caught_up(self, leader_end_offset: int, now: int, max_lag_ms: int) -> bool:
         """Whether it has all that the leader has, or had not long ago."""

@@ -86,11 +86,7 @@ class LedPartition:
         self._state = IsrState(state.isr)
         log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
         now = clock()
-        self._followers = {
-            replica: FollowerProgress(now) if replica in state.isr else FollowerProgress()
-            for replica in state.replicas
-            if replica != broker_id
-        }
+        self._followers = self._unheard_of(state, now)
         self._advance(now)
 
     # --- what it knows
@@ -233,7 +229,10 @@ class LedPartition:
     def update(self, state: PartitionRegistration) -> bool:
         """Take over newer metadata, in which this broker still leads; ignore older, and return False.
 
-        It overrules a change that was asked for. A later leader epoch starts where the log ends. Kafka: makeLeader.
+        It overrules a change that was asked for, unless it says only what an answer has said before: the controller may
+        still make that change, and whoever joins must be waited for. Kafka's leader forgets the change even then, and
+        may lose what it commits until it hears of the new ISR. A later leader epoch starts where the log ends. Kafka:
+        makeLeader.
         """
         with self._lock:
             if not self._leads or state.partition_epoch < self.partition_epoch:
@@ -245,9 +244,10 @@ class LedPartition:
                 for replica in state.replicas
                 if replica != self._broker_id
             }
-            if state.leader_epoch > self.leader_epoch:
-                self._lead_on(state, now)
-            self._take(state)
+            if (state.leader_epoch, state.partition_epoch) != (self.leader_epoch, self.partition_epoch):
+                if state.leader_epoch > self.leader_epoch:
+                    self._lead_on(state, now)
+                self._take(state)
             self._advance(now)
         self._wake()
         return True
@@ -291,12 +291,25 @@ class LedPartition:
         self.recovery_state = state.leader_recovery_state
         self._state = IsrState(state.isr)
 
+    def _unheard_of(self, state: PartitionRegistration, now: int) -> dict[int, FollowerProgress]:
+        return {
+            replica: FollowerProgress(now) if replica in state.isr else FollowerProgress()
+            for replica in state.replicas
+            if replica != self._broker_id
+        }
+
     def _lead_on(self, state: PartitionRegistration, now: int) -> None:
+        """Lead in a later epoch. After one that was missed, followers may have cut their logs by another leader's.
+
+        Kafka's leader counts them as far as they had come to it, and may commit what no other has any more.
+        """
+        if state.leader_epoch > self.leader_epoch + 1:
+            self._followers = self._unheard_of(state, now)
         self.epoch_start_offset = self._log.log_end_offset
         self._log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
         self.leader_epoch = state.leader_epoch
         for replica, follower in self._followers.items():
-            follower.follow_on(self.epoch_start_offset, now, in_sync=replica in state.isr)
+            follower.follow_on(now, in_sync=replica in state.isr)
 
     def _commit(self, state: PartitionRegistration) -> None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
@@ -311,18 +324,17 @@ class LedPartition:
         """
         if self.is_under_min_isr:
             return
-        least = end_offset = self._log.log_end_offset
-        for broker_id, follower in self._followers.items():
-            if follower.log_end_offset < least and (
-                broker_id in self._state.maximal_isr
-                or (
-                    follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
-                    and follower.may_join(self._broker_of(broker_id))
-                )
-            ):
-                least = follower.log_end_offset
-        if least > self._log.high_watermark:
-            self._log.advance_high_watermark(least)
+        end_offset = self._log.log_end_offset
+        ends = [
+            follower.log_end_offset
+            for broker_id, follower in self._followers.items()
+            if broker_id in self._state.maximal_isr or self._is_about_to_join(broker_id, follower, end_offset, now)
+        ]
+        self._log.advance_high_watermark(min([end_offset, *ends]))
+
+    def _is_about_to_join(self, broker_id: int, follower: FollowerProgress, end_offset: int, now: int) -> bool:
+        has_caught_up = follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
+        return has_caught_up and follower.may_join(self._broker_of(broker_id))
 
     def _expansion(self, broker_id: int, follower: FollowerProgress) -> WantedIsr | None:
         """Want a follower in the ISR that has all that is committed, and all from before this leader epoch."""

@@ -15,10 +15,12 @@ from replication.broker.partitions.led_partition import LedPartition
 class Guard:
     """One transaction that a coordinator is asked about (Kafka: VerificationGuard, VerificationStateEntry)."""
 
-    __slots__ = ("lowest_sequence", "made", "opens_by_first", "producer_epoch")
+    __slots__ = ("led", "lowest_sequence", "made", "opens_by_first", "producer_epoch")
 
-    def __init__(self, batch: RecordBatch, made: float, *, opens_by_first: bool) -> None:
+    def __init__(self, led: LedPartition, batch: RecordBatch, made: float, *, opens_by_first: bool) -> None:
         """Begin with the batch for which it is asked."""
+        self.led = led
+        """Who led then. Once somebody else has, that says nothing any more: the transaction may have ended there."""
         self.made = made
         self.opens_by_first = opens_by_first
         """Whether each transaction has an epoch of its own: then nothing but sequence number 0 can begin it."""
@@ -52,7 +54,7 @@ class TransactionGuards:
     def __len__(self) -> int:
         return len(self._guards)
 
-    def ask(self, log: ReadableLog, batch: RecordBatch, *, opens_by_first: bool) -> Guard | None:
+    def ask(self, led: LedPartition, log: ReadableLog, batch: RecordBatch, *, opens_by_first: bool) -> Guard | None:
         """Return the guard with which to append a batch once the coordinator has confirmed its partition.
 
         None where the transaction is open in the log already: then the coordinator need not be asked.
@@ -61,12 +63,13 @@ class TransactionGuards:
             if _is_open(log.known_producer(batch.producer_id), batch):
                 return None
             guard = self._guards.get(batch.producer_id)
-            if guard is not None:
+            if guard is not None and guard.led is led:
                 guard.note(batch)
                 return guard
             now = self._clock()
             self._forget_before(now - log.config.producer_id_expiration_ms / 1_000)
-            guard = self._guards[batch.producer_id] = Guard(batch, now, opens_by_first=opens_by_first)
+            self._guards.pop(batch.producer_id, None)
+            guard = self._guards[batch.producer_id] = Guard(led, batch, now, opens_by_first=opens_by_first)
             return guard
 
     def append(
@@ -81,7 +84,7 @@ class TransactionGuards:
             producer = log.known_producer(batch.producer_id)
             if not (_is_open(producer, batch) or (producer is not None and producer.find_duplicate(batch))):
                 self._ensure_guarded(producer, batch, guard)
-            info = led.append(batch.data, required_acks=required_acks)
+            info = (led if guard is None else guard.led).append(batch.data, required_acks=required_acks)
             if not info.is_duplicate:
                 self._guards.pop(batch.producer_id, None)
         return info

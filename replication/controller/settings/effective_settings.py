@@ -2,22 +2,11 @@
 
 from collections.abc import Mapping
 from enum import IntEnum
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from replication.controller.cluster_state import ClusterState
 from replication.metadata.configurations import ConfigResourceType
-from replication.metadata.settings.topic_settings import TOPIC_SETTINGS
-
-_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "flush.ms": "log.flush.interval.ms",
-        "retention.ms": "log.retention.ms",
-        "segment.jitter.ms": "log.roll.jitter.ms",
-        "segment.ms": "log.roll.ms",
-    }
-)
-"""Of the settings with several synonyms, the one that may change while brokers run."""
+from replication.metadata.settings.topic_settings import SHARED_SETTINGS, TOPIC_SETTINGS
 
 
 class SettingSource(IntEnum):
@@ -43,7 +32,7 @@ def effective_settings(cluster: ClusterState, own: Mapping[str, str | None]) -> 
     of_all = cluster.image.configurations.of(ConfigResourceType.BROKER, "")
     found = []
     for name, known in TOPIC_SETTINGS.items():
-        shared = of_all.get(known.synonym or _SYNONYMS.get(name, ""))
+        shared = of_all.get(SHARED_SETTINGS.get(name, ""))
         values = (
             (own.get(name), SettingSource.TOPIC),
             (shared, SettingSource.ALL_BROKERS),

@@ -24,7 +24,6 @@ def check_resource(
 
     `settings` are all that it would have; of `altered` those are None that it has no longer.
     """
-    _check_lengths(settings)
     if resource.type == ConfigResourceType.TOPIC:
         if not resource.name:
             raise Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
@@ -34,6 +33,7 @@ def check_resource(
             message = f"The topic '{resource.name}' does not exist."
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, message)
     elif resource.type == ConfigResourceType.BROKER:
+        _check_lengths(settings)
         _check_broker_settings(altered, settings)
         if cluster.rules.elr and MIN_IN_SYNC_REPLICAS in altered:
             _check_min_isr(resource, altered[MIN_IN_SYNC_REPLICAS])

@@ -78,6 +78,16 @@ TOPIC_SETTINGS: Final[Mapping[str, TopicSetting]] = {
 }
 """By name, as Kafka 4.3 has them."""
 
+SHARED_SETTINGS: Final[Mapping[str, str]] = {
+    **{name: each.synonym for name, each in TOPIC_SETTINGS.items() if each.synonym is not None},
+    "flush.ms": "log.flush.interval.ms",
+    "retention.ms": "log.retention.ms",
+    "segment.jitter.ms": "log.roll.jitter.ms",
+    "segment.ms": "log.roll.ms",
+}
+"""The settings of brokers that hold for topics without one of their own, by those of topics; where there are several,
+the one that may change while brokers run."""
+
 _LAGS: Final = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 _TIERED: Final = "remote.storage.enable"
 _NOT_TIERED: Final = (

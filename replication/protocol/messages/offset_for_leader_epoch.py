@@ -73,7 +73,7 @@ class _Question(NamedTuple):
 
 class _Questions(NamedTuple):
     topic: String
-    partitions: Annotated[tuple[_Question, ...], Structs(_Question)]
+    partitions: Annotated[tuple[_Question, ...], Structs(_Question, plain=True)]
 
 
 class _Request(NamedTuple):
@@ -125,7 +125,8 @@ def _questions(fields: _Request) -> Iterator[tuple[TopicPartition, EpochQuestion
 def _encode_response(response: OffsetForLeaderEpochResponse, _: int) -> tuple[Any, ...]:
     topics = by_topic(response.partitions.items()).items() if not response.repeated else _in_order(response.repeated)
     return response.throttle_time_ms, [
-        (topic, [(error, index, *end) for index, (error, end) in answers]) for topic, answers in topics
+        (topic, [(error, index, epoch, end_offset) for index, (error, (epoch, end_offset)) in answers])
+        for topic, answers in topics
     ]
 
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,10 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError
 
 from logstore import TopicPartition
+from replication.cli import serve as serve_module
+from replication.stop_request import StopRequest
 from tests.data.replicas import damaged, replicas
-from tests.replication.cli.command import epochlog
+from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.schemas import validate
 from tests.replication.cli.served import everything, served
 from tests.replication.serving.clients import READERS
@@ -105,7 +107,7 @@ def test_damage_that_a_client_comes_upon_is_named_once_when_it_does(tmp_path: Pa
             consumer.close()
     (line,) = errors.read_text().splitlines()
     told = json.loads(line)
-    validate("serve", told, "damage")
+    validate("serve", told, "found_damage")
     assert (told["partition"], told["copy"], told["file"]) == (str(CODECS), "broker-1", str(path))
 
 
@@ -116,6 +118,13 @@ def test_with_check_it_is_named_before_anybody_reads(tmp_path: Path) -> None:
         assert (found["partition"], found["copy"], found["file"]) == (str(CODECS), "broker-1", str(path))
         assert found["partly_served"]
         assert document["unchecked_bytes"] == 0
+
+
+def test_a_check_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = StopRequest()
+    told.make()
+    monkeypatch.setattr(serve_module, "until_told", lambda: nullcontext(told))
+    assert epochlog("serve", "--read-only", DIVERGED[0], "--check", "--listen", "127.0.0.1:0") == Outcome(0, "", "")
 
 
 def test_in_words_it_is_said_what_was_not_read(tmp_path: Path) -> None:

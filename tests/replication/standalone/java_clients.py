@@ -2,6 +2,7 @@
 
 import json
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -10,7 +11,7 @@ import confluent_kafka as ck
 
 from logstore import TopicPartition
 from replication.standalone.standalone_broker import StandaloneBroker
-from tests.oracle.release import KafkaRelease
+from tests.oracle.tools import KafkaTools
 from tests.replication.serving.clients import SECONDS
 from tests.replication.serving.java_tools import as_printed, console_consumer, run_tool
 from tests.replication.standalone import clients
@@ -21,19 +22,26 @@ PERF_COUNT: Final = 5_000
 
 
 class Tools:
-    """Tools of a release, and the broker that they are run on."""
+    """Tools, and the broker that they are run on."""
 
-    def __init__(self, broker: StandaloneBroker, release: KafkaRelease, directory: Path, seed: int) -> None:
+    def __init__(self, broker: StandaloneBroker, tools: KafkaTools, directory: Path, seed: int) -> None:
         """Let them keep files of their own in a directory."""
         self.broker = broker
-        self.release = release
+        self.tools = tools
         self.directory = directory
         self.rng = random.Random(seed)
         self.bootstrap = str(broker.local.address)
 
     def run(self, tool: str, *arguments: object, typed: str = "") -> str:
         """Run one, and return what it prints."""
-        return run_tool(self.release, tool, "--bootstrap-server", self.bootstrap, *arguments, typed=typed)
+        return run_tool(self.tools, tool, "--bootstrap-server", self.bootstrap, *arguments, typed=typed)
+
+    def run_until(self, told: str, tool: str, *arguments: object, is_told: bool = True) -> str:
+        """Run one until it tells that, or does not: a broker hears a little later of what has been decided."""
+        deadline = time.monotonic() + SECONDS
+        while (told in (printed := self.run(tool, *arguments))) != is_told:
+            assert time.monotonic() < deadline, printed
+        return printed
 
     def produce(self, topic: str, count: int) -> None:
         """Write short records to a topic."""
@@ -55,7 +63,7 @@ def console(tools: Tools) -> None:
         *("--reader-property", "parse.headers=true"),
         typed="\n".join(lines) + "\n",
     )
-    printed = console_consumer(tools.release, tools.bootstrap, partition, committed=True)
+    printed = console_consumer(tools.tools, tools.bootstrap, partition.topic, True, len(lines))[0]
     log = tools.broker.local.replicas.hosted[partition].log
     assert [each.value for each in log.records()] == [line.split("\t")[2].encode() for line in lines]
     assert [f"{name}:{value.decode()}" for name, value in printed[7].headers if value] == ["name:7", "more:x"]
@@ -83,13 +91,13 @@ def topics(tools: Tools) -> None:
         "kafka-topics",
         *("--create", "--topic", "made", "--partitions", 2, "--config", "retention.ms=3600000"),
     )
+    tools.run_until("made", "kafka-topics", "--list")
     tools.run("kafka-topics", "--alter", "--topic", "made", "--partitions", 5)
-    told = tools.run("kafka-topics", "--describe", "--topic", "made")
-    assert "PartitionCount: 5" in told
+    told = tools.run_until("PartitionCount: 5", "kafka-topics", "--describe", "--topic", "made")
     assert "retention.ms=3600000" in told
     assert "Partition: 4\tLeader: 1\tReplicas: 1\tIsr: 1" in told
     tools.run("kafka-topics", "--delete", "--topic", "made")
-    assert "made" not in tools.run("kafka-topics", "--list").split()
+    tools.run_until("made", "kafka-topics", "--list", is_told=False)
 
 
 def configs(tools: Tools) -> None:
@@ -97,12 +105,12 @@ def configs(tools: Tools) -> None:
     tools.produce("set", 3)
     named = ("--entity-type", "topics", "--entity-name", "set")
     tools.run("kafka-configs", "--alter", *named, "--add-config", "max.message.bytes=1000,retention.ms=-1")
-    told = tools.run("kafka-configs", "--describe", *named)
-    assert "max.message.bytes=1000 " in told
+    told = tools.run_until("max.message.bytes=1000 ", "kafka-configs", "--describe", *named)
     assert "retention.ms=-1 " in told
     (error,) = clients.produce(tools.bootstrap, "set", [bytes(2_000)])
     assert "MSG_SIZE_TOO_LARGE" in error
     tools.run("kafka-configs", "--alter", *named, "--delete-config", "max.message.bytes")
+    tools.run_until("max.message.bytes=1048588", "kafka-configs", "--describe", "--all", *named)
     assert clients.produce(tools.bootstrap, "set", [bytes(2_000)]) == []
 
 

@@ -10,19 +10,20 @@ from logstore.verify.verify import verify
 from tests.campaign import Campaign
 from tests.oracle.log_dump import dump_files
 from tests.oracle.release import KafkaRelease
+from tests.oracle.tools import KafkaTools
 from tests.replication.standalone.alone import alone
 from tests.replication.standalone.clients import seen
 from tests.replication.standalone.java_clients import CHECKS, Tools
 
-CAMPAIGN = Campaign("clients: Kafka's tools", full=10, share=3)
+CAMPAIGN = Campaign("clients: Kafka's tools", full=10, share=4)
 IN_TURN = random.Random(CAMPAIGN.seed).sample(sorted(CHECKS), CAMPAIGN.count)
 
 
 @pytest.fixture(scope="module")
 def tools(release: KafkaRelease, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tools]:
     directory = tmp_path_factory.mktemp("tools")
-    with alone(directory / "logs") as broker:
-        yield Tools(broker, release, directory, CAMPAIGN.seed)
+    with KafkaTools(release) as tools, alone(directory / "logs") as broker:
+        yield Tools(broker, tools, directory, CAMPAIGN.seed)
 
 
 @pytest.mark.parametrize("check", IN_TURN)

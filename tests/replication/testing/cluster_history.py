@@ -23,6 +23,7 @@ from replication.testing import CONTROLLER, Cluster
 
 TOPIC, BROKERS = "history", (1, 2, 3)
 PARTITIONS = 2
+_COMMAND = "repeat it by HISTORY_SEED={} pytest tests/replication/testing/test_cluster_history.py"
 _SETTINGS = ClientSettings(connect_timeout_ms=1_000, request_timeout_ms=3_000)
 
 
@@ -145,6 +146,7 @@ class History:
             return ""
         broker = self._random.choice(BROKERS)
         lost = self._cluster.kill(broker, lose_unflushed=True)
+        self._cluster.links.mend(broker, CONTROLLER)
         self._cluster.start(broker)
         self._await_in_sync()
         return f"kill {broker}, {lost} bytes lost, and start it"
@@ -158,6 +160,7 @@ class History:
         if not self._down:
             return ""
         broker = self._random.choice(sorted(self._down))
+        self._cluster.links.mend(broker, CONTROLLER)  # nobody starts without
         self._cluster.start(broker)
         self._down.discard(broker)
         return f"start {broker}"
@@ -192,7 +195,7 @@ def run_history(directory: Path, seed: int, steps: int) -> tuple[int, list[str]]
                 writer.stopped.set()
             for thread in threads:
                 thread.join(60)
-        told = f"repeat it with HISTORY_SEED={seed} pytest tests/replication/testing/test_cluster_history.py: {'; '.join(history.steps)}"
+        told = f"{_COMMAND.format(seed)}: {'; '.join(history.steps)}"
         for writer in writers:
             assert writer.error is None, f"{writer.error!r}; {told}"
             _check(cluster, writer, told)

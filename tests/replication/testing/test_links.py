@@ -22,6 +22,10 @@ def test_all_links_are_healed_or_those_of_some_nodes() -> None:
     links.heal([3])
     assert links.is_cut(1, 2)
     assert not links.is_cut(3, CONTROLLER)
+    links.cut(2, 3)
+    links.mend(3, 2)
+    assert links.is_cut(1, 2)
+    assert not links.is_cut(2, 3)
     links.heal()
     assert not links.is_cut(1, 2)
 

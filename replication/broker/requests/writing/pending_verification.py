@@ -92,7 +92,7 @@ class PendingVerification:
         for _, partition, hosted, _, _, batch in batches:
             if hosted is None or hosted.led is None or batch is None:
                 continue  # it will be refused
-            guard = hosted.guards.ask(hosted.log, batch, opens_by_first=is_to_be_added)
+            guard = hosted.guards.ask(hosted.led, hosted.log, batch, opens_by_first=is_to_be_added)
             if guard is not None:
                 self._guards[partition] = guard
         if not self._guards:

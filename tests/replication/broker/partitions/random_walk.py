@@ -199,6 +199,8 @@ class RandomWalk:
             partition_epoch=led.partition_epoch + random.choice((-1, 0, 1, 1, 2)),
             leader_recovery_state=led.recovery_state,
         )
+        if state.partition_epoch == led.partition_epoch and led.wanted is not None:
+            return  # Kafka forgets a change of the ISR that may be made yet; ours waits for its answer
         if state.partition_epoch != led.partition_epoch:  # each has one state of the partition
             replicas = list(state.replicas)
             if random.random() < 0.3:

@@ -70,6 +70,26 @@ class TestBecomingLeader:
         leader.fetch(3, 4)
         assert leader.high_watermark == 4
 
+    def test_in_a_later_epoch_its_followers_have_the_whole_time_to_catch_up(self, lead: Lead) -> None:
+        leader = lead()
+        leader.append(4)
+        leader.now += 60_000
+        leader.led.update(replace(leader.state, leader_epoch=LEADER_EPOCH + 1, partition_epoch=11))
+        leader.led.check_lag()
+        assert leader.asked == []
+        leader.now += 30_001
+        leader.led.check_lag()
+        assert leader.asked_isrs == [{1}]
+
+    def test_in_a_later_epoch_it_does_not_wait_for_who_had_caught_up_and_is_not_in_sync(self, lead: Lead) -> None:
+        leader = lead(isr=(1, 2))
+        leader.append(5)
+        leader.fetch(3, 5)
+        leader.led.update(replace(leader.state, leader_epoch=LEADER_EPOCH + 1, partition_epoch=11))
+        leader.append(1)
+        leader.fetch(2, 6)
+        assert leader.high_watermark == 6
+
 
 class TestMetadata:
     def test_in_the_same_leader_epoch_nothing_of_the_progress_is_lost(self, lead: Lead) -> None:
@@ -103,12 +123,37 @@ class TestMetadata:
         assert leader.fetch(3, 3) is ErrorCode.NONE
         assert leader.high_watermark == 3
 
-    def test_heard_again_it_overrules_a_change_too(self, lead: Lead) -> None:
+    def test_what_an_answer_has_said_before_overrules_no_change(self, lead: Lead) -> None:
         leader = lead(isr=(1,))
         leader.fetch(2, 0)
-        assert leader.led.wanted is not None
+        change = leader.led.wanted
+        assert change is not None
         assert leader.led.update(leader.state)
-        assert leader.led.wanted is None
+        assert leader.led.wanted == change
+        leader.append(1)
+        assert leader.high_watermark == 0
+        leader.answer()
+        assert leader.led.isr == (1, 2)
+
+    def test_in_the_next_leader_epoch_followers_count_as_far_as_they_had_come(self, lead: Lead) -> None:
+        leader = lead(replicas=(1, 2))
+        leader.append(3)
+        leader.fetch(2, 2)
+        leader.led.update(replace(leader.state, leader_epoch=LEADER_EPOCH + 1, partition_epoch=11))
+        progress = leader.led.progress_of(2)
+        assert progress is not None
+        assert progress.log_end_offset == 2
+
+    def test_after_an_epoch_that_was_missed_nobody_counts_until_it_fetches(self, lead: Lead) -> None:
+        leader = lead(replicas=(1, 2, 3))
+        leader.append(3)
+        leader.fetch(2, 3)
+        leader.led.update(replace(leader.state, isr=(1, 2), leader_epoch=LEADER_EPOCH + 2, partition_epoch=12))
+        assert leader.high_watermark == 0
+        leader.fetch(2, 1, current_leader_epoch=LEADER_EPOCH + 2)
+        assert leader.high_watermark == 1
+        leader.led.check_lag()
+        assert not leader.asked
 
     def test_older_metadata_counts_for_nothing(self, lead: Lead) -> None:
         leader = lead()
@@ -271,7 +316,8 @@ class TestJoiningTheIsr:
         leader.fetch(2, 6)
         assert leader.asked == []
         leader.fetch(2, 7)
-        assert leader.asked_isrs == [{1, 2, 3}]
+        [change] = leader.asked
+        assert change.isr == ((1, broker_epoch(1)), (3, ANY_BROKER_EPOCH), (2, broker_epoch(2)))
 
     @pytest.mark.parametrize("unfit", [{"fenced": True}, {"in_controlled_shutdown": True}, {"epoch": 100_000}])
     def test_who_is_not_active_in_the_same_life_does_not(self, lead: Lead, unfit: dict[str, int]) -> None:
@@ -339,10 +385,10 @@ class TestLeavingTheIsr:
 
     def test_who_advances_but_never_reaches_the_end_leaves(self, lead: Lead) -> None:
         leader = lead(replicas=(1, 2))
-        for offset in range(1, 4):
+        for offset in range(1, 6):
             leader.append(5)
             leader.fetch(2, offset)
-            leader.now += 20_000
+            leader.now += 10_000
             leader.led.check_lag()
         assert leader.asked_isrs == [{1}]
 
@@ -397,6 +443,20 @@ class TestAnswers:
         assert leader.asked[0] == leader.asked[1]
         leader.answer()
         assert leader.led.isr == (1, 2)
+
+    def test_a_controller_that_has_nothing_to_change_keeps_the_partition_epoch(self, lead: Lead) -> None:
+        leader = lead(isr=(1,))
+        leader.fetch(2, 0)
+        leader.led.answered(leader.asked[0], ErrorCode.NONE, replace(leader.state, isr=(1, 2)))
+        assert leader.led.isr == (1, 2)
+        assert leader.led.partition_epoch == 10
+
+    def test_a_refused_change_is_not_made_whatever_else_the_answer_says(self, lead: Lead) -> None:
+        leader = lead(isr=(1,))
+        leader.fetch(2, 0)
+        change = leader.asked[0]
+        leader.led.answered(change, ErrorCode.INELIGIBLE_REPLICA, granted(leader.state, change))
+        assert leader.led.maximal_isr == {1}
 
     def test_the_metadata_overrules_a_change_and_its_late_answer_counts_for_nothing(self, lead: Lead) -> None:
         leader = lead(isr=(1,))

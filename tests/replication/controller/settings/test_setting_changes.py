@@ -149,6 +149,12 @@ REFUSED = [
     (BROKER, [("log.segment.bytes", SET, "x")], "INVALID_REQUEST", "Not a number of type INT"),
     (BROKER, [("num.io.threads", SET, "0")], "INVALID_REQUEST", "at least 1"),
     (BROKER, [("log.segment.bytes", APPEND, "5")], "INVALID_CONFIG", "append is not allowed for config key"),
+    (
+        BROKER,
+        [("max.connections.per.ip.overrides", SET, "c" * 32_768)],
+        "INVALID_CONFIG",
+        "maximum value size of 32767",
+    ),
     (BROKER, [("no.such", APPEND, "5")], "INVALID_CONFIG", "Unknown config name: no.such"),
     (BROKER, [("node.id", SET, "5")], "INVALID_REQUEST", "Cannot update these configs dynamically: [node.id]"),
     (BROKER, [(MIN_ISR, SET, "1")], "INVALID_CONFIG", "Broker-level min.insync.replicas cannot be altered"),

@@ -106,7 +106,7 @@ class Replica:
         """Return the replica with its log, epochs and high watermark cut to end at `offset`."""
         return self.but(
             log=self.log[:offset],
-            history=self.history.truncate_to(offset),
+            history=self.history.truncate_to(min(offset, self.end)),
             high_watermark=min(self.high_watermark, offset),
         )
 
@@ -179,3 +179,19 @@ def _intern(values: tuple[Any, ...]) -> Replica:
 def replica_number(serial: int) -> Replica:
     """Return the replica with this serial number."""
     return _by_serial[serial]
+
+
+def forget_replicas() -> None:
+    """Let go of all replicas, of which none may be in use: those made from now on are other objects."""
+    _known.clear()
+    _by_serial.clear()
+    for made in (
+        Replica.tracked_as,
+        Replica.forgotten_by,
+        Replica.committed,
+        Replica.eligible,
+        Replica.elected,
+        Replica.delivered,
+        Replica.written,
+    ):
+        made.cache_clear()

@@ -1,5 +1,6 @@
 """Administrators are answered as by a real cluster: the same codes, messages and settings, but for what is named."""
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -11,13 +12,20 @@ from uuid import UUID
 
 import pytest
 
+from replication.broker.requests.cluster.described_topics import DescribedTopics
+from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import MetadataRequest
+from replication.server.call import Call, Caller
+from replication.standalone.requests.missing_topics import create_missing
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import KafkaRelease
 from tests.replication.standalone.requests.asked import requests
-from tests.replication.standalone.requests.small_standalone import SmallStandalone
+from tests.replication.standalone.requests.small_standalone import CLUSTER, SmallStandalone
+
+SECONDS = 60
 
 DIFFERENT: Mapping[str, str] = {
     "retention.bytes=-5": "Kafka takes any number, and keeps all where it is negative. Here -1 does.",
@@ -57,6 +65,20 @@ class Both:
 
     def ours(self, request: Any) -> Any:
         return plain(self._ours.ask(request))
+
+    def real_errors(self, *names: str) -> dict[str, ErrorCode]:
+        """What a client is told that lets topics be created."""
+        answer = self._connection.ask(MetadataRequest(topics=names, allow_auto_topic_creation=True))
+        return {name: each.error for name, each in answer.topics.items()}
+
+    def our_errors(self, *names: str) -> dict[str, ErrorCode]:
+        """The same of a broker that knows of no topics yet."""
+        late = self._ours.image
+        known = KnownCluster(CLUSTER, 1, lambda: late)
+        topics = DescribedTopics(known, lambda missing: create_missing(self._ours.controller, missing))
+        request = MetadataRequest(topics=names, allow_auto_topic_creation=True)
+        answer = topics.answer(request, Call(13, Caller("127.0.0.1")))
+        return {name: each.error for name, each in answer.topics.items()}
 
     def real_id(self, name: str) -> UUID:
         return self._connection.ask(MetadataRequest(topics=(name,))).topics[name].topic_id or UUID(int=0)
@@ -111,3 +133,13 @@ def test_a_list_of_requests_is_answered_alike(both: Both) -> None:
     assert not unexpected, "\n".join(unexpected)
     assert unlike.keys() == DIFFERENT.keys()
     assert compared > 200
+
+
+def test_a_topic_that_is_asked_for_is_told_as_unknown_until_the_broker_knows_of_it(both: Both) -> None:
+    names = ("wanted", "not wanted")
+    assert both.our_errors(*names) == both.real_errors(*names)
+    assert both.our_id("wanted")
+    deadline = time.monotonic() + SECONDS
+    while both.real_errors("wanted")["wanted"] is not ErrorCode.NONE:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

@@ -122,3 +122,8 @@ def by_name(answer: ProduceResponse) -> ProduceResponse:
 def one_batch(count: int = 1, **header: Any) -> bytes:
     """A batch of records with keys."""
     return batch(records=[record(offset_delta=each, key=b"k", value=b"v%d" % each) for each in range(count)], **header)
+
+
+def shrink(broker: WritingBroker) -> None:
+    """Let the metadata have the leader alone in sync."""
+    broker.led.update(PartitionRegistration(replicas=(1, 2), isr=(1,), leader=1, leader_epoch=EPOCH, partition_epoch=1))

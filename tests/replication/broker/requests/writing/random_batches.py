@@ -14,10 +14,9 @@ DAY_MS = 86_400_000
 class RandomBatches:
     """Most are sound; a few idempotent producers go on where they were, or do not.
 
-    Left out is what Kafka answers by accident: it never answers where the records are null; a batch of magic 2 that is
-    shorter than its header, or longer than an int32, fails the whole request with UNKNOWN_SERVER_ERROR; a producer id
-    below -1 is none; and of compressed records that end too soon it says INVALID_RECORD or UNKNOWN_SERVER_ERROR as the
-    codec's library has it.
+    Left out is what Kafka answers by accident: where the records are null it never answers; a producer id below -1 is
+    none; and of compressed records that end too soon it says INVALID_RECORD or UNKNOWN_SERVER_ERROR as the codec's
+    library has it.
     """
 
     def __init__(self, rng: random.Random, *, transactional: float = 0.0) -> None:
@@ -35,7 +34,7 @@ class RandomBatches:
             return self._lying()
         if chance < 0.9:
             return self._damaged(self.sound())
-        return rng.choice([b"", self.sound() + self.sound(), self.sound() + b"rest", self.sound()[:-1]])
+        return rng.choice([b"", self.sound() + self.sound(), self.sound() + b"rest", self.sound()[:-1], self._short()])
 
     def sound(self, **header: Any) -> bytes:
         """Return a batch that nothing is wrong with, but perhaps for one partition."""
@@ -81,16 +80,19 @@ class RandomBatches:
             {"record_count": rng.choice([-1, 0, 1, 7, 2**31 - 1])},
             {"max_timestamp": rng.choice([-1, 0, 2**60])},
             {"producer_id": 5, "producer_epoch": 0, "base_sequence": rng.choice([-1, -2, 0])},
-            {"length": rng.choice([0, 13, 48, 49, 50, 2**30, -1])},
+            {"length": rng.choice([0, 13, 14, 30, 38, 39, 48, 49, 50, 2**30, 2**31 - 1, -1])},
             {"crc": 1},
             {"leader_epoch": rng.choice([-1, 9])},
             {"section": rng.choice([b"\x00", bytes(30), gzip.compress(b"no records")])},
         ]
         return self.sound(**rng.choice(lies))
 
+    def _short(self) -> bytes:
+        size = self._rng.randrange(26, 62)
+        return self.sound(length=size - 12)[:size]
+
     def _damaged(self, data: bytes) -> bytes:
         damaged = bytearray(data)
         for _ in range(self._rng.randrange(1, 3)):
-            # Not the first byte: of a negative base offset Kafka speaks before it looks at the checksum.
-            damaged[self._rng.randrange(1, len(damaged))] = self._rng.randrange(256)
+            damaged[self._rng.randrange(len(damaged))] = self._rng.randrange(256)
         return bytes(damaged)

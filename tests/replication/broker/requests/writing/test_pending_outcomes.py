@@ -2,13 +2,19 @@
 
 import pytest
 
-from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import LeaderIdAndEpoch
 from replication.protocol.messages.produce import ProducedPartition, ProduceResponse
 from replication.server.pending import Pending
 from tests.replication.broker.requests.small_broker import EPOCH, ORDERS
-from tests.replication.broker.requests.writing.leading import FOLLOWER, WritingBroker, by_name, one_batch, request
+from tests.replication.broker.requests.writing.leading import (
+    FOLLOWER,
+    WritingBroker,
+    by_name,
+    one_batch,
+    request,
+    shrink,
+)
 
 ALL = -1
 
@@ -119,8 +125,3 @@ def test_a_partition_that_is_taken_away_is_unknown_or_led_elsewhere(broker: Writ
     assert waiter.woken
     assert waiter.told().error == ErrorCode.NOT_LEADER_OR_FOLLOWER
     broker.partitions[ORDERS] = hosted
-
-
-def shrink(broker: WritingBroker) -> None:
-    """Let the metadata have the leader alone in sync."""
-    broker.led.update(PartitionRegistration(replicas=(1, 2), isr=(1,), leader=1, leader_epoch=EPOCH, partition_epoch=1))

@@ -1,13 +1,15 @@
 """A transaction's first batch is appended only once its coordinator has confirmed the partition (KIP-890)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from logstore import InvalidTransactionStateError, TopicPartition
 from logstore.batch.batch import RecordBatch
+from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.requests.writing.transaction_verification import AskedTransaction, TellRefused
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
@@ -24,26 +26,22 @@ from tests.replication.broker.requests.writing.leading import (
     one_batch,
 )
 from tests.replication.broker.requests.writing.test_pending_outcomes import Waiter
+from tests.replication.broker.requests.writing.transactions import Coordinator
 
+SECONDS = 30
 OTHER = TopicPartition(TOPIC, 5)
 PRODUCER = 9
 MARKERS = 27
 
 
-class Coordinator:
-    """A coordinator of transactions that answers when it is told to."""
+class Asked:
+    """Keeps by what it is answered."""
 
-    def __init__(self) -> None:
-        self.asked: list[AskedTransaction] = []
-        self._tell: list[TellRefused] = []
+    def __init__(self, tellers: list[TellRefused]) -> None:
+        self._tellers = tellers
 
-    def ask(self, asked: AskedTransaction, tell: TellRefused) -> None:
-        self.asked.append(asked)
-        self._tell.append(tell)
-
-    def answer(self, refused: Mapping[TopicPartition, ErrorCode] | None = None) -> None:
-        """Answer the oldest question."""
-        self._tell.pop(0)(refused or {})
+    def ask(self, _: AskedTransaction, tell: TellRefused) -> None:
+        self._tellers.append(tell)
 
 
 @pytest.fixture
@@ -174,6 +172,26 @@ def test_replicas_are_waited_for_after_the_coordinator(broker: WritingBroker, co
     assert waiter.told().error == ErrorCode.NONE
 
 
+def test_a_coordinator_may_answer_in_any_thread(broker: WritingBroker, coordinator: Coordinator) -> None:
+    pending, waiter = ask(broker), ThreadWaiter()
+    pending.attend(waiter)
+    thread = Thread(target=coordinator.answer)
+    thread.start()
+    assert waiter.wait(SECONDS)
+    assert told(pending.answer()).error == ErrorCode.NONE
+    thread.join()
+
+
+def test_an_answer_that_comes_twice_counts_once(broker: WritingBroker) -> None:
+    tellers: list[TellRefused] = []
+    broker.seams["verification"] = Asked(tellers)
+    pending = ask(broker)
+    (tell,) = tellers
+    tell({ORDERS: ErrorCode.INVALID_TXN_STATE})
+    tell({})
+    assert told(pending.answer()).error == ErrorCode.INVALID_TXN_STATE
+
+
 def test_who_wants_no_answer_is_answered_by_none(broker: WritingBroker, coordinator: Coordinator) -> None:
     waiter = Waiter(ask(broker, acks=0))
     coordinator.answer()
@@ -220,7 +238,7 @@ def test_a_batch_whose_transaction_ended_just_before_it_is_appended_begins_no_ot
 ) -> None:
     begin(broker, coordinator)
     hosted, late = broker.partitions[ORDERS], RecordBatch(memoryview(sent(1)))
-    guard = hosted.guards.ask(hosted.log, late, opens_by_first=True)
+    guard = hosted.guards.ask(broker.led, hosted.log, late, opens_by_first=True)
     assert guard is None, "the transaction is open"
     end(broker)
     with pytest.raises(InvalidTransactionStateError):
@@ -250,6 +268,15 @@ def test_a_transaction_of_an_epoch_of_its_own_begins_with_sequence_number_0(
     assert told(older.pending.answer(), OTHER).error == ErrorCode.NONE
 
 
+def test_who_has_not_led_in_between_does_not_append(broker: WritingBroker, coordinator: Coordinator) -> None:
+    waiter = Waiter(ask(broker))
+    broker.led.resign()
+    broker.lead(ORDERS)
+    coordinator.answer()
+    assert told(waiter.pending.answer()).error == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert broker.log.log_end_offset == 0
+
+
 def test_what_is_sent_again_needs_no_guard(broker: WritingBroker, coordinator: Coordinator) -> None:
     begin(broker, coordinator)
     end(broker)
@@ -264,10 +291,12 @@ def test_guards_are_forgotten_as_their_producers_are(broker: WritingBroker) -> N
     now = [0.0]
     hosted.guards._clock = lambda: now[0]
     for number in range(10, 20):
-        assert hosted.guards.ask(hosted.log, RecordBatch(memoryview(sent(0, producer_id=number))), opens_by_first=True)
+        assert hosted.guards.ask(
+            broker.led, hosted.log, RecordBatch(memoryview(sent(0, producer_id=number))), opens_by_first=True
+        )
     assert len(hosted.guards) == 10
     now[0] = 86_401.0
-    assert hosted.guards.ask(hosted.log, RecordBatch(memoryview(sent(0))), opens_by_first=True)
+    assert hosted.guards.ask(broker.led, hosted.log, RecordBatch(memoryview(sent(0))), opens_by_first=True)
     assert len(hosted.guards) == 1
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.describe_producers import DescribedProducers, DescribeProducersRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
+from replication.protocol.messages.write_txn_markers import TransactionMarker, WriteTxnMarkersRequest
 from tests.campaign import Campaign
 from tests.oracle.release import KafkaRelease
 from tests.replication.broker.requests.writing.random_batches import RandomBatches
@@ -19,7 +22,9 @@ from tests.replication.broker.requests.writing.test_given_producer_ids import re
 from tests.replication.broker.requests.writing.two_writers import TOPICS, TwoWriters
 
 PRODUCES = Campaign("produce: beside a real broker", full=20_000, share=400)
-PRODUCE, LIST_OFFSETS, DELETE_RECORDS, INIT_PRODUCER_ID, EPOCH_ENDS = 0, 2, 21, 22, 23
+PRODUCE, LIST_OFFSETS, DELETE_RECORDS, INIT_PRODUCER_ID, EPOCH_ENDS, MARKERS, PRODUCERS = 0, 2, 21, 22, 23, 27, 61
+WITH_LEADERS_TIME = ("stamped", "zipped")
+"""Topics in which times differ: those of the leader, and of markers, which are written to these alone."""
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +91,41 @@ def ask_of_logs(writers: TwoWriters, rng: random.Random) -> None:
             (EPOCH_ENDS, epoch_ends(partition, epoch, rng.choice([-2, -1, 0, 1])), rng.randrange(2, 5)),
             (DELETE_RECORDS, deletion(offset, partition), 2),
             (INIT_PRODUCER_ID, init_producer_id(rng), 5),
+            (MARKERS, marker(rng), rng.choice([1, 2])),
+            (PRODUCERS, DescribeProducersRequest(partitions=(partition,)), 0),
         ]
     )
     theirs, ours = writers.ask(key, request, version)
-    if key == LIST_OFFSETS and partition.topic == "stamped":
+    if key == PRODUCERS:
+        theirs, ours = producers(theirs), producers(ours)
+    if key == LIST_OFFSETS and partition.topic in WITH_LEADERS_TIME:
         theirs, ours = ({each: told.error for each, told in side.partitions.items()} for side in (theirs, ours))
     if key == INIT_PRODUCER_ID:
+        if theirs.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return  # its controller has given it no ids yet
         theirs, ours = ((side.error_code, min(0, side.producer_id), side.producer_epoch) for side in (theirs, ours))
     assert ours == theirs, f"version {version} of {request}"
+
+
+def marker(rng: random.Random) -> WriteTxnMarkersRequest:
+    """The end of a transaction that none of the producers has open: it counts for their epochs all the same."""
+    partitions = tuple(rng.sample([TopicPartition(each, 0) for each in (*WITH_LEADERS_TIME, "unknown")], 2))
+    end = TransactionMarker(rng.randrange(1, 4), rng.randrange(2), rng.random() < 0.5, partitions, rng.randrange(3))
+    return WriteTxnMarkersRequest(markers=(end,))
+
+
+def producers(answer: DescribedProducers) -> Any:
+    """What is told of producers, without times that differ."""
+    return {
+        partition: (
+            told.error,
+            sorted(
+                each._replace(last_timestamp=0) if partition.topic in WITH_LEADERS_TIME else each
+                for each in told.producers
+            ),
+        )
+        for partition, told in answer.partitions.items()
+    }
 
 
 def list_offsets(partition: TopicPartition, timestamp: int, epoch: int, isolation: int) -> ListOffsetsRequest:
