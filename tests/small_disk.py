@@ -19,13 +19,14 @@ class SmallDisk(FileSystem):
     def __init__(self, path: Path, *, is_mounted: bool) -> None:
         self.path = path
         self._filling = path / "filling"
-        self._is_mounted = is_mounted
+        self.is_mounted = is_mounted
+        """Whether other processes find no space in it either."""
         self._is_full = False
 
     def fill(self) -> None:
         """Leave no space."""
-        self._is_full = not self._is_mounted
-        if self._is_mounted:
+        self._is_full = not self.is_mounted
+        if self.is_mounted:
             with suppress(OSError), self._filling.open("ab", buffering=0) as file:
                 while True:
                     file.write(bytes(4096))

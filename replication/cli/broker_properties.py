@@ -35,6 +35,11 @@ _TOPICS: Final = {known.synonym: name for name, known in TOPIC_SETTINGS.items() 
 _OF_DIRECTORIES: Final = {
     field.name.replace("_", "."): field.name for field in fields(DirectorySettings) if field.name != "max_open_files"
 }
+_LEAST: Final = {
+    _NODE_ID: 0,
+    **dict.fromkeys((_LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES), 1),
+}
+"""The least value of settings in which another would be no broker, no time, or nothing at all."""
 _NUMBERS: Final = (_NODE_ID, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
 KNOWN: Final = (_AUTO_CREATE, *_NUMBERS, *_TOPICS)
 
@@ -44,7 +49,8 @@ class BrokerProperties:
     """What a broker is started with."""
 
     serving: ServingProperties
-    node_id: int
+    node_id: int | None
+    """None: that of the directories."""
     auto_create_topics: bool
     topic_defaults: Mapping[str, str]
     replica_lag_time_max_ms: int
@@ -70,7 +76,7 @@ class BrokerProperties:
         topics = _topic_defaults(given)
         return cls(
             serving=ServingProperties.of(_of_listener(given), address),
-            node_id=numbers.get(_NODE_ID, 1),
+            node_id=numbers.get(_NODE_ID),
             auto_create_topics=given.get(_AUTO_CREATE, "true").lower() == "true",
             topic_defaults=topics,
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
@@ -105,10 +111,13 @@ def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
     are_numbers = True
     for name in _NUMBERS:
         try:
-            whole_number({name: "0", **given}, name)
+            number = whole_number({name: "1", **given}, name)
         except InvalidSettingsError as error:
             are_numbers = False
             yield str(error)
+            continue
+        if number < _LEAST.get(name, number):
+            yield f"{name} is {number}, and must be at least {_LEAST[name]}"
     if given.get(_AUTO_CREATE, "true").lower() not in {"true", "false"}:
         yield f"{_AUTO_CREATE} is {given[_AUTO_CREATE]!r:.60}, and must be true or false"
     fault = settings_fault(_topic_defaults(given)) if are_numbers else None

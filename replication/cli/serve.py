@@ -96,18 +96,12 @@ def serve(
     except ModuleNotFoundError as error:
         raise MissingPackageError("to answer clients, `serve` needs", error, "wire") from error
     if not read_only:
-        from replication.cli.broker_properties import BrokerProperties
-        from replication.cli.serve_broker import serve_broker, validate_broker
+        from replication.cli.serve_broker import broker_properties, serve_broker, validate_broker
 
-        own = (
-            BrokerProperties.of({}, address)
-            if command_config is None
-            else BrokerProperties.read(command_config, address)
-        )
         if validate:
-            validate_broker(copies, json=json)
+            validate_broker(copies, command_config, address, json=json)
         else:
-            serve_broker(copies, own, advertise, json=json)
+            serve_broker(copies, broker_properties(command_config, address), advertise, json=json)
         return
     from replication.cli.serve_copies import serve_copies
     from replication.cli.serving_properties import ServingProperties

@@ -14,10 +14,18 @@ from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.cli.broker_properties import BrokerProperties
+    from replication.protocol.addresses import Address
     from replication.standalone.local_broker import LocalBrokerSettings
     from replication.standalone.standalone_broker import StandaloneBroker
 
 _PAUSE_SECONDS: Final = 0.5
+
+
+def broker_properties(file: Path | None, address: "Address") -> "BrokerProperties":
+    """Read a file of properties, or take Kafka's defaults. Raises as `BrokerProperties.read`."""
+    from replication.cli.broker_properties import BrokerProperties
+
+    return BrokerProperties.of({}, address) if file is None else BrokerProperties.read(file, address)
 
 
 def serve_broker(
@@ -46,14 +54,22 @@ def serve_broker(
                 print(line, flush=True)
         while not stop.wait(_PAUSE_SECONDS):
             if broker.failure is not None:
-                raise CommandError(f"the broker cannot go on: {broker.failure}") from broker.failure
+                raise CommandError(
+                    f"the broker cannot go on: {broker.failure}; see to the cause, and start it again"
+                ) from broker.failure
 
 
-def validate_broker(roots: Sequence[Path], *, json: bool) -> None:
+def validate_broker(roots: Sequence[Path], file: Path | None, address: "Address", *, json: bool) -> None:
     """Print what would keep a broker from starting; exit status 1 where something would."""
+    from replication.protocol.errors import InvalidSettingsError
     from replication.standalone.validation import directory_faults
 
-    faults = list(directory_faults(roots))
+    faults, node_id = [], None
+    try:
+        node_id = broker_properties(file, address).node_id
+    except (InvalidSettingsError, OSError) as error:
+        faults.append(str(error))
+    faults += directory_faults(roots, node_id)
     if json:
         print_json({"faults": faults})
     else:

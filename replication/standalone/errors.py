@@ -18,6 +18,16 @@ class ControllerUnreachableError(ReplicationError, ConnectionError):
     """The controller cannot be asked now; later it may be."""
 
 
+class OtherNodeError(ReplicationError, ValueError):
+    """A directory is another broker's than it is said to be."""
+
+    def __init__(self, root: str | PathLike[str], owner: int | None, node_id: int) -> None:
+        super().__init__(
+            f"{fspath(root)} is broker {owner}'s by its meta.properties, and node.id is {node_id}: name the "
+            "directories of that broker, or leave node.id out"
+        )
+
+
 class NotFormattedError(ReplicationError, ValueError):
     """A directory holds something, and is no broker's."""
 

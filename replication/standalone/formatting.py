@@ -2,29 +2,43 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 from uuid import uuid4
 
 from epoch.filesystem import REAL
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
-from replication.standalone.errors import NotFormattedError
+from replication.standalone.errors import NotFormattedError, OtherNodeError
+
+NODE_ID: Final = 1
+"""Of a new broker for which none is given."""
 
 
-def ensure_formatted(roots: Sequence[Path], node_id: int) -> list[Path]:
+def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[Path]:
     """Make the roots that are new or empty directories of one broker; return these.
 
     They join the cluster of those that are formatted already, or a new one. Raises NotFormattedError for a root that
-    holds something and no meta.properties, CorruptMetadataError, and OSError.
+    holds something and no meta.properties, OtherNodeError for one of another broker than is given,
+    CorruptMetadataError, and OSError.
     """
     new = [root for root in roots if not (root / META_PROPERTIES_NAME).exists()]
     for root in new:
         if root.exists() and any(root.iterdir()):
             raise NotFormattedError(root)
-    known = [MetaProperties.read(root / META_PROPERTIES_NAME) for root in roots if root not in new]
-    cluster_id = known[0].cluster_id if known else format_uuid(uuid4())
-    owner = known[0].node_id if known else node_id
+    known = {root: MetaProperties.read(root / META_PROPERTIES_NAME) for root in roots if root not in new}
+    for root, each in known.items():
+        ensure_owned(root, each, node_id)
+    first = next(iter(known.values()), None)
+    cluster_id = format_uuid(uuid4()) if first is None else first.cluster_id
+    owner = (NODE_ID if node_id is None else node_id) if first is None else first.node_id
     for root in new:
         REAL.make_directories(root)
         properties = MetaProperties(1, cluster_id, owner, format_uuid(uuid4()))
         properties.write(root / META_PROPERTIES_NAME)
     return new
+
+
+def ensure_owned(root: Path, properties: MetaProperties, node_id: int | None) -> None:
+    """Raise OtherNodeError where a root is not the broker's with this id, if there is one to be."""
+    if node_id is not None and properties.node_id != node_id:
+        raise OtherNodeError(root, properties.node_id, node_id)

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
+from logstore.errors import LogStoreError
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.standalone.controller_thread import ControllerThread
@@ -17,7 +18,6 @@ from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 
-NODE_ID: Final = 1
 _DEFAULT: Final = ControllerSettings()
 
 
@@ -45,11 +45,12 @@ class StandaloneBroker:
         settings: LocalBrokerSettings,
         controller_settings: ControllerSettings = _DEFAULT,
         *,
-        node_id: int = NODE_ID,
+        node_id: int | None = None,
         directory_settings: DirectorySettings | None = None,
     ) -> Self:
         """Open log.dirs, of which new or empty ones become this broker's, and answer clients.
 
+        The `node_id` has to be that of the directories if it is given; new ones are of broker 1 else.
         Where no copy of the metadata is in the first of them, a new cluster begins. Other brokers that the metadata
         knows are fenced when their sessions have run out. Raises what `ensure_formatted`, `LogDirectories.open`,
         `StoredMetadata.open` and `LocalBroker` raise, with all closed again.
@@ -75,7 +76,13 @@ class StandaloneBroker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except (LogStoreError, OSError) as also:
+            if error is None:
+                raise
+            # What went wrong first is what to see to.
+            error.add_note(str(also))
 
     @property
     def failure(self) -> BaseException | None:
@@ -84,4 +91,7 @@ class StandaloneBroker:
 
     def close(self) -> None:
         """Stop in order: leaderships, connections, logs with their checkpoints, metadata. It may be called again."""
+        if self.controller.failure is not None:
+            # Nobody is there to hand the leaderships over to.
+            self.local.abandon()
         self._open.close()

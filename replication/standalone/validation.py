@@ -1,20 +1,30 @@
 """What would keep a broker from starting, found without a change of anything."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logstore.errors import LogStoreError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from replication.standalone.errors import OtherNodeError
+from replication.standalone.formatting import ensure_owned
 
 
-def directory_faults(roots: Sequence[Path]) -> Iterator[str]:
-    """Find all that is wrong with log.dirs roots: whose they are, what is in them, and who has them open."""
+def directory_faults(roots: Sequence[Path], node_id: int | None = None) -> Iterator[str]:
+    """Find all that is wrong with log.dirs roots: whose they are, what is in them, and who has them open.
+
+    They must be of the broker with this id, if one is given.
+    """
     known: dict[Path, MetaProperties] = {}
+    times = Counter(root.resolve() for root in roots)
+    yield from (f"{root} is named {count} times" for root, count in times.items() if count > 1)
     for root in roots:
         try:
             properties = _properties(root)
-        except (LogStoreError, OSError) as error:
+            if properties is not None:
+                ensure_owned(root, properties, node_id)
+        except (LogStoreError, OtherNodeError, OSError) as error:
             yield str(error)
             continue
         if properties is not None:

@@ -51,6 +51,11 @@ class ServedProcess:
             status = self._process.wait(SECONDS)
         assert kind is not None or status == 0
 
+    def wait(self, seconds: float) -> int:
+        """Return the status with which it has ended of itself."""
+        with self._process:
+            return self._process.wait(seconds)
+
     def end(self, number: signal.Signals) -> int:
         """Send it a signal, and return the status with which it has ended."""
         with self._process:

@@ -32,7 +32,7 @@ class BusyProducer:
             }
         )
         self._told_to_stop = Event()
-        self._thread = Thread(target=self._run)
+        self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def wait_for(self, more: int) -> None:

@@ -1,17 +1,22 @@
 """A broker of ours as a process that is stopped and killed while real clients write, and goes on."""
 
 import signal
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import confluent_kafka as ck
 import confluent_kafka.admin as ck_admin
 import pytest
 
 from logstore import open_offline
 from logstore.verify.verify import verify
+from tests.conftest import require
 from tests.replication.cli.command import epochlog
 from tests.replication.serving.served_process import ServedProcess
 from tests.replication.standalone.busy_producer import BusyProducer
 from tests.replication.standalone.clients import SECONDS, produce, read
+from tests.small_disk import SmallDisk, small_disk
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
@@ -42,13 +47,11 @@ def test_a_topic_that_is_deleted_while_it_is_written_is_gone_and_others_are_writ
     properties.write_text("auto.create.topics.enable=false\n")
     with ServedProcess(root, "--command-config", properties, is_broker=True) as broker:
         bootstrap = str(broker.address)
-        administrator = ck_admin.AdminClient({"bootstrap.servers": bootstrap})
-        for future in administrator.create_topics([ck_admin.NewTopic(name, 1) for name in ("gone", "kept")]).values():
-            future.result(SECONDS)
+        make_topics(bootstrap, ["gone", "kept"])
         doomed = BusyProducer(bootstrap, "gone", wait_seconds=3)
         spared = BusyProducer(bootstrap, "kept")
         doomed.wait_for(100)
-        administrator.delete_topics(["gone"])["gone"].result(SECONDS)
+        ck_admin.AdminClient({"bootstrap.servers": bootstrap}).delete_topics(["gone"])["gone"].result(SECONDS)
         doomed.wait_for_error()
         spared.wait_for(500)
         for each in (doomed, spared):
@@ -72,6 +75,61 @@ def test_a_directory_that_another_process_has_open_is_refused_in_one_line(tmp_pa
         assert str(root) in each.err
         assert "locked" in each.err
     assert_sound(root)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "disk") as disk:
+        require(available=disk.is_mounted, what="the right to mount a file system")
+        yield disk
+
+
+def test_while_a_disk_is_full_nothing_is_acknowledged_and_then_a_producer_goes_on(disk: SmallDisk) -> None:
+    root = disk.path / "logs"
+    with ServedProcess(root, is_broker=True) as broker:
+        producer = BusyProducer(str(broker.address), "numbers")
+        producer.wait_for(200)
+        disk.fill()
+        time.sleep(1)
+        acknowledged = len(producer.acknowledged)
+        time.sleep(1)
+        assert len(producer.acknowledged) == acknowledged
+        assert [int(each.value or b"") for each in read(str(broker.address), "numbers")][:200] == list(range(200))
+        disk.make_space()
+        producer.wait_for(500)
+        producer.stop()
+        records = read(str(broker.address), "numbers")
+    assert producer.errors == []
+    assert [int(each.value or b"") for each in records] == list(range(producer.count))
+    assert producer.acknowledged == [(each.offset, int(each.value or b"")) for each in records]
+    assert_sound(root)
+
+
+def test_a_broker_that_cannot_write_its_metadata_ends_soon_and_starts_again_once_there_is_space(
+    disk: SmallDisk, tmp_path: Path
+) -> None:
+    root = disk.path / "logs"
+    with open(tmp_path / "errors", "w+") as errors:
+        broker = ServedProcess(root, is_broker=True, errors=errors)
+        assert not produce(str(broker.address), "orders", [b"one", b"two"])
+        disk.fill()
+        with pytest.raises(ck.KafkaException):
+            make_topics(str(broker.address), [f"many-{number}" for number in range(200)])
+        assert broker.wait(10) == 2
+        errors.seek(0)
+        assert "the broker cannot go on: [Errno 28] No space left on device" in errors.read()
+    disk.make_space()
+    with ServedProcess(root, is_broker=True) as again:
+        assert [each.value for each in read(str(again.address), "orders")] == [b"one", b"two"]
+        assert not produce(str(again.address), "many-0", [b"three"])
+    assert_sound(root)
+
+
+def make_topics(bootstrap: str, names: list[str]) -> None:
+    """Make topics of one partition, one after the other. Raises KafkaException."""
+    administrator = ck_admin.AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for name in names:
+        administrator.create_topics([ck_admin.NewTopic(name, 1)])[name].result(SECONDS)
 
 
 def assert_sound(root: Path) -> None:

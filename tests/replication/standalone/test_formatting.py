@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from replication.standalone.errors import NotFormattedError
+from replication.standalone.errors import NotFormattedError, OtherNodeError
 from replication.standalone.formatting import ensure_formatted
 
 
@@ -24,7 +24,7 @@ def test_new_directories_get_one_cluster_and_each_an_id(tmp_path: Path) -> None:
 
 def test_a_new_directory_joins_the_broker_of_the_others(tmp_path: Path) -> None:
     ensure_formatted([tmp_path / "one"], 7)
-    assert ensure_formatted([tmp_path / "one", tmp_path / "two"], 8) == [tmp_path / "two"]
+    assert ensure_formatted([tmp_path / "one", tmp_path / "two"]) == [tmp_path / "two"]
     assert properties(tmp_path / "two").node_id == 7
     assert properties(tmp_path / "two").cluster_id == properties(tmp_path / "one").cluster_id
 
@@ -32,8 +32,12 @@ def test_a_new_directory_joins_the_broker_of_the_others(tmp_path: Path) -> None:
 def test_what_is_formatted_stays_as_it_is(tmp_path: Path) -> None:
     ensure_formatted([tmp_path], 7)
     before = (tmp_path / META_PROPERTIES_NAME).read_bytes()
-    assert ensure_formatted([tmp_path], 8) == []
+    assert ensure_formatted([tmp_path]) == []
+    assert ensure_formatted([tmp_path], 7) == []
+    with pytest.raises(OtherNodeError, match=r"is broker 7's by its meta\.properties, and node\.id is 8"):
+        ensure_formatted([tmp_path, tmp_path / "new"], 8)
     assert (tmp_path / META_PROPERTIES_NAME).read_bytes() == before
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
