@@ -51,7 +51,8 @@ def test_a_topic_that_is_deleted_while_it_is_written_is_gone_and_others_are_writ
         doomed = BusyProducer(bootstrap, "gone", wait_seconds=3)
         spared = BusyProducer(bootstrap, "kept")
         doomed.wait_for(100)
-        ck_admin.AdminClient({"bootstrap.servers": bootstrap}).delete_topics(["gone"])["gone"].result(SECONDS)
+        administrator = ck_admin.AdminClient({"bootstrap.servers": bootstrap})
+        administrator.delete_topics(["gone"])["gone"].result(SECONDS)
         doomed.wait_for_error()
         spared.wait_for(500)
         for each in (doomed, spared):
