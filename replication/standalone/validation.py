@@ -6,6 +6,8 @@ from pathlib import Path
 from logstore.errors import LogStoreError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from replication.standalone.errors import NoMetadataError
+from replication.standalone.formatting import metadata_root
 
 
 def directory_faults(roots: Sequence[Path]) -> Iterator[str]:
@@ -22,6 +24,10 @@ def directory_faults(roots: Sequence[Path]) -> Iterator[str]:
         elif root.exists() and any(root.iterdir()):
             yield f"{root} is not empty and has no {META_PROPERTIES_NAME}: it is no broker's log.dirs root"
     yield from _contradictions(known)
+    try:
+        metadata_root(roots)
+    except NoMetadataError as error:
+        yield str(error)
 
 
 def _properties(root: Path) -> MetaProperties | None:
