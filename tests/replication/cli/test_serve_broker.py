@@ -129,7 +129,7 @@ class TestValidate:
         outcome = epochlog("serve", *(tmp_path / name for name in ("one", "two", "three")), "--validate", "--json")
         assert outcome.status == 1
         validate_output("serve", outcome.out)
-        assert len(json.loads(outcome.out)["faults"]) == 2
+        assert len(json.loads(outcome.out)["faults"]) == 3
 
 
 @pytest.mark.parametrize("option", [("--check",), ("--committed-offsets",), ("--leader", "advise")])
