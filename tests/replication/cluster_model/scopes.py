@@ -34,6 +34,6 @@ LARGE = [
     ELR_OF_ONE.bounded(records=1, failures=2, changes=4),
     CLASSIC.bounded(records=2, failures=1, changes=4),
     BALANCED.bounded(records=1, failures=2, changes=4),
-    THREE.bounded(records=1, failures=1, changes=2),
+    THREE.bounded(records=1, failures=1, changes=1),
 ]
 """Each some minutes and up to some gigabytes."""
