@@ -1,7 +1,7 @@
 """Every order of events in small clusters of our leaders, our followers and our controller: nothing committed is lost.
 
-A normal run visits the smaller clusters, and one of the larger ones' faults; CAMPAIGN=full all. Beyond them, random
-histories, each of a cluster to which many things happen, and which has everything in the end.
+A normal run visits the smaller clusters, CAMPAIGN=full all. Beyond them, random histories, each of a cluster to which
+many things happen, and which has everything in the end.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from tests.replication.cluster_model.faults import RemembersTooLong
 from tests.replication.cluster_model.model import Model
 from tests.replication.cluster_model.scope import Scope
 from tests.replication.cluster_model.trace import rendered
-from tests.replication.cluster_model.violations import LOSS
+from tests.replication.cluster_model.violations import ISR, LOSS
 from tests.replication.cluster_model.walk import forget, history
 
 STATES = Campaign("led and followed: every state", full=len(scopes.SMALL) + len(scopes.LARGE), share=len(scopes.SMALL))
@@ -60,6 +60,12 @@ def test_without_elr_the_last_in_sync_loses_what_it_had_not_synced() -> None:
     verdict = check(scopes.LOSSY_CLASSIC)
     assert verdict.violation is not None
     assert verdict.violation.kind == LOSS
+
+
+def test_a_request_that_comes_again_after_its_refusal_is_granted_behind_the_leaders_back() -> None:
+    verdict = check(scopes.REPEATED_REQUESTS)
+    assert verdict.violation is not None
+    assert verdict.violation.kind == ISR
 
 
 def test_whatever_happens_to_a_cluster_nothing_committed_is_lost_and_in_the_end_all_have_all() -> None:
