@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from replication.broker.partitions.led_partition import LedPartition
-from tests.campaign import Campaign
+from tests.campaign import Campaign, is_full
 from tests.replication.cluster_model import scopes
 from tests.replication.cluster_model.checker import check
 from tests.replication.cluster_model.cluster import Event, Successor, What
@@ -20,7 +20,7 @@ from tests.replication.cluster_model.trace import rendered
 from tests.replication.cluster_model.violations import ISR, LOSS
 from tests.replication.cluster_model.walk import forget, history
 
-STATES = Campaign("led and followed: every state", full=len(scopes.SMALL) + len(scopes.LARGE), share=len(scopes.SMALL))
+STATES = Campaign("led and followed: every state", full=8, share=3)
 HISTORIES = Campaign("simulated clusters of leaders and followers", full=100_000, share=400)
 REMEMBERED_HISTORIES = 500
 
@@ -49,11 +49,19 @@ MISSED_EPOCH = (
 """1 leads, 2 has its record; 0 leads, 2 cuts that record; 1 leads again, and has not heard that 0 did."""
 
 
-@pytest.mark.parametrize("scope", [*scopes.SMALL, *scopes.LARGE][: STATES.count], ids=lambda scope: scope.name)
+CHOSEN = [*scopes.SMALL, *scopes.LARGE] if is_full() else scopes.SMALL
+
+
+@pytest.mark.parametrize("scope", CHOSEN, ids=[f"{scope.name}-{scope.failures}-{scope.changes}" for scope in CHOSEN])
 def test_nothing_committed_is_lost(scope: Scope) -> None:
     verdict = check(scope)
     STATES.report(1, f"{verdict}; {verdict.unclean} unclean elections")
     assert verdict.violation is None, rendered(verdict.trace, verdict.violation)
+
+
+def test_all_scopes_are_counted() -> None:
+    assert len(scopes.SMALL) == STATES.share
+    assert len([*scopes.SMALL, *scopes.LARGE]) == STATES.full
 
 
 def test_without_elr_the_last_in_sync_loses_what_it_had_not_synced() -> None:
