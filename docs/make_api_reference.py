@@ -19,6 +19,8 @@ MODULES: Final = {
     "replication.explain": "Why an offset is not there. Each name loads its module on first use.",
     "replication.salvage": "What losing copies hold and the kept one lacks. Each name loads its module on first use.",
     "replication.serving": "Copies of brokers, read by Kafka clients. Each name loads its module on first use.",
+    "replication.standalone": "A broker that is its own controller. Each name loads its module on first use.",
+    "replication.testing": "Clusters to test clients against. Each name loads its module on first use.",
     "replication.transactions": "Hanging transactions, and broken ones. Each name loads its module on first use.",
     "replication.audit": "Whether copies of partitions agree. What needs Spark loads it on first use.",
 }

@@ -1,5 +1,6 @@
 """The configuration of one log: those of Kafka's topic settings that concern the log on disk."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
@@ -47,6 +48,9 @@ _BOUNDS: Final = {
     "durable_linger_ms": (0, MAX_INT32),
     "durable_linger_bytes": (1, MAX_INT64),
 }
+
+_LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
+"""Of very many digits Python makes no number."""
 
 _OUR_OWN: Final = {"takes_lower_epochs", "durable_linger_ms", "durable_linger_bytes"}
 """No settings of Kafka's."""
@@ -173,9 +177,10 @@ class LogConfig:
         return self.accepts_unchanged
 
 
-def _parse(name: str, text: str) -> Any:
+def _parse(name: str, given: str) -> Any:
+    text = given.strip()  # as Kafka does, which stores them untouched
     if name in _BOUNDS:
-        return int(text)
+        return int(_LEADING_ZEROS.sub("", text, count=1))
     if name == "min_cleanable_dirty_ratio":
         return float(text)
     if name == "message_timestamp_type":

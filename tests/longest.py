@@ -18,6 +18,8 @@ LONGEST: Final = (
     "tests/replication/broker/lifecycle/test_real_controller.py",
     "tests/replication/broker/requests/test_answers_beside_kafka.py",
     "tests/replication/broker/lifecycle/test_real_quorum.py",
+    "tests/replication/serving/test_groups.py",
+    "tests/replication/serving/test_forks.py",
     "tests/replication/quorum_recovery/test_real_quorums.py",
     "tests/replication/audit/local/test_live_kafka.py",
     "tests/replication/audit/local/test_live_auditing.py",

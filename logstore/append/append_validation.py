@@ -236,7 +236,7 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
     try:
         batch = _next_batch(view, 0)
     except InvalidBatchHeaderError as error:
-        raise _refused_header(view, error) from error
+        raise _refused_header(view, error, max_bytes) from error
     if batch is None:
         return None
     if not isinstance(batch, RecordBatch):
@@ -252,10 +252,21 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
     return batch
 
 
-def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> CorruptBatchError | InvalidRecordError:
-    """Distinguish a damaged header from one that was written so: the latter's checksum, if it has one, matches."""
+def _refused_header(
+    view: memoryview, error: InvalidBatchHeaderError, max_bytes: int
+) -> CorruptBatchError | InvalidRecordError | RecordTooLargeError:
+    """Distinguish a damaged header from one that was written so: the latter's checksum, if it has one, matches.
+
+    The base offset and the size are looked at before that, as in Kafka.
+    """
     size = int.from_bytes(view[LENGTH_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
-    if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != MAGIC:
+    if not MAGIC_AT < size <= len(view) or view[MAGIC_AT] != MAGIC:
+        return error
+    if any(view[:LENGTH_AT]):
+        return InvalidRecordError(error.what)
+    if size > max_bytes:
+        return _too_large(size, max_bytes)
+    if size < HEADER_SIZE:
         return error
     sealed = bytearray(view[:size])
     seal(sealed)
@@ -264,10 +275,14 @@ def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> Corrupt
 
 def _check_size(size: int, max_bytes: int) -> None:
     if size > max_bytes:
-        raise RecordTooLargeError(
-            f"a batch has {size:,} bytes",
-            advice=f"send smaller batches, or raise max_message_bytes, {max_bytes:,} now",
-        )
+        raise _too_large(size, max_bytes)
+
+
+def _too_large(size: int, max_bytes: int) -> RecordTooLargeError:
+    return RecordTooLargeError(
+        f"a batch has {size:,} bytes",
+        advice=f"send smaller batches, or raise max_message_bytes, {max_bytes:,} now",
+    )
 
 
 def _check_client_header(batch: RecordBatch) -> None:

@@ -156,6 +156,10 @@ class LogDirectories:
         """Close all roots, even if one fails. Raises OSError, or NotClosedError if several failed."""
         do_all([root.close for root in self.roots], "the log directories")
 
+    def abandon(self) -> None:
+        """Close all files and write nothing, as if the process had died."""
+        do_all([root.abandon for root in self.roots], "the log directories")
+
     def _root_for(self, partition: TopicPartition) -> LogDirectory:
         """Return the root with the fewest partitions, where none holds this one."""
         online = [root for root in self.roots if root.failure is None]

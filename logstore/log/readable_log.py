@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
     from logstore.batch.columns import RecordColumns
     from logstore.offline.columns.column_reader import Chunk
-
-# Half the cost of calling a NamedTuple's class.
-_build: Final = tuple.__new__
 
 
 class ReadableLog:
@@ -97,10 +94,13 @@ class ReadableLog:
     def offsets(self) -> LogOffsets:
         """All four in one look, for who needs them again and again."""
         contents = self._contents
-        return _build(
-            LogOffsets,
-            (contents.log_start_offset, contents.high_watermark, contents.last_stable_offset, contents.end[0]),
-        )
+        start, high_watermark = contents.log_start_offset, contents.high_watermark
+        # As `contents.last_stable_offset`, but never above the high watermark that is told with it.
+        transactions, stable = contents.producers.transactions, high_watermark
+        if transactions.open or transactions.unreplicated:
+            unstable = transactions.first_unstable_offset
+            stable = high_watermark if unstable is None else min(max(unstable, start), high_watermark)
+        return start, high_watermark, stable, contents.end[0]
 
     @property
     def recovery_point(self) -> int:
@@ -117,6 +117,10 @@ class ReadableLog:
         """The producers that are remembered: their epochs, last batches and open transactions, as they are now."""
         return tuple(self._contents.producers.producers.values())
 
+    def known_producer(self, producer_id: int) -> Producer | None:
+        """Return what is remembered of one producer, as it is now; None where that is nothing (Kafka: lastEntry)."""
+        return self._contents.producers.producers.get(producer_id)
+
     @property
     def segments(self) -> tuple[LiveSegment, ...]:
         """The segments at this moment, by base offset."""
@@ -128,6 +132,10 @@ class ReadableLog:
         return self._contents.segments.size
 
     # --- reading
+
+    def ensure_readable(self) -> None:
+        """Raise LogClosedError of a closed log, and InheritedLogError in a forked process: where `read` would."""
+        self._guard.ensure_readable()
 
     def read(
         self,

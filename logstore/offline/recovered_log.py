@@ -17,7 +17,7 @@ from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
-from logstore.offline.recovery_scan import RecoveryScan
+from logstore.offline.recovery_scan import RecoveryScan, first_segment_to_read
 from logstore.offline.segment import Segment
 from logstore.segment.read_view import ReadView
 
@@ -92,6 +92,13 @@ class RecoveredLog(ColumnSource):
         if self.damage is None:
             return 0
         return sum(segment.size for segment in self.partition.segments[len(self.segments) - 1 :]) - self.valid_bytes
+
+    @property
+    def unchecked_bytes(self) -> int:
+        """Bytes of its segments whose checksums loading has not looked at: all after a clean stop. Raises OSError."""
+        is_clean = self.partition.checkpoints.clean_shutdown
+        first = len(self.segments) if is_clean else first_segment_to_read(self.partition)
+        return sum(segment.size for segment in self.segments[:first])
 
     def lineage(self) -> EpochHistory:
         """Return who led when: the epoch history, or if that was lost, the one in the batches."""

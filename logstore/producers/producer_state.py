@@ -37,7 +37,8 @@ class ProducerState:
         self._snapshots: ProducerSnapshots = ProducerSnapshots(directory, filesystem)
         self._expiration_ms = expiration_ms
         self._producers: dict[int, Producer] = {}
-        self._transactions = Transactions()
+        self.transactions: Transactions = Transactions()
+        """Of all producers."""
 
     # Appends ---------------------------------------------------------------------------------------------------
 
@@ -60,8 +61,8 @@ class ProducerState:
     def update(self, append: ProducerAppend) -> list[AbortedTransaction]:
         """Take over what was written; return the transactions that it aborted, for the transaction index."""
         self._producers.update(append.producers)
-        self._transactions.start(append.started)
-        return [aborted for aborted in map(self._transactions.end, append.ended) if aborted]
+        self.transactions.start(append.started)
+        return [aborted for aborted in map(self.transactions.end, append.ended) if aborted]
 
     def replay(self, batch: Batch) -> list[AbortedTransaction]:
         """Take over a batch that is in the log already, `end_offset` included: recovery and truncation."""
@@ -79,12 +80,12 @@ class ProducerState:
     @property
     def first_unstable_offset(self) -> int | None:
         """Where the first transaction begins that is open, or whose end is not yet below the high watermark."""
-        return self._transactions.first_unstable_offset
+        return self.transactions.first_unstable_offset
 
     @property
     def first_undecided_offset(self) -> int | None:
         """Where the first open transaction begins."""
-        return self._transactions.first_open_offset
+        return self.transactions.first_open_offset
 
     @property
     def snapshot_offsets(self) -> tuple[int, ...]:
@@ -103,17 +104,17 @@ class ProducerState:
 
     def is_empty(self) -> bool:
         """Whether no producer is known and no transaction waits for the high watermark."""
-        return not self._producers and not self._transactions.has_unreplicated()
+        return not self._producers and not self.transactions.has_unreplicated()
 
     # What moves the log's ends ---------------------------------------------------------------------------------
 
     def on_high_watermark(self, high_watermark: int) -> None:
         """Forget the ended transactions below it (Kafka: onHighWatermarkUpdated)."""
-        self._transactions.forget_replicated(high_watermark)
+        self.transactions.forget_replicated(high_watermark)
 
     def on_log_start_offset(self, log_start_offset: int) -> None:
         """Follow the log's start as records are deleted (Kafka: onLogStartOffsetIncremented)."""
-        self._transactions.forget_replicated(log_start_offset)
+        self.transactions.forget_replicated(log_start_offset)
         self.end_offset = max(self.end_offset, log_start_offset)
         self._snapshot_offset = log_start_offset if self._snapshots.latest is None else self._snapshots.latest
 
@@ -134,7 +135,7 @@ class ProducerState:
             self.on_log_start_offset(log_start_offset)
             return
         self._producers.clear()
-        self._transactions.clear()
+        self.transactions.clear()
         self.end_offset = self._snapshot_offset = self._load(log_start_offset, now_ms)
 
     def successor(self) -> "ProducerState":
@@ -143,7 +144,7 @@ class ProducerState:
         vars(successor).update(vars(self))  # a truncation waits: `copy` takes five times as long
         successor._snapshots = PreparedSnapshots(self._snapshots)  # noqa: SLF001  of this class, as what follows
         successor._producers = self._producers.copy()  # noqa: SLF001
-        successor._transactions = self._transactions.copy()  # noqa: SLF001
+        successor.transactions = self.transactions.copy()
         return successor
 
     def take_place(self) -> "ProducerState":
@@ -154,7 +155,7 @@ class ProducerState:
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Forget everything and remove all snapshots. Raises OSError."""
         self._producers.clear()
-        self._transactions.clear()
+        self.transactions.clear()
         self._snapshots.remove_all(self._snapshots.offsets)
         self._snapshot_offset = 0
         self.end_offset = offset
@@ -196,7 +197,7 @@ class ProducerState:
                 continue
             loaded = [each for each in map(Producer.of, entries) if not self._is_expired(each, now_ms)]
             self._producers = {each.producer_id: each for each in loaded}
-            self._transactions.start(
+            self.transactions.start(
                 StartedTransaction(each.transaction_start, each.producer_id)
                 for each in loaded
                 if each.has_transaction()

@@ -112,6 +112,14 @@ def complain(text: str, *, at: str = "") -> None:
         let_go_of(sys.stderr)
 
 
+def complain_in_json(document: Mapping[str, object]) -> None:
+    """Say an object as one line on standard error."""
+    try:
+        print(json_text({"schema_version": SCHEMA_VERSION, **document}), file=sys.stderr, flush=True)
+    except OSError:  # there is no stream left to report this on
+        let_go_of(sys.stderr)
+
+
 def let_go_of(stream: TextIO) -> None:
     """Write nothing more to a stream that failed: Python would try once more at its end, and speak of it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,24 +1,16 @@
 """`epochlog serve`."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from replication.cli.failure import MissingPackageError
-from replication.cli.output import JsonOption, complain, print_json_line, shown, told
-from replication.cli.prose import wrapped
-from replication.cli.until_told import until_told
-from replication.counted import counted
+from replication.cli.output import JsonOption
 from replication.serving.leader_choice import LeaderChoice
 
 if TYPE_CHECKING:
     from replication.protocol.addresses import Address
-    from replication.serving.cluster_server import ClusterServer
-    from replication.serving.frozen_cluster import FrozenCluster
-
-PAUSE_SECONDS: Final = 0.5
 
 
 def serve(
@@ -27,13 +19,13 @@ def serve(
         typer.Argument(
             metavar="DIR...",
             readable=False,
-            help="Copies of brokers' log.dirs roots, each a broker's, or a directory that holds its several roots; "
-            "controllers' too.",
+            help="The log.dirs roots of one broker, or new directories. With --read-only copies of several brokers' "
+            "roots, each a broker's, or a directory that holds its several roots; controllers' too.",
         ),
     ],
     *,
     read_only: Annotated[
-        bool, typer.Option("--read-only", help="Nothing is written, and nobody can write. There is no other way yet.")
+        bool, typer.Option("--read-only", help="Write nothing and take no lock: clients can only read.")
     ] = False,
     listen: Annotated[
         str,
@@ -53,58 +45,93 @@ def serve(
         LeaderChoice,
         typer.Option(
             metavar="BY",
-            help="Who leads: as the metadata has it, if a copy of that is there (metadata), or the copies that "
-            "`advise` recommends by leader epochs (advise).",
+            help="With --read-only, who leads: as the metadata has it, if a copy of that is there (metadata), or the "
+            "copies that `advise` recommends by leader epochs (advise).",
         ),
     ] = LeaderChoice.METADATA,
     committed_offsets: Annotated[
         bool,
-        typer.Option("--committed-offsets", help="Groups begin where they had committed in the cluster."),
+        typer.Option(
+            "--committed-offsets", help="With --read-only: groups begin where they had committed in the cluster."
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="With --read-only: read and check every batch before listening, so that all damage is named first.",
+        ),
     ] = False,
     command_config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Properties of the listener and its limits, under Kafka's names."),
+        typer.Option(
+            metavar="FILE", help="Properties of the listeners, and of limits for each broker, under Kafka's names."
+        ),
     ] = None,
+    validate: Annotated[
+        bool,
+        typer.Option("--validate", help="Say all that would keep the broker from starting, and start nothing."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Let Kafka's clients read copies of log directories, as from the brokers that they are of.
+    """Be a broker for Kafka's clients, with these log directories; or, with --read-only, let them read copies of some.
 
-    No file is changed and no lock is taken. A partition that is damaged is served up to there. Groups of consumers
-    live in memory alone: what they commit is gone at the end. It runs until it is interrupted.
+    A broker leads the partitions of its directories: of its own, or as one of Kafka's has left them. It is its own
+    controller, so nobody else may have the cluster. New directories are formatted. It stops in order on SIGTERM.
+
+    With --read-only no file is changed and no lock is taken, and each directory is a broker of one cluster. A partition
+    that is damaged is served up to there. Damage that opening the copies does not find is named on standard error once
+    a client reads up to it, or before with --check.
+
+    Groups of consumers live in memory alone: what they commit is gone at the end.
 
     Example: epochlog serve --read-only broker-1 broker-2
     """
-    if not read_only:
-        raise typer.BadParameter("say --read-only: nothing can be written yet", param_hint="--read-only")
+    _ensure_fitting(
+        read_only=read_only, check=check, committed_offsets=committed_offsets, leader=leader, validate=validate
+    )
     address = _address(listen)
     try:
-        from replication.serving.cluster_server import ClusterServer
-        from replication.serving.frozen_cluster import FrozenCluster
+        from replication.server.server import Server  # noqa: F401  all that follows needs what it needs
     except ModuleNotFoundError as error:
         raise MissingPackageError("to answer clients, `serve` needs", error, "wire") from error
+    if not read_only:
+        from replication.cli.broker_properties import BrokerProperties
+        from replication.cli.serve_broker import serve_broker, validate_broker
+
+        own = (
+            BrokerProperties.of({}, address)
+            if command_config is None
+            else BrokerProperties.read(command_config, address)
+        )
+        if validate:
+            validate_broker(copies, json=json)
+        else:
+            serve_broker(copies, own, advertise, json=json)
+        return
+    from replication.cli.serve_copies import serve_copies
     from replication.cli.serving_properties import ServingProperties
 
     properties = (
         ServingProperties.of({}, address) if command_config is None else ServingProperties.read(command_config, address)
     )
-    with (
-        until_told() as stop,
-        FrozenCluster.open(copies, leader) as cluster,
-        ClusterServer(
-            cluster,
-            properties.listener,
-            properties.limits,
-            saved_groups=committed_offsets,
-            advertised_host=advertise,
-        ) as server,
-    ):
-        if json:
-            print_json_line(_as_json(cluster, server))
-        else:
-            for line in _lines(cluster, server):
-                print(line, flush=True)
-        while not stop.wait(PAUSE_SECONDS):
-            pass
+    serve_copies(copies, properties, leader, advertise, committed_offsets=committed_offsets, check=check, json=json)
+
+
+def _ensure_fitting(
+    *, read_only: bool, check: bool, committed_offsets: bool, leader: LeaderChoice, validate: bool
+) -> None:
+    """Refuse options that mean nothing to what is served."""
+    for_copies = {
+        "--check": check,
+        "--committed-offsets": committed_offsets,
+        "--leader": leader is not LeaderChoice.METADATA,
+    }
+    named = [name for name, is_given in for_copies.items() if is_given]
+    if named and not read_only:
+        raise typer.BadParameter("it goes with --read-only, which a broker that writes is not", param_hint=named[0])
+    if validate and read_only:
+        raise typer.BadParameter("what is only read needs no broker to start", param_hint="--validate")
 
 
 def _address(text: str) -> "Address":
@@ -117,47 +144,3 @@ def _address(text: str) -> "Address":
         return parse_address(text, first_port=0)
     except InvalidAddressError as error:
         raise typer.BadParameter(f"{error}: give HOST:PORT, such as 127.0.0.1:9092", param_hint="--listen") from error
-
-
-def _as_json(cluster: "FrozenCluster", server: "ClusterServer") -> dict[str, Any]:
-    return {
-        "cluster_id": cluster.cluster_id,
-        "bootstrap": server.bootstrap,
-        "brokers": [
-            {
-                "node_id": each.node_id,
-                "copy": each.name,
-                "address": str(server.addresses[each.node_id]),
-                "partitions": len(cluster.hosted[each.node_id]),
-                "leads": sum(hosted.is_leader for hosted in cluster.hosted[each.node_id].values()),
-            }
-            for each in cluster.brokers
-        ],
-        "groups": sorted(server.groups.offsets),
-        "unserved": [
-            {"partition": str(each.partition), "copy": each.broker, "error": told(each.error)}
-            for each in cluster.unserved
-        ],
-        "without_leader": [str(each) for each in cluster.without_leader],
-    }
-
-
-def _lines(cluster: "FrozenCluster", server: "ClusterServer") -> Iterator[str]:
-    whose = "" if cluster.cluster_id is None else f" of cluster {cluster.cluster_id}"
-    yield from wrapped(f"{counted(len(cluster.brokers), 'broker')}{whose}, to be read only:")
-    for each in cluster.brokers:
-        hosted = cluster.hosted[each.node_id]
-        led = sum(copy.is_leader for copy in hosted.values())
-        where = server.addresses[each.node_id]
-        yield f"  {where}  broker {each.node_id} ({shown(each.name)}): {counted(len(hosted), 'partition')}, leads {led}"
-    yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
-    if server.groups.offsets:
-        yield from wrapped(f"{counted(len(server.groups.offsets), 'group')} begin where they had committed.")
-    for unserved in cluster.unserved:
-        whose = f"{unserved.partition} of {unserved.broker}" if unserved.broker else str(unserved.partition)
-        complain(f"{whose}: not served, or not beyond this: {told(unserved.error)}")
-    if not any(each.copies for each in cluster.brokers):
-        complain("no copy of a partition that clients read is here: name brokers' log.dirs")
-    if cluster.without_leader:
-        names = ", ".join(map(str, cluster.without_leader))
-        complain(f"nobody leads {names}: their brokers' copies are not here")

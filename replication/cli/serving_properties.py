@@ -62,7 +62,7 @@ class ServingProperties:
         given = {name: value.strip() for name, value in properties.items()}
         if unknown := sorted(given.keys() - set(KNOWN)):
             raise InvalidSettingsError(f"{', '.join(unknown)}: not known here; these are: {', '.join(sorted(KNOWN))}")
-        limits = {name.replace(".", "_"): _number(given, name) for name in LIMITS if name in given}
+        limits = {name.replace(".", "_"): whole_number(given, name) for name in LIMITS if name in given}
         return cls(_listener(given, address), ServerLimits(**limits))
 
 
@@ -99,7 +99,7 @@ def _sasl(given: Mapping[str, str]) -> SaslSettings:
     known = {each.value: each for each in SaslMechanism}
     names = given.get("sasl.enabled.mechanisms", ",".join(known)).split(",")
     times = {
-        name.replace(".", "_"): _number(given, name)
+        name.replace(".", "_"): whole_number(given, name)
         for name in ("connections.max.reauth.ms", "connection.failed.authentication.delay.ms")
         if name in given
     }
@@ -113,7 +113,8 @@ def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
     return known[value]
 
 
-def _number(given: Mapping[str, str], name: str) -> int:
+def whole_number(given: Mapping[str, str], name: str) -> int:
+    """Read the value of a setting. Raises InvalidSettingsError where it is no int64."""
     match = _NUMBER.fullmatch(given[name])
     if match is None:
         raise InvalidSettingsError(f"{name} is {given[name]!r:.60}, and must be a whole number")

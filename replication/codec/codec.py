@@ -13,11 +13,12 @@ Of a NamedTuple any tuple of the same values can be written.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import partial
-from itertools import starmap
-from operator import attrgetter, itemgetter
+from itertools import repeat
+from operator import add, itemgetter
 from struct import Struct as Layout
 from typing import Any, Final, Generic, TypeAlias, TypeVar, get_type_hints
 
+from replication.codec.field import Field, getter, getter_of_all
 from replication.codec.fields import (
     Data,
     FieldType,
@@ -28,6 +29,7 @@ from replication.codec.fields import (
     read_uvarint,
     write_uvarint,
 )
+from replication.codec.rows import Rows
 
 T = TypeVar("T")
 
@@ -73,18 +75,6 @@ class Structs:
     """Whether NamedTuples are read as the plain tuples that are made and unpacked in less time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
-    """A field in one version."""
-
-    name: str
-    type: FieldType[Any]
-    default: Any = None
-    tag: int | None = None
-    present: bool = True
-    ignorable: bool = False
-
-
 _Write: TypeAlias = Callable[[bytearray, Any], None]
 _Unpack: TypeAlias = Callable[[Data, int], tuple[Any, ...]]
 _Make: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -106,12 +96,12 @@ class Codec(Generic[T]):
         self._tag_readers: Final = {
             tag: (place, field.type.read, field.name) for place, (tag, field) in enumerate(tagged)
         }
-        self._tags: Final = _getter_of_all(kind, [field.name for _, field in tagged])
+        self._tags: Final = getter_of_all(kind, [field.name for _, field in tagged])
         self._untagged: Final = tuple(field.default for _, field in tagged)
         self._rest: Final = self._untagged + _lacked(every)
         """What stands after the plain fields of a value without tags."""
         self._refused: Final = [
-            (_getter(kind, [field.name]), field) for field in every if not (field.present or field.ignorable)
+            (getter(kind, [field.name]), field) for field in every if not (field.present or field.ignorable)
         ]
         self._writes: Final = [_write_of(kind, run) for run in _runs(plain)]
         self._steps, last = _steps(plain, flexible=flexible)
@@ -121,9 +111,8 @@ class Codec(Generic[T]):
         self._make_plain: Final = _maker(kind, every, present, tuple)
         self.least: Final = sum(field.type.least for field in plain) + flexible
         """The size of the smallest value, in bytes."""
-        self._row: Final = _row(plain, flexible=flexible)
-        """Of a value without tags; None where it is not of fixed size."""
-        self._content: Final = _getter_of_all(kind, self._plain)
+        self._rows: Final = Rows.of(kind, plain, flexible=flexible)
+        """Of values without tags; None where none is of a size that is known beforehand."""
 
     def write(self, out: bytearray, value: T) -> None:
         """Append a value's bytes. Raises ValueError or struct.error for what this version cannot say."""
@@ -151,11 +140,12 @@ class Codec(Generic[T]):
 
     def write_many(self, out: bytearray, values: Sequence[T]) -> None:
         """Append the bytes of many values; errors as those of `write`."""
-        if self._row is None or self._refused or self._have_tags(values):
+        rows = None if self._rows is None or self._refused or self._have_tags(values) else self._rows.packed(values)
+        if rows is not None:
+            out += rows
+        else:
             for value in values:
                 self.write(out, value)
-        else:
-            out += b"".join(starmap(self._row.pack, map(self._content, values)))
 
     def read_many(self, count: int, data: Data, position: int) -> tuple[Sequence[T], int]:
         """Read so many values, where as many of the smallest fit into what is left; errors as those of `read`."""
@@ -166,7 +156,7 @@ class Codec(Generic[T]):
         return self._read_many(count, data, position, self._make_plain)
 
     def _read_many(self, count: int, data: Data, position: int, make: _Make) -> tuple[Sequence[T], int]:
-        row = self._row
+        row = None if self._rows is None else self._rows.readable
         if row is None:
             return self._read_each(count, data, position, make)
         end = position + count * row.size
@@ -175,8 +165,8 @@ class Codec(Generic[T]):
             return self._read_each(count, data, position, make)
         found: Iterable[tuple[Any, ...]] = row.iter_unpack(rows)
         if self._rest:
-            found = (numbers + self._rest for numbers in found)
-        return tuple(map(make, found)), end
+            found = map(add, found, repeat(self._rest))
+        return tuple(found if make is tuple else map(make, found)), end
 
     def _read_each(self, count: int, data: Data, position: int, make: _Make) -> tuple[list[T], int]:
         read_values = self._read_values
@@ -310,7 +300,7 @@ def _runs(plain: Sequence[Field]) -> list[list[Field]]:
 
 
 def _write_of(kind: Any, run: list[Field]) -> _Write:
-    content, write_content = _getter(kind, [field.name for field in run]), run[0].type.write
+    content, write_content = getter(kind, [field.name for field in run]), run[0].type.write
     if not run[0].type.is_number:
         return lambda out, value: write_content(out, content(value))
     pack = Layout(">" + _letters(run)).pack
@@ -351,27 +341,6 @@ def _uvarint(value: int) -> bytes:
 
 def _after_nothing(read: Reader[T]) -> Rest[T]:
     return lambda _, data, position: read(data, position)
-
-
-def _row(plain: Sequence[Field], *, flexible: bool) -> Layout | None:
-    """Return how a value of numbers alone is packed; for a count of 0 tags there is padding."""
-    are_numbers = plain and all(field.type.is_number for field in plain)
-    return Layout(">" + _letters(plain) + "x" * flexible) if are_numbers else None
-
-
-def _getter(kind: Any, names: Sequence[str]) -> Callable[[Any], Any]:
-    """Return what gives the fields of a value: one by itself, several as a tuple."""
-    if not issubclass(kind, tuple):
-        return attrgetter(*names)
-    return itemgetter(*map(kind._fields.index, names))
-
-
-def _getter_of_all(kind: Any, names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives the fields of a value as a tuple, however many they are."""
-    if not names:
-        return lambda _: ()
-    content = _getter(kind, names)
-    return content if len(names) > 1 else lambda value: (content(value),)
 
 
 def _lacked(every: Iterable[Field]) -> tuple[Any, ...]:

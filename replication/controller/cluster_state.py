@@ -48,7 +48,8 @@ class ClusterState:
         self.topic_names = TopicNames()
         self.registration_offsets: dict[int, int] = {}
         """Where each broker's last registration stands in the log."""
-        self._defaults = {**_KAFKA_DEFAULTS, **defaults}
+        self.own_settings: Mapping[str, str] = dict(defaults)
+        """The controller's, for topics and brokers that have none."""
 
     # Changes
 
@@ -142,7 +143,7 @@ class ClusterState:
             value = self.image.configurations.of(type_, resource).get(name)
             if value is not None:
                 yield value
-        yield self._defaults[name]
+        yield self.own_settings.get(name, _KAFKA_DEFAULTS[name])
         yield _KAFKA_DEFAULTS[name]
 
     def may_lead(

@@ -32,6 +32,12 @@ from replication.controller.elections import (
 )
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest, change_isrs
 from replication.controller.refusal import Refusal
+from replication.controller.settings.setting_changes import (
+    ResourceChanges,
+    SettingsAnswer,
+    change_settings,
+    replace_settings,
+)
 from replication.controller.topics.reassignments import (
     OngoingReassignment,
     ReassignmentAnswer,
@@ -66,7 +72,8 @@ class ControllerSettings:
     num_partitions: int = 1
     default_replication_factor: int = 1
     defaults: Mapping[str, str] = field(default_factory=dict)
-    """For topics without a setting of their own: min.insync.replicas, unclean.leader.election.enable."""
+    """For topics without a setting of their own. min.insync.replicas and unclean.leader.election.enable count for what
+    is decided; the others are told of topics that are made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,13 +216,27 @@ class Controller:
         """Make topics."""
         return self._topic_maker.create(self.cluster, topics, validate_only=validate_only)
 
-    def add_partitions(self, requests: Iterable[MorePartitions]) -> Decision[list[TopicAnswer]]:
+    def add_partitions(
+        self, requests: Iterable[MorePartitions], *, validate_only: bool = False
+    ) -> Decision[list[TopicAnswer]]:
         """Enlarge topics."""
-        return self._topic_maker.add_partitions(self.cluster, requests)
+        return self._topic_maker.add_partitions(self.cluster, requests, validate_only=validate_only)
 
     def delete_topics(self, topics: Iterable[str | UUID]) -> Decision[list[TopicAnswer]]:
         """Delete topics by name or by id."""
         return delete_topics(self.cluster, topics)
+
+    def change_settings(
+        self, changes: Iterable[ResourceChanges], *, validate_only: bool = False
+    ) -> Decision[list[SettingsAnswer]]:
+        """Change some settings of topics and brokers."""
+        return change_settings(self.cluster, changes, validate_only=validate_only)
+
+    def replace_settings(
+        self, changes: Iterable[ResourceChanges], *, validate_only: bool = False
+    ) -> Decision[list[SettingsAnswer]]:
+        """Change settings of topics and brokers, and delete all others that they have."""
+        return replace_settings(self.cluster, changes, validate_only=validate_only)
 
     def alter_reassignments(
         self, requests: Iterable[ReassignmentRequest], *, allow_replication_factor_change: bool = True

@@ -38,13 +38,18 @@ class TopicNames:
 
     def check(self, name: str) -> None:
         """Refuse with INVALID_TOPIC_EXCEPTION a name that no topic may have, or one too similar to another's."""
-        fault = _fault(name)
-        if fault:
-            raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
+        check_name(name)
         for other in self._by_metric.get(_metric(name), ()):
             if other != name:
                 collision = f"Topic '{name}' collides with existing topic: {other}"
                 raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, collision)
+
+
+def check_name(name: str) -> None:
+    """Refuse with INVALID_TOPIC_EXCEPTION a name that no topic may have."""
+    fault = _fault(name)
+    if fault:
+        raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
 
 
 def _metric(name: str) -> str:

@@ -106,7 +106,7 @@ def _joined(one: Replica, other: Replica, path: Path) -> Replica:
         raise ToolError(
             f"{path}: broker {one.name} has another directory that holds {twice[0]}; give only one copy of each disk"
         )
-    return replace(one, partitions={**one.partitions, **other.partitions}, left_out=one.left_out | other.left_out)
+    return replace(one, partitions={**one.partitions, **other.partitions}, left_out={**one.left_out, **other.left_out})
 
 
 def _parsed(argument: str) -> tuple[int, Path]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Final
@@ -36,8 +36,8 @@ class Replica:
 
     name: str
     partitions: dict[TopicPartition, PartitionDirectory]
-    left_out: frozenset[TopicPartition] = frozenset()
-    """Partitions that it holds too, but that could not be opened."""
+    left_out: Mapping[TopicPartition, Exception] = field(default_factory=dict)
+    """Partitions that it holds too, but that could not be opened, and why."""
     is_root: bool = True
     """Whether it is a whole log.dirs root, rather than one partition's directory that was named by itself."""
     listed: frozenset[TopicPartition] = frozenset()
@@ -46,6 +46,8 @@ class Replica:
     """The broker's, as far as its root's `meta.properties` says it."""
     cluster_id: str | None = None
     """The cluster's, from there too."""
+    unread: tuple[Exception, ...] = ()
+    """Why a `meta.properties` of its roots could not be read: then they are taken for nobody's."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -277,10 +279,10 @@ def _leaves_the_root(path: Path) -> LogStoreError:
 
 
 def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory], on_error: OnError) -> Replica:
-    left_out = set()
+    left_out: dict[TopicPartition, Exception] = {}
 
     def leave_out(partition: TopicPartition, error: Exception) -> None:
-        left_out.add(partition)
+        left_out[partition] = error
         on_error(partition, error)
 
     partitions: dict[TopicPartition, PartitionDirectory] = {}
@@ -288,15 +290,17 @@ def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory],
     for each in opened:
         partitions |= open_partitions(each, leave_out)
         listed |= _listed(each) if isinstance(each, OfflineLogDirectory) else frozenset()
-    known = [properties for each in opened if (properties := properties_of(each))]
+    read = [_properties(each) for each in opened]
+    known = [each for each in read if isinstance(each, MetaProperties)]
     return Replica(
         name,
         partitions,
-        frozenset(left_out),
+        left_out,
         is_root=isinstance(opened[0], OfflineLogDirectory),
         listed=frozenset(listed),
         node_id=next((each.node_id for each in known if each.node_id is not None), None),
         cluster_id=next((each.cluster_id for each in known if each.cluster_id is not None), None),
+        unread=tuple(each for each in read if isinstance(each, Exception)),
     )
 
 
@@ -308,12 +312,20 @@ def _listed(root: OfflineLogDirectory) -> frozenset[TopicPartition]:
 
 def properties_of(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | None:
     """Read whose root it is, or is in; None where that cannot be."""
+    read = _properties(opened)
+    return read if isinstance(read, MetaProperties) else None
+
+
+def _properties(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | LogStoreError | OSError | None:
+    """Read whose root it is, or return why that cannot be; None where nothing says it."""
     in_root = isinstance(opened, OfflineLogDirectory)
     path = opened.listing.files.get(META_PROPERTIES_NAME) if in_root else opened.path.parent / META_PROPERTIES_NAME
     try:
         return MetaProperties.read(path) if path else None
-    except (LogStoreError, OSError):
+    except FileNotFoundError:
         return None
+    except (LogStoreError, OSError) as error:
+        return error
 
 
 def held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:

@@ -184,6 +184,7 @@ _MESSAGES: Final[Mapping[ErrorCode, str]] = MappingProxyType(
         ErrorCode.LEADER_NOT_AVAILABLE: (
             "There is no leader for this topic-partition as we are in the middle of a leadership election."
         ),
+        ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
         ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
         ErrorCode.NOT_CONTROLLER: "This is not the correct controller for this cluster.",
@@ -191,7 +192,7 @@ _MESSAGES: Final[Mapping[ErrorCode, str]] = MappingProxyType(
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
     }
 )
-"""Of the errors that elections end with."""
+"""Of the errors that elections and deletions end with."""
 
 
 def message_of(code: ErrorCode) -> str | None:

@@ -4,6 +4,7 @@ from typing import Any, Final, Protocol
 
 from replication.codec.gathered import Part
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.wire.headers import RequestStart
 from replication.protocol.wire.kio_messages import response_classes
 from replication.server.call import Call, Caller
 
@@ -24,8 +25,8 @@ class Authentication(Protocol):
     takes_tokens: bool
     """Whether the next frame is a token of the mechanism by itself, as after SaslHandshake in version 0."""
 
-    def ensure_allowed(self, api_key: int) -> None:
-        """Raise HangUpError for a request that this caller may not send, now."""
+    def ensure_allowed(self, start: RequestStart) -> None:
+        """Raise HangUpError for a request that this caller may not send, now; it may have the frame of an answer."""
 
     def handshake(self, request: Any, call: Call) -> Any:
         """Answer SaslHandshake."""
@@ -47,7 +48,7 @@ class NoSasl:
         """Take it as it is."""
         self.caller = caller
 
-    def ensure_allowed(self, api_key: int) -> None:
+    def ensure_allowed(self, _: RequestStart) -> None:
         """Let it ask anything."""
 
     def handshake(self, _: Any, call: Call) -> Any:

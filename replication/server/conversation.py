@@ -20,7 +20,7 @@ from replication.server.authentication import (
 from replication.server.call import Call
 from replication.server.hang_up import HangUpError
 from replication.server.offered_versions import OfferedVersions, unsupported_version
-from replication.server.pending import Pending
+from replication.server.pending import NO_ANSWER, Pending
 from replication.server.received_request import ReceivedRequest
 from replication.server.served_api import ServedApi, ServedApis
 
@@ -49,11 +49,13 @@ class Waiting:
         self._pending.leave(waiter)
 
     def parts(self, now: float) -> list[Part] | None:
-        """Return the frame of the answer, or None as long as there is none; HangUpError if there will be none."""
+        """Return the frame of the answer, empty where none is wanted; None as long as there is none; or HangUpError."""
         with _hanging_up(self._received):
             answer = self._pending.answer()
             if answer is None and now >= self.deadline:
                 answer = self._pending.expire()
+            if answer is NO_ANSWER:
+                return []
             return None if answer is None else self._received.answer_parts(answer)
 
 
@@ -80,7 +82,7 @@ class Conversation:
         if authentication.takes_tokens:
             return authentication.token(frame)
         start = _start(frame)
-        authentication.ensure_allowed(start.api_key)
+        authentication.ensure_allowed(start)
         api = self._apis.get(start.api_key)
         if api is None or start.api_version not in api.versions:
             return _unserved(start)

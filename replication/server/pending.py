@@ -1,8 +1,11 @@
 """An answer that has to wait for something, such as records."""
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from logstore.log.state.waiters import Waiter
+
+NO_ANSWER: Final = object()
+"""In place of an answer, where what was waited for is done and the request wants to hear nothing of it."""
 
 
 class Pending(Protocol):
@@ -23,7 +26,7 @@ class Pending(Protocol):
         """Wake it no more."""
 
     def answer(self) -> Any | None:
-        """Return the answer, or None as long as there is none."""
+        """Return the answer, or NO_ANSWER; None as long as there is none."""
 
     def expire(self) -> Any | None:
         """Return what is answered once the time is over; None where `deadline` is a later one now."""

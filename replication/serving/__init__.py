@@ -10,9 +10,12 @@ from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
     "cluster_server": ("ClusterServer",),
+    "checking": ("check_copies",),
+    "damages": ("Damages",),
     "frozen_broker": ("FrozenBroker", "FrozenCopy"),
-    "frozen_cluster": ("FrozenCluster", "Unserved"),
+    "frozen_cluster": ("FrozenCluster",),
     "leader_choice": ("LeaderChoice",),
+    "unserved": ("Unserved",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by

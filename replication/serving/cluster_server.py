@@ -1,6 +1,5 @@
 """A cluster that nobody writes, on the network: each of its brokers listens on a port of its own."""
 
-import socket
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -9,7 +8,6 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self
 
 from logstore.files.partition_metadata import format_uuid
-from logstore.log.readable_log import ReadableLog
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.group_settings import GroupSettings
 from replication.broker.groups.requests.group_apis import group_apis
@@ -20,6 +18,7 @@ from replication.broker.requests.reading_apis import reading_apis
 from replication.protocol.addresses import LAST_PORT, Address
 from replication.protocol.messages import produce
 from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.advertised_address import advertised_address
 from replication.server.connections.listener import CannotListenError
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
@@ -30,7 +29,6 @@ from replication.serving.refused_produce import REFUSED_PRODUCE
 
 FETCH_MAX_BYTES: Final = 8 << 20
 """Of one answer: a seventh of what a broker allows, since so much is held for each client that stops reading."""
-_EVERY_ADDRESS: Final = frozenset({"", "0.0.0.0", "::"})  # noqa: S104  told apart, not bound to
 
 
 class ClusterServer:
@@ -53,13 +51,15 @@ class ClusterServer:
     ) -> None:
         """Listen and answer. The first broker gets the listener's port, the others those after it; of 0 any free ones.
 
-        With `saved_groups` groups begin with what they had committed in the cluster. Clients are told to connect to
-        `advertised_host`, by default where this listens, and of all addresses of this machine to its name.
+        With `saved_groups` groups begin with what they had committed in the cluster, and without members. Clients are
+        told to connect to `advertised_host`, by default where this listens, and of all addresses of this machine to
+        its name. `limits` hold for each broker by itself.
 
         Raises CannotListenError, ResourceLimitError, and OSError.
         """
         settings = listener or ListenerSettings(address=Address("127.0.0.1", 0))
-        self.groups: Final = SavedGroups.of(_offsets_logs(cluster)) if saved_groups else SavedGroups()
+        # The members that a group had are not here: who joins would wait for the end of their sessions.
+        self.groups: Final = _saved_in(cluster).without_members() if saved_groups else SavedGroups()
         """What the groups begin with."""
         with ExitStack() as stack:
             servers = {
@@ -68,7 +68,7 @@ class ClusterServer:
             }
             self.addresses: Final[Mapping[int, Address]] = MappingProxyType(
                 {
-                    node_id: _reachable(server.addresses[settings.name], advertised_host)
+                    node_id: advertised_address(server.addresses[settings.name], advertised_host)
                     for node_id, server in servers.items()
                 }
             )
@@ -116,12 +116,8 @@ def _numbered(settings: ListenerSettings, number: int) -> ListenerSettings:
     return replace(settings, address=Address(host, port + number if port else 0))
 
 
-def _reachable(address: Address, advertised_host: str | None) -> Address:
-    """Return what clients elsewhere are told: of all this machine's addresses that is its name, as with Kafka."""
-    host = socket.getfqdn() if address.host in _EVERY_ADDRESS else address.host
-    return Address(advertised_host or host, address.port)
-
-
-def _offsets_logs(cluster: FrozenCluster) -> list[ReadableLog]:
+def _saved_in(cluster: FrozenCluster) -> SavedGroups:
     every = (each for hosted in cluster.hosted.values() for each in hosted.items())
-    return [hosted.log for partition, hosted in every if partition.topic == CONSUMER_OFFSETS and hosted.is_leader]
+    led = (hosted for partition, hosted in every if partition.topic == CONSUMER_OFFSETS and hosted.is_leader)
+    kept = {hosted.log: hosted for hosted in led}
+    return SavedGroups.of(kept, lambda log, error: kept[log].on_failure(error))

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations, count
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.segment.open_files import OpenFiles, default_limit
@@ -21,17 +22,11 @@ from replication.planning.failures import PARTITION_ERRORS, OnError
 from replication.planning.replica import Replica, open_copies
 from replication.planning.rereading import reread
 from replication.protocol.addresses import Address
+from replication.serving.damages import Damages
 from replication.serving.frozen_broker import FrozenBroker
 from replication.serving.frozen_image import topics_image, with_brokers
 from replication.serving.leader_choice import LeaderChoice
-
-
-class Unserved(NamedTuple):
-    """What is not served, or not to its files' end, and why."""
-
-    partition: TopicPartition
-    broker: str
-    error: Exception
+from replication.serving.unserved import Unserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +46,11 @@ class FrozenCluster:
     hosted: Mapping[int, HostedPartitions] = field(repr=False)
     """The brokers' partitions with their roles, by node id."""
     unserved: Sequence[Unserved]
+    """What was found when the copies were opened; little of them is read then."""
+    unidentified: Sequence[tuple[str, Exception]]
+    """Copies, by their names, that do not say of which broker and cluster they are, because that cannot be read."""
+    damages: Damages = field(repr=False)
+    """What is found since then, as they are read."""
 
     @classmethod
     def open(cls, paths: Sequence[Path], choice: LeaderChoice = LeaderChoice.METADATA) -> Self:
@@ -59,10 +59,15 @@ class FrozenCluster:
         Raises what `open_copies` raises, and SameBrokerError for two copies of one broker. A partition that cannot be
         opened is in `unserved`.
         """
-        unserved: list[Unserved] = []
-        replicas = open_copies(paths, on_error=_into(unserved, ""))
+        replicas = open_copies(paths, on_error=lambda *_: None)
+        unserved = [
+            Unserved(partition, replica.name, error)
+            for replica in replicas
+            for partition, error in replica.left_out.items()
+        ]
         _ensure_different_brokers(replicas)
         open_files = OpenFiles(default_limit())
+        damages = Damages()
         metadata = _metadata(replicas, unserved)
         with ExitStack() as stack:
             brokers = []
@@ -72,11 +77,12 @@ class FrozenCluster:
                 brokers.append(broker)
             topics = topics_image(metadata.image, brokers, choice)
             brokers = [each for each in brokers if each.copies or each.unreadable] or brokers[:1]
-            hosted = {broker.node_id: _hosted(broker, topics) for broker in brokers}
+            hosted = {broker.node_id: _hosted(broker, topics, damages) for broker in brokers}
             stack.pop_all()
         cluster_id = next((each.cluster_id for each in replicas if each.cluster_id is not None), None)
+        unidentified = [(replica.name, error) for replica in replicas for error in replica.unread]
         unserved += (found for broker in brokers for found in _shortened(broker, topics))
-        return cls(cluster_id, brokers, metadata, topics, hosted, unserved)
+        return cls(cluster_id, brokers, metadata, topics, hosted, unserved, unidentified, damages)
 
     def __enter__(self) -> Self:
         return self
@@ -96,6 +102,12 @@ class FrozenCluster:
         """The partitions of which no copy is here that may lead."""
         states = self.topics.topics.partitions()
         return sorted(TopicPartition(topic.name, number) for topic, number, each in states if not each.has_leader)
+
+    @property
+    def unchecked_bytes(self) -> int:
+        """Bytes of what is served whose checksums were not looked at when it was opened. Raises OSError."""
+        served = ((broker, partition) for broker in self.brokers for partition in self.hosted[broker.node_id])
+        return sum(broker.copies[partition].log.recovered.unchecked_bytes for broker, partition in served)
 
     def image(self, brokers: Mapping[int, Mapping[str, Address]]) -> ClusterImage:
         """Return what clients are told once the brokers, by node id, have listeners, by name."""
@@ -141,12 +153,12 @@ def _metadata(replicas: Sequence[Replica], unserved: list[Unserved]) -> LoadedIm
             unserved.append(Unserved(METADATA_PARTITION, replica.name, error))
             continue
         if recovered.damage is not None:
-            unserved.append(Unserved(METADATA_PARTITION, replica.name, recovered.damage))
+            unserved.append(Unserved(METADATA_PARTITION, replica.name, recovered.damage, is_partly_served=True))
         best = max(best, loaded, key=lambda each: (each.epoch, each.end_offset))
     return best
 
 
-def _hosted(broker: FrozenBroker, topics: ClusterImage) -> HostedPartitions:
+def _hosted(broker: FrozenBroker, topics: ClusterImage, damages: Damages) -> HostedPartitions:
     """Return a broker's copies of the topics that there are; it leads as after an election: nobody has written yet."""
     hosted = HostedPartitions()
     hosted.offline |= broker.unreadable
@@ -165,6 +177,7 @@ def _hosted(broker: FrozenBroker, topics: ClusterImage) -> HostedPartitions:
             topic_id=copy.topic_id,
             damage=copy.log.recovered.damage,
             root=str(copy.log.directory.parent),
+            on_failure=partial(damages.note, partition, broker.name),
         )
     return hosted
 
@@ -177,4 +190,4 @@ def _shortened(broker: FrozenBroker, topics: ClusterImage) -> Iterator[Unserved]
             ids = {"the cluster": served.id, broker.name: copy.topic_id}
             yield Unserved(partition, broker.name, TopicIdsDifferError(ids))
         elif copy.log.recovered.damage is not None:
-            yield Unserved(partition, broker.name, copy.log.recovered.damage)
+            yield Unserved(partition, broker.name, copy.log.recovered.damage, is_partly_served=True)

@@ -5,14 +5,10 @@ from typing import Any
 
 import pytest
 
-from tests.campaign import is_full, run_seed
 from tests.data.make_cross_truth import cross_truth_of
 from tests.data.make_truth import truth_of
-from tests.data.replicas import LABELS, cross, truth
+from tests.data.replicas import IN_TURN, cross, truth
 from tests.oracle.release import KafkaRelease
-
-IN_TURN = LABELS if is_full() else (LABELS[run_seed() // 2 % len(LABELS)],)
-"""Halved: the parity of the seed tells the release."""
 
 
 def ensure_within(told: Any, known: Any, place: str) -> None:

@@ -42,6 +42,7 @@ LOADER: Final = (
 )
 
 LED: Final = tuple(f"tests/replication/broker/partitions/{name}.py" for name in ("test_led_partition", "test_promises"))
+WRITING: Final = "tests/replication/broker/requests/writing"
 SALVAGE: Final = tuple(
     f"tests/replication/salvage/{name}.py"
     for name in ("test_keys", "columns/test_key_writes", "test_salvage", "test_transactions", "columns/test_limits")
@@ -76,7 +77,12 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/audit/log_rows/transaction_outcomes.py": (f"{SOURCE}/test_transactions.py",),
     "replication/broker/partitions/follower_progress.py": LED,
     "replication/broker/partitions/isr_state.py": LED,
-    "replication/broker/partitions/led_partition.py": LED,
+    "replication/broker/partitions/led_partition.py": (*LED, f"{WRITING}/test_deleted_records.py"),
+    "replication/broker/partitions/transaction_guards.py": (
+        "tests/replication/broker/partitions/test_transaction_guards.py",
+        f"{WRITING}/test_hanging_transactions.py",
+    ),
+    "replication/broker/requests/writing/sent_batch.py": (f"{WRITING}/test_sent_batch.py",),
     "replication/controller/partition_change.py": (
         "tests/replication/controller/test_partition_change.py",
         "tests/replication/controller/test_cases.py",

@@ -18,14 +18,16 @@ START_SECONDS = 300
 
 
 class Broker:
-    """Node 1 of a cluster of its own; `root` is its log.dirs, the controller's log lies beside it.
+    """Node 1 of a cluster of its own; `root` is its log.dirs, the controller's log lies beside it or in it.
 
     with Broker(tmp_path, release) as broker:
         ...  # broker.address, broker.root
     """
 
-    def __init__(self, directory: Path, release: KafkaRelease, options: Sequence[str] = ()) -> None:
-        """Format the directory on first use. `options` are Java's."""
+    def __init__(
+        self, directory: Path, release: KafkaRelease, options: Sequence[str] = (), *, is_apart: bool = True
+    ) -> None:
+        """Format the directory on first use. `options` are Java's; unless `is_apart`, `root` has the metadata too."""
         self.release = release
         self._options = options
         self.root = directory / "logs"
@@ -37,7 +39,7 @@ class Broker:
             f"process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller_port}\n"
             f"listeners=PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller_port}\n"
             f"advertised.listeners=PLAINTEXT://{self.address}\ncontroller.listener.names=CONTROLLER\n"
-            f"log.dirs={self.root}\nmetadata.log.dir={directory / 'metadata'}\n"
+            f"log.dirs={self.root}\nmetadata.log.dir={directory / 'metadata' if is_apart else self.root}\n"
             "offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
             "transaction.state.log.min.isr=1\nlog.index.size.max.bytes=65536\n"
             "log.message.timestamp.before.max.ms=9223372036854775807\nlog.retention.ms=-1\n"

@@ -8,7 +8,8 @@ import pytest
 
 PACKAGES = [
     "replication",
-    *(f"replication.{name}" for name in ("audit", "explain", "repair", "salvage", "serving", "transactions")),
+    *(f"replication.{name}" for name in ("audit", "explain", "repair", "salvage", "serving", "standalone")),
+    *(f"replication.{name}" for name in ("testing", "transactions")),
 ]
 
 

@@ -1,12 +1,9 @@
 """Where a log begins and ends at one moment."""
 
-from typing import NamedTuple
+from typing import TypeAlias
 
+LogOffsets: TypeAlias = tuple[int, int, int, int]
+"""The log start offset, the high watermark, the last stable offset and the log end offset (Kafka: LogOffsetSnapshot).
 
-class LogOffsets(NamedTuple):
-    """All that the answer to a fetch says of a log's ends (Kafka: LogOffsetSnapshot)."""
-
-    log_start_offset: int
-    high_watermark: int
-    last_stable_offset: int
-    log_end_offset: int
+A plain tuple, as a fetch makes one of each of its partitions: a NamedTuple takes twice as long.
+"""

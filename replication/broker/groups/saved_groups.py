@@ -1,8 +1,7 @@
 """The groups that brokers have kept in `__consumer_offsets`."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from logstore import LogStoreError, TopicPartition
@@ -30,16 +29,27 @@ class SavedGroups:
     """The groups that have, or had, members."""
 
     @classmethod
-    def of(cls, logs: Iterable[ReadableLog]) -> "SavedGroups":
+    def of(
+        cls,
+        logs: Iterable[ReadableLog],
+        on_damage: Callable[[ReadableLog, LogStoreError], object] = lambda _log, _error: None,
+    ) -> "SavedGroups":
         """Read partitions of `__consumer_offsets`, each up to its end or to its first damage.
 
-        Raises OSError.
+        `on_damage` is called with that. Raises OSError.
         """
         saved = cls()
         for log in logs:
-            with suppress(LogStoreError):
+            try:
                 saved._read(log)
+            except LogStoreError as error:
+                on_damage(log, error)
         return saved
+
+    def without_members(self) -> "SavedGroups":
+        """Return the same groups as they were once all members had left: empty, in the same generation."""
+        emptied = {name: replace(each, protocol=None, leader=None, members=()) for name, each in self.groups.items()}
+        return SavedGroups(self.offsets, emptied)
 
     def _read(self, log: ReadableLog) -> None:
         decided = DecidedRecords()

@@ -33,6 +33,20 @@ class Answer(Protocol):
 AnswerT = TypeVar("AnswerT", bound=Answer)
 
 
+class Channel(Protocol):
+    """What a broker asks the controller by, wherever that is. One thread asks; any may close."""
+
+    @property
+    def address(self) -> Address | None:
+        """Whom the last request was asked; None where it was nobody on the network."""
+
+    def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
+        """Return the controller's answer. Raises NoControllerError where none comes in time."""
+
+    def close(self) -> None:
+        """End it, also while another thread waits for an answer."""
+
+
 class ControllerChannel:
     """One connection, to the active controller (Kafka: NodeToControllerChannelManager). One thread asks; any may close.
 

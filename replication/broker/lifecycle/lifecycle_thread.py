@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from threading import Condition
 from uuid import UUID
 
-from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
 from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
@@ -25,7 +25,7 @@ class LifecycleThread(WorkerThread):
         self,
         registration: BrokerRegistrationRequest,
         lifecycle: BrokerLifecycle,
-        channel: ControllerChannel,
+        channel: Channel,
         metadata_offset: Callable[[], int],
         observer: LifecycleObserver,
     ) -> None:

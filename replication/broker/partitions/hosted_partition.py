@@ -1,5 +1,6 @@
 """A partition of which a broker has a copy."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -7,6 +8,11 @@ from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.partitions.transaction_guards import TransactionGuards
+
+
+def _ignore(_: Exception) -> None:
+    pass
 
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
@@ -25,6 +31,10 @@ class HostedPartition:
     """The entry of log.dirs that it is in."""
     led: LedPartition | None = None
     """The replicas, while this broker leads them; None of a copy that is followed, or only read."""
+    guards: TransactionGuards = field(default_factory=TransactionGuards, repr=False)
+    """By which it appends what is transactional."""
+    on_failure: Callable[[Exception], object] = field(default=_ignore, repr=False)
+    """Called with what reading the log has raised, each time that somebody is told KAFKA_STORAGE_ERROR for it."""
     _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)
     """Those who wait for a change of who leads; the log has its own."""
 

@@ -1,9 +1,13 @@
 """All partitions of which a broker has a copy."""
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any, TypeAlias, cast
 
 from logstore import TopicPartition
 from replication.broker.partitions.hosted_partition import HostedPartition
+
+Pair: TypeAlias = tuple[str, int]
+"""A topic and a number: a TopicPartition, or the plain tuple that equals it and is made in half the time."""
 
 
 class HostedPartitions(MutableMapping[TopicPartition, HostedPartition]):
@@ -17,7 +21,7 @@ class HostedPartitions(MutableMapping[TopicPartition, HostedPartition]):
         self._partitions: dict[TopicPartition, HostedPartition] = {}
         self.offline: set[TopicPartition] = set()
         """Those whose copies cannot be read at all: whoever asks for them is told KAFKA_STORAGE_ERROR."""
-        self.find = self._partitions.get
+        self.find: Callable[[Pair], HostedPartition | None] = cast("Any", self._partitions.get)
         """Returns a partition, or None: each of each request is looked up."""
         self.update(partitions or {})
 

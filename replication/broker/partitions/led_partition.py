@@ -175,6 +175,17 @@ class LedPartition:
             self._advance(self._clock())
         return info
 
+    def delete_records(self, before: int) -> None:
+        """Let the log begin at `before`, if it begins earlier; its followers hear of it as they fetch.
+
+        Kafka: deleteRecordsOnLeader. Raises NotLeaderError after `resign`, and what `Log.delete_records` raises.
+        """
+        with self._lock:
+            if not self._leads:
+                raise NotLeaderError(self.partition, self._broker_id, self.leader_epoch)
+            self._log.delete_records(before)
+        self._wake()
+
     def fetched(
         self,
         broker_id: int,

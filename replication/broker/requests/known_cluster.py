@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from logstore import TopicPartition
 from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
@@ -26,10 +25,11 @@ class KnownCluster:
     offset: Callable[[], int] = _unknown
     """Returns the offset of the metadata that the image is of; -1 where that is not known."""
 
-    def partition(self, partition: TopicPartition) -> PartitionRegistration | None:
+    def partition(self, partition: tuple[str, int]) -> PartitionRegistration | None:
         """Return a partition as the metadata has it; None where there is none."""
-        topic = self.image().topics.by_name.get(partition.topic)
-        return None if topic is None else topic.partitions.get(partition.partition)
+        name, number = partition
+        topic = self.image().topics.by_name.get(name)
+        return None if topic is None else topic.partitions.get(number)
 
 
 def node_of(broker: BrokerRegistration | None, listener: str) -> Broker | None:

@@ -23,6 +23,8 @@ from replication.protocol.messages.replica_id import CONSUMER, DEBUGGER
 from replication.server.call import Call
 
 _NO_SUCH_VERSION: Final = 1 << 15
+_SINCE_NOT_AVAILABLE: Final = 5
+_TIERED: Final = frozenset({LATEST_TIERED, EARLIEST_PENDING_UPLOAD})
 _NOTHING: Final = ListedOffset(ErrorCode.NONE, -1)
 
 
@@ -52,9 +54,19 @@ class ListedOffsets:
         if not isinstance(found, HostedPartition):
             return ListedOffset(found, -1)
         try:
-            return _find(found, asked.timestamp, _readable_end(found, request))
+            answer = _find(found, asked.timestamp, _readable_end(found, request))
         except (LogStoreError, OSError) as error:
-            return ListedOffset(storage_error(error), -1)
+            return ListedOffset(storage_error(found, error), -1)
+        is_at_end = asked.timestamp == LATEST or (answer is _NOTHING and asked.timestamp not in _TIERED)
+        if not (is_at_end and request.replica_id == CONSUMER and _lags_behind(found)):
+            return answer
+        is_known = version >= _SINCE_NOT_AVAILABLE
+        return ListedOffset(ErrorCode.OFFSET_NOT_AVAILABLE if is_known else ErrorCode.LEADER_NOT_AVAILABLE, -1)
+
+
+def _lags_behind(hosted: HostedPartition) -> bool:
+    """Whether its new leader does not know yet how far consumers have read under the one before (KIP-207)."""
+    return hosted.led is not None and hosted.led.epoch_start_offset > hosted.log.high_watermark
 
 
 def _readable_end(hosted: HostedPartition, request: ListOffsetsRequest) -> int:
@@ -66,7 +78,7 @@ def _readable_end(hosted: HostedPartition, request: ListOffsetsRequest) -> int:
 def _find(hosted: HostedPartition, timestamp: int, readable_end: int) -> ListedOffset:
     if timestamp == LATEST:
         return ListedOffset(ErrorCode.NONE, readable_end, hosted.leader_epoch)
-    if timestamp in {LATEST_TIERED, EARLIEST_PENDING_UPLOAD}:
+    if timestamp in _TIERED:
         return _NOTHING  # nothing is tiered
     is_start = timestamp in {EARLIEST, EARLIEST_LOCAL}
     found = hosted.log.offset_for_timestamp(EARLIEST if is_start else timestamp)

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from logstore import TopicPartition
 from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.broker.partitions.hosted_partitions import HostedPartitions, Pair
 from replication.broker.requests.known_cluster import KnownCluster, node_of
 from replication.metadata.records import NO_LEADER
 from replication.protocol.addresses import Address
@@ -35,30 +34,32 @@ class PartitionLookup:
         self._offline = partitions.offline
         self._cluster = cluster
 
-    def find(
-        self, partition: TopicPartition, current_leader_epoch: int, *, only_leader: bool
-    ) -> HostedPartition | ErrorCode:
+    def find(self, partition: Pair, current_leader_epoch: int, *, only_leader: bool) -> HostedPartition | ErrorCode:
         """Return a copy that is led in the epoch that the asker believes, here if that must be; else why not."""
         found = self.copy(partition)
         if found is None:
             return self.absence(partition)
-        if current_leader_epoch == found.leader_epoch and found.is_leader:
+        if found.is_leader and current_leader_epoch in (ANY_EPOCH, found.leader_epoch):
             return found  # most ask so
         return refusal(found, current_leader_epoch, only_leader=only_leader) or found
 
-    def absence(self, partition: TopicPartition) -> ErrorCode:
+    def absence(self, partition: Pair) -> ErrorCode:
         """Return why there is no copy of a partition here."""
         if partition in self._offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         is_known = self._cluster.partition(partition) is not None
         return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    def is_follower(self, partition: TopicPartition, node_id: int) -> bool:
+    def is_unknown(self, partition: Pair) -> bool:
+        """Whether the cluster has no such partition."""
+        return self._cluster.partition(partition) is None
+
+    def is_follower(self, partition: Pair, node_id: int) -> bool:
         """Whether another broker has a replica of a partition that is led here, as far as that is known."""
         known = self._cluster.partition(partition)
         return known is None or (node_id in known.replicas and node_id != self._cluster.node_id)
 
-    def leader(self, partition: TopicPartition, hosted: HostedPartition | None) -> LeaderIdAndEpoch:
+    def leader(self, partition: Pair, hosted: HostedPartition | None) -> LeaderIdAndEpoch:
         """Return who leads a partition, by what its copy here knows, else by the cluster's metadata (KIP-951)."""
         known = self._cluster.partition(partition)
         leader = NO_LEADER if known is None else known.leader

@@ -6,7 +6,7 @@ from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests import log_dirs
 from replication.broker.requests.cluster.described_brokers import DescribedBrokers
 from replication.broker.requests.cluster.described_settings import DescribedSettings
-from replication.broker.requests.cluster.described_topics import DescribedTopics
+from replication.broker.requests.cluster.described_topics import CreateTopics, DescribedTopics
 from replication.broker.requests.cluster.topic_pages import TopicPages
 from replication.broker.requests.epoch_ends import EpochEnds
 from replication.broker.requests.fetch.fetch_terms import MAX_BYTES
@@ -35,17 +35,19 @@ def reading_apis(
     roots: Sequence[str] = (),
     *,
     fetch_max_bytes: int = MAX_BYTES,
+    create_topics: CreateTopics | None = None,
 ) -> ServedApis:
     """Return what answers from these partitions, and from what is known of the cluster.
 
     `roots` are its log.dirs. An answer to a fetch has no more than `fetch_max_bytes` of records, but for its first
-    batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading.
+    batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading. `create_topics` makes topics that
+    clients ask for and that are not there (Kafka: auto.create.topics.enable).
     """
     lookup = PartitionLookup(partitions, cluster)
     return {
         fetch.API_KEY: ServedApi(fetch.VERSIONS, Fetches(lookup, max_bytes=fetch_max_bytes).answer),
         list_offsets.API_KEY: ServedApi(list_offsets.VERSIONS, ListedOffsets(lookup).answer),
-        metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster).answer),
+        metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster, create_topics).answer),
         offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),
         describe_configs.API_KEY: ServedApi(describe_configs.VERSIONS, DescribedSettings(cluster).answer),
         log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots).answer),

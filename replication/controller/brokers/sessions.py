@@ -31,6 +31,11 @@ class BrokerSessions:
         contact = self._contacts.get(incarnation)
         return contact is not None and now - contact <= self.timeout_ms
 
+    def end(self, broker_id: int) -> None:
+        """Forget all that was heard of a broker's earlier starts."""
+        for incarnation in [each for each in self._contacts if each.broker_id == broker_id]:
+            del self._contacts[incarnation]
+
     def take_expired(self, now: int) -> BrokerIncarnation | None:
         """Forget the one that is silent for the longest, where its session has run out, and return it."""
         longest_silent = next(iter(self._contacts), None)

@@ -11,12 +11,14 @@ from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.partition_change import ReplicaIds
 from replication.controller.refusal import Refusal
+from replication.controller.settings.effective_settings import EffectiveSetting, effective_settings
+from replication.controller.settings.setting_changes import clear_elr
+from replication.controller.settings.setting_checks import check_topic_settings
 from replication.controller.topics.assignment import check_assignment, invalid_assignment
 from replication.controller.topics.replica_placement import UsableBroker, place_replicas
-from replication.int32 import parse_setting
-from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ConfigResourceType
+from replication.metadata.configurations import ConfigResource, ConfigResourceType
 from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+from replication.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from replication.metadata.topics import Topic
 from replication.protocol.error_code import ErrorCode
 
@@ -54,7 +56,12 @@ class TopicAnswer(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
     topic_id: UUID | None = None
-    """Of a topic that was made."""
+    """Of a topic that was made, or deleted."""
+    partitions: int = -1
+    """How many a topic that was made has, and how many replicas each of them."""
+    replication_factor: int = -1
+    settings: tuple[EffectiveSetting, ...] = ()
+    """What holds for a topic that was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,9 @@ class TopicMaker:
                 answers[topic.name] = TopicAnswer(topic.name, refusal.code, refusal.message)
         return Decision([] if validate_only else records, list(answers.values()))
 
-    def add_partitions(self, cluster: ClusterState, requests: Iterable[MorePartitions]) -> Decision[list[TopicAnswer]]:
+    def add_partitions(
+        self, cluster: ClusterState, requests: Iterable[MorePartitions], *, validate_only: bool = False
+    ) -> Decision[list[TopicAnswer]]:
         """Enlarge topics, each for itself. Refuses all with POLICY_VIOLATION where they get too many partitions."""
         asked = list(requests)
         if sum(_additional_partitions(cluster, request) for request in asked) > PARTITIONS_PER_REQUEST:
@@ -101,7 +110,7 @@ class TopicMaker:
                 answers[request.name] = TopicAnswer(request.name)
             except Refusal as refusal:
                 answers[request.name] = TopicAnswer(request.name, refusal.code, refusal.message)
-        return Decision(records, list(answers.values()))
+        return Decision([] if validate_only else records, list(answers.values()))
 
     def _create(self, cluster: ClusterState, topic: NewTopic, records: list[MetadataRecord]) -> TopicAnswer:
         partitions = _assigned(cluster, topic) if topic.assignments else self._placed(cluster, topic)
@@ -111,11 +120,16 @@ class TopicMaker:
             ConfigRecord(resource_type=ConfigResourceType.TOPIC, resource_name=topic.name, name=name, value=value)
             for name, value in topic.configs.items()
         )
-        if cluster.rules.elr and MIN_IN_SYNC_REPLICAS in topic.configs:
-            records.append(ClearElrRecord(topic_name=topic.name))
+        records += clear_elr(cluster, ConfigResource(ConfigResourceType.TOPIC, topic.name), topic.configs)
         level = cluster.rules.metadata_version
         records += (state.record(topic_id, number, level) for number, state in enumerate(partitions))
-        return TopicAnswer(topic.name, topic_id=topic_id)
+        return TopicAnswer(
+            topic.name,
+            topic_id=topic_id,
+            partitions=len(partitions),
+            replication_factor=len(partitions[0].replicas),
+            settings=tuple(effective_settings(cluster, topic.configs)),
+        )
 
     def _placed(self, cluster: ClusterState, topic: NewTopic) -> list[PartitionRegistration]:
         if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
@@ -174,21 +188,22 @@ class TopicMaker:
 def delete_topics(cluster: ClusterState, topics: Iterable[str | UUID]) -> Decision[list[TopicAnswer]]:
     """Delete topics by name or by id, each for itself; not one that is named twice, and be it once in either way."""
     asked = [(named, _topic(cluster, named)) for named in topics]
-    times = Counter(topic.id for _, topic in asked if topic)
+    times = Counter(topic.id if topic else named for named, topic in asked)
     records: list[MetadataRecord] = []
     answers = []
     for named, topic in dict(asked).items():
+        try:
+            _check_once(named, times[topic.id if topic else named])
+        except Refusal as refusal:
+            answers.append(TopicAnswer(named, refusal.code, refusal.message))
+            continue
         if topic is None:
             by_id = isinstance(named, UUID)
             error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             answers.append(TopicAnswer(named, error))
             continue
-        try:
-            _check_once(named, times[topic.id])
-            records.append(RemoveTopicRecord(topic_id=topic.id))
-            answers.append(TopicAnswer(named))
-        except Refusal as refusal:
-            answers.append(TopicAnswer(named, refusal.code, refusal.message))
+        records.append(RemoveTopicRecord(topic_id=topic.id))
+        answers.append(TopicAnswer(named, topic_id=topic.id))
     return Decision(records, answers)
 
 
@@ -216,26 +231,7 @@ def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
     if topic.name in cluster.image.topics.by_name:
         raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
     cluster.topic_names.check(topic.name)
-    nulls = [name for name, value in topic.configs.items() if value is None]
-    if nulls:
-        raise Refusal(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
-    _check_settings(topic.configs)
-
-
-def _check_settings(configs: Mapping[str, str | None]) -> None:
-    """Refuse values that the controller itself could not read later."""
-    min_isr = configs.get(MIN_IN_SYNC_REPLICAS, "1") or ""
-    if (parse_setting(min_isr) or 0) < 1:
-        raise Refusal(
-            ErrorCode.INVALID_CONFIG,
-            f"Invalid value {min_isr:.60} for configuration {MIN_IN_SYNC_REPLICAS}: at least 1",
-        )
-    unclean = configs.get(UNCLEAN_LEADER_ELECTION, "false") or ""
-    if unclean.strip().lower() not in {"true", "false"}:
-        raise Refusal(
-            ErrorCode.INVALID_CONFIG,
-            f"Invalid value {unclean:.60} for configuration {UNCLEAN_LEADER_ELECTION}: either true or false",
-        )
+    check_topic_settings(topic.configs)
 
 
 def _assigned(cluster: ClusterState, topic: NewTopic) -> list[PartitionRegistration]:

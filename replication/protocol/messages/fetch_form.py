@@ -1,5 +1,6 @@
 """The fields of Fetch in all versions, and what our terms make of them."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
@@ -63,7 +64,7 @@ class _Partition(NamedTuple):
 class _Topic(NamedTuple):
     name: Annotated[String, Until(12)] = ""
     id: Annotated[Uuid, Since(13, ignorable=True)] = NO_ID
-    partitions: Annotated[tuple[_Partition, ...], Structs(_Partition)] = ()
+    partitions: Annotated[tuple[_Partition, ...], Structs(_Partition, plain=True)] = ()
 
 
 class _Forgotten(NamedTuple):
@@ -227,42 +228,44 @@ def _encode_response(response: FetchResponse, version: int) -> _Response:
         response.error,
         response.session_id,
         tuple(
-            _FetchedTopic(topic, _id(topic, response.topic_ids, version), _fetched(entries))
-            for topic, entries in by_topic(response.partitions.items()).items()
+            _FetchedTopic(topic, _id(topic, response.topic_ids, version), fetched)
+            for topic, fetched in _fetched(response.partitions).items()
         ),
         tuple(Endpoint(node_id, *address) for node_id, address in response.leaders.items()),
     )
 
 
-def _fetched(entries: Iterable[tuple[int, FetchedPartition]]) -> Any:
-    """Return each as a _Fetched: as a plain tuple, as with `_asked`."""
-    return [
-        (
-            index,
-            error,
-            high_watermark,
-            stable,
-            log_start,
-            aborted,
-            preferred,
-            records,
-            diverging or _NO_END,
-            leader or _NO_LEADER,
-            snapshot or _NO_SNAPSHOT,
+def _fetched(partitions: Mapping[TopicPartition, FetchedPartition]) -> Mapping[str, Any]:
+    """Return each as a _Fetched, by topic: as a plain tuple, as with `_asked`."""
+    topics: dict[str, Any] = defaultdict(list)
+    for (topic, index), (
+        error,
+        high_watermark,
+        log_start,
+        records,
+        diverging,
+        leader,
+        snapshot,
+        stable,
+        aborted,
+        preferred,
+    ) in partitions.items():
+        topics[topic].append(
+            (
+                index,
+                error,
+                high_watermark,
+                stable,
+                log_start,
+                aborted,
+                preferred,
+                records,
+                diverging or _NO_END,
+                leader or _NO_LEADER,
+                snapshot or _NO_SNAPSHOT,
+            )
         )
-        for index, (
-            error,
-            high_watermark,
-            log_start,
-            records,
-            diverging,
-            leader,
-            snapshot,
-            stable,
-            aborted,
-            preferred,
-        ) in entries
-    ]
+    return topics
 
 
 def read_response(data: Data, version: int, topic_names: Mapping[UUID, str]) -> FetchResponse:

@@ -1,7 +1,8 @@
 """OffsetForLeaderEpoch: where an epoch ended in the leader's log (KIP-101, KIP-279, KIP-320)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Annotated, Any, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
@@ -37,6 +38,8 @@ class OffsetForLeaderEpochResponse:
 
     throttle_time_ms: int = 0
     partitions: Mapping[TopicPartition, EpochAnswer]
+    repeated: Sequence[tuple[TopicPartition, EpochAnswer]] = ()
+    """All answers in the order of the questions, where some name a partition again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +52,8 @@ class OffsetForLeaderEpochRequest(Request[OffsetForLeaderEpochResponse]):
     partitions: Mapping[TopicPartition, EpochQuestion]
     replica_id: int = CONSUMER
     """Told from version 3 on."""
+    repeated: Sequence[tuple[TopicPartition, EpochQuestion]] = ()
+    """All questions in their order, where some name a partition again, as only in a request that was read."""
 
 
 API_KEY: Final = 23
@@ -68,7 +73,7 @@ class _Question(NamedTuple):
 
 class _Questions(NamedTuple):
     topic: String
-    partitions: Annotated[tuple[_Question, ...], Structs(_Question)]
+    partitions: Annotated[tuple[_Question, ...], Structs(_Question, plain=True)]
 
 
 class _Request(NamedTuple):
@@ -104,14 +109,32 @@ def _decode_request(fields: _Request, _: int) -> OffsetForLeaderEpochRequest:
         for topic, questions in fields.topics
         for index, current_leader_epoch, leader_epoch in questions
     }
-    return OffsetForLeaderEpochRequest(partitions=partitions, replica_id=fields.replica_id)
+    is_repeating = len(partitions) < sum(len(questions) for _, questions in fields.topics)
+    repeated = tuple(_questions(fields)) if is_repeating else ()
+    return OffsetForLeaderEpochRequest(partitions=partitions, replica_id=fields.replica_id, repeated=repeated)
+
+
+def _questions(fields: _Request) -> Iterator[tuple[TopicPartition, EpochQuestion]]:
+    return (
+        (TopicPartition(topic, index), EpochQuestion(current_leader_epoch, leader_epoch))
+        for topic, questions in fields.topics
+        for index, current_leader_epoch, leader_epoch in questions
+    )
 
 
 def _encode_response(response: OffsetForLeaderEpochResponse, _: int) -> tuple[Any, ...]:
-    topics = by_topic(response.partitions.items())
+    topics = by_topic(response.partitions.items()).items() if not response.repeated else _in_order(response.repeated)
     return response.throttle_time_ms, [
-        (topic, [(error, index, *end) for index, (error, end) in answers]) for topic, answers in topics.items()
+        (topic, [(error, index, epoch, end_offset) for index, (error, (epoch, end_offset)) in answers])
+        for topic, answers in topics
     ]
+
+
+def _in_order(
+    answers: Iterable[tuple[TopicPartition, EpochAnswer]],
+) -> Iterator[tuple[str, list[tuple[int, EpochAnswer]]]]:
+    for topic, some in groupby(answers, key=lambda each: each[0].topic):
+        yield topic, [(partition.partition, answer) for partition, answer in some]
 
 
 def _decode_response(fields: _Response, _: int) -> OffsetForLeaderEpochResponse:
@@ -120,7 +143,19 @@ def _decode_response(fields: _Response, _: int) -> OffsetForLeaderEpochResponse:
         for topic, answers in fields.topics
         for error, index, leader_epoch, end_offset in answers
     }
-    return OffsetForLeaderEpochResponse(throttle_time_ms=fields.throttle_time_ms, partitions=partitions)
+    is_repeating = len(partitions) < sum(len(answers) for _, answers in fields.topics)
+    repeated = tuple(_answers(fields)) if is_repeating else ()
+    return OffsetForLeaderEpochResponse(
+        throttle_time_ms=fields.throttle_time_ms, partitions=partitions, repeated=repeated
+    )
+
+
+def _answers(fields: _Response) -> Iterator[tuple[TopicPartition, EpochAnswer]]:
+    return (
+        (TopicPartition(topic, index), EpochAnswer(code_of(error), EndOffset(leader_epoch, end_offset)))
+        for topic, answers in fields.topics
+        for error, index, leader_epoch, end_offset in answers
+    )
 
 
 REQUEST: Final = Form("OffsetForLeaderEpochRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)

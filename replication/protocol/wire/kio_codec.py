@@ -16,7 +16,8 @@ from typing import Any, Final, get_args, get_origin
 from kio.schema import errors as kio_errors
 
 from replication.codec import fields as types
-from replication.codec.codec import Codec, Field, struct_type
+from replication.codec.codec import Codec, struct_type
+from replication.codec.field import Field
 from replication.codec.fields import NO_ID, FieldType, array, converted, nullable, optional_array
 from replication.protocol.error_code import ErrorCode
 

@@ -13,8 +13,11 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.connections.stream import shut_down
 
 _LOGGER: Final = logging.getLogger("epochlog.server")
-_BACKLOG: Final = 128
-"""Connections that the system keeps until they are accepted, as long as the machine allows as many."""
+_BACKLOG: Final = 4_096
+"""Connections that the system keeps until they are accepted, as long as the machine allows as many (Kafka's 50).
+
+Those that find no room try again a second later, two after that, and so on; some wait for a minute.
+"""
 _REST_SECONDS: Final = 1.0
 """After an accept that failed, unless a connection ends before."""
 

@@ -1,41 +1,59 @@
 """The memory that requests take together."""
 
-from threading import Condition
+from collections import deque
+from threading import Condition, Lock
 from typing import Final
 
 from replication.server.hang_up import HangUpError
 
 
 class RequestMemory:
-    """So many bytes; who finds none left waits (Kafka: SimpleMemoryPool)."""
+    """So many bytes; who finds none left waits, and is served in the order of coming (Kafka: SimpleMemoryPool)."""
 
     def __init__(self, limit: int) -> None:
         """Have so many bytes; fewer than 0: as many as are asked for."""
         self._limit: Final = limit
         self._left = limit
-        self._changed: Final = Condition()
+        self._lock: Final = Lock()
+        self._waiting: Final[deque[Condition]] = deque()
         self._is_closed = False
 
     def take(self, size: int) -> None:
         """Wait until there is any left, and take this much: even if it is more. HangUpError once it is closed."""
         if self._limit < 0:
             return
-        with self._changed:
-            self._changed.wait_for(lambda: self._left > 0 or self._is_closed)
+        with self._lock:
+            if self._waiting or self._left <= 0:
+                self._wait()
             if self._is_closed:
                 raise HangUpError("stop", "the server is stopped")
             self._left -= size
+            self._wake_next()
 
     def give_back(self, size: int) -> None:
         """Let others have it."""
         if self._limit < 0 or not size:
             return
-        with self._changed:
+        with self._lock:
             self._left += size
-            self._changed.notify_all()
+            self._wake_next()
 
     def close(self) -> None:
         """Let nobody wait any more."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
-            self._changed.notify_all()
+            for waiting in self._waiting:
+                waiting.notify()
+
+    def _wait(self) -> None:
+        """Wait for one's turn: if all were woken, who has waited longest might come last again and again."""
+        turn = Condition(self._lock)
+        self._waiting.append(turn)
+        try:
+            turn.wait_for(lambda: self._left > 0 or self._is_closed)
+        finally:
+            self._waiting.remove(turn)
+
+    def _wake_next(self) -> None:
+        if self._waiting and self._left > 0:
+            self._waiting[0].notify()

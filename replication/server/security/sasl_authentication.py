@@ -4,22 +4,32 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from math import inf
 from typing import Any, Final
 
 from replication.codec.gathered import Part
 from replication.protocol.client.security import SaslMechanism
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.api_versions import API_KEY as API_VERSIONS
+from replication.protocol.messages.api_versions import VERSIONS as API_VERSIONS_VERSIONS
 from replication.protocol.wire.framing import framed_parts
+from replication.protocol.wire.headers import RequestStart
 from replication.protocol.wire.kio_messages import response_classes
 from replication.server.authentication import AFTERWARDS, SASL_AUTHENTICATE, SASL_HANDSHAKE, handshake_answer
 from replication.server.call import Call, Caller
 from replication.server.hang_up import HangUpError
+from replication.server.security.answer_in_login import answer_in_login
 from replication.server.security.sasl_server import LoggedIn, LoginRefusedError, SaslServer, sasl_server
 from replication.server.security.users import Users
 
 _BEFORE_LOGIN: Final = frozenset({API_VERSIONS, SASL_HANDSHAKE, SASL_AUTHENTICATE})
 _SINCE_LIFETIME: Final = 1
+_RENEWAL_SECONDS: Final = 1.0
+"""A login is renewed once in that time at most."""
+
+_WRONG_CREDENTIALS: Final = (
+    "Authentication failed during authentication due to invalid credentials with SASL mechanism {}"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,18 +63,34 @@ class SaslAuthentication:
         self._username: str | None = None
         """Once there was one."""
         self._until: float | None = None
+        self._renewed_at = -inf
+        self._has_asked_versions = False
 
-    def ensure_allowed(self, api_key: int) -> None:
-        """Raise HangUpError for a request that comes before a login, in the middle of one, or after its time."""
-        if api_key in _BEFORE_LOGIN:
+    def ensure_allowed(self, start: RequestStart) -> None:
+        """Raise HangUpError for a request that comes before a login, in the middle of one, or after its time.
+
+        In the middle of one, who asks for versions or begins anew is told ILLEGAL_SASL_STATE; before one, versions are
+        told once.
+        """
+        if self._server is not None and start.api_key != SASL_AUTHENTICATE:
+            error = HangUpError("login", f"a request of API {start.api_key} came before the login was done")
+            error.parts = answer_in_login(start)
+            raise error
+        if start.api_key == API_VERSIONS and self._username is None and start.api_version in API_VERSIONS_VERSIONS:
+            if self._has_asked_versions:
+                raise HangUpError("login", "versions were asked for a second time before a login")
+            self._has_asked_versions = True
+        if start.api_key in _BEFORE_LOGIN:
             return
-        if self._username is None or self._server is not None:
-            raise HangUpError("login", f"a request of API {api_key} came before the login was done")
+        if self._username is None:
+            raise HangUpError("login", f"a request of API {start.api_key} came before the login was done")
         if self._until is not None and self._clock() >= self._until:
             raise HangUpError("session", f"the login of {self._username} has ended, and was not renewed")
 
     def handshake(self, request: Any, call: Call) -> Any:
-        """Begin a login by the mechanism that is asked for."""
+        """Begin a login by the mechanism that is asked for; one that lasts for ever is not renewed, nor any at once."""
+        if self._username is not None and not self._may_renew():
+            return handshake_answer(call.version, ErrorCode.ILLEGAL_SASL_STATE, ())
         names = tuple(mechanism.value for mechanism in self._settings.mechanisms)
         if request.mechanism not in names:
             answer = handshake_answer(call.version, ErrorCode.UNSUPPORTED_SASL_MECHANISM, names)
@@ -88,7 +114,7 @@ class SaslAuthentication:
         try:
             said = self._continued(request.auth_bytes)
         except LoginRefusedError as error:
-            told = f"Authentication failed: {error}"
+            told = error.told or _WRONG_CREDENTIALS.format(self._mechanism and self._mechanism.value)
             answer = _authenticated(call.version, ErrorCode.SASL_AUTHENTICATION_FAILED, told)
             raise self._refusal(str(error), answer) from error
         return _authenticated(call.version, ErrorCode.NONE, "", said, self._lifetime_ms())
@@ -108,9 +134,18 @@ class SaslAuthentication:
             self._log_in(end.value)
             return end.value.last  # type: ignore[no-any-return]  # it is that of a LoggedIn
 
+    def _may_renew(self) -> bool:
+        if self._until is None or self._clock() < self._renewed_at + _RENEWAL_SECONDS:
+            return False
+        self._renewed_at = self._clock()
+        return True
+
     def _log_in(self, login: LoggedIn) -> None:
         if self._username not in {None, login.username}:
-            raise LoginRefusedError("Cannot change principals during re-authentication")
+            raise LoginRefusedError(
+                f"{self._username} cannot become {login.username}",
+                f"Cannot change principals during re-authentication from User.{self._username}: User.{login.username}",
+            )
         self._username = login.username
         self._server = None
         self.takes_tokens = False

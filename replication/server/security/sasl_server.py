@@ -16,6 +16,10 @@ from replication.server.security.users import Users
 
 _NONCE_BYTES: Final = 24
 _PARTS_OF_PLAIN: Final = 3
+_WRONG_PASSWORD: Final = "Authentication failed: Invalid username or password"  # noqa: S105  what is told
+_ACTING_AS_ANOTHER: Final = (
+    "Authentication failed: Client requested an authorization id that is different from username"
+)
 
 
 class LoggedIn(NamedTuple):
@@ -29,6 +33,11 @@ class LoggedIn(NamedTuple):
 class LoginRefusedError(Exception):
     """How it does not; what is said tells nobody whether the user exists."""
 
+    def __init__(self, reason: str, told: str = "") -> None:
+        """Take why, and what the client is told in Kafka's words; those for any wrong credentials unless given."""
+        super().__init__(reason)
+        self.told = told
+
 
 SaslServer: TypeAlias = Generator[bytes, bytes, LoggedIn]
 
@@ -41,14 +50,21 @@ def sasl_server(mechanism: SaslMechanism, users: Users) -> SaslServer:
 
 
 def _plain(users: Users) -> SaslServer:
-    parts = _text((yield b"")).split("\0")
-    if len(parts) != _PARTS_OF_PLAIN or not all(parts[1:]):
-        raise LoginRefusedError("a message of PLAIN has a user name and a password")
+    parts = _text((yield b""), told=_WRONG_PASSWORD).split("\0")
+    if len(parts) != _PARTS_OF_PLAIN:
+        raise _refused(f"Invalid SASL/PLAIN response: expected {_PARTS_OF_PLAIN} tokens, got {len(parts)}")
     acting_as, username, password = parts
-    is_right = users.credential(username, None).fits(password)
-    if not is_right or acting_as not in {"", username}:
-        raise LoginRefusedError("Invalid username or password")
+    if not username or not password:
+        raise _refused(f"Authentication failed: {'password' if username else 'username'} not specified")
+    if not users.credential(username, None).fits(password):
+        raise _refused(_WRONG_PASSWORD)
+    if acting_as not in {"", username}:
+        raise _refused(_ACTING_AS_ANOTHER)
     return LoggedIn(username, b"")
+
+
+def _refused(told: str) -> LoginRefusedError:
+    return LoginRefusedError(told, told)
 
 
 def scram(users: Users, digest: str, nonce: str) -> SaslServer:
@@ -56,8 +72,10 @@ def scram(users: Users, digest: str, nonce: str) -> SaslServer:
     binding, acting_as, client_first = _client_first(_text((yield b"")))
     told = _attributes(client_first)
     username = _unescaped(told.get("n", ""))
-    if not username or not told.get("r") or acting_as not in {"", f"a={told['n']}"}:
+    if not username or not told.get("r"):
         raise LoginRefusedError("SCRAM begins with a user name and a nonce")
+    if acting_as not in {"", f"a={told['n']}"}:
+        raise _refused(_ACTING_AS_ANOTHER)
     credential = users.credential(username, digest)
     full_nonce = told["r"] + nonce
     salt = base64.b64encode(credential.salt).decode()
@@ -93,11 +111,11 @@ def _unescaped(username: str) -> str:
     return username.replace("=2C", ",").replace("=3D", "=")
 
 
-def _text(message: bytes) -> str:
+def _text(message: bytes, told: str = "") -> str:
     try:
         return message.decode()
     except UnicodeDecodeError:
-        raise LoginRefusedError("a message is not in UTF-8") from None
+        raise LoginRefusedError("a message is not in UTF-8", told) from None
 
 
 def _base64(text: str) -> bytes:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from replication.protocol.errors import InvalidSettingsError
 from replication.server.security.scram_credential import DIGESTS, ITERATIONS, SALT_BYTES, ScramCredential
@@ -19,10 +19,18 @@ from replication.server.security.scram_credential import DIGESTS, ITERATIONS, SA
 _LOGGER: Final = logging.getLogger("epochlog.server")
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _PASSWORD: Final = "password"  # noqa: S105  the name of a field
+_PLAIN_DIGEST: Final = "sha256"
 _FIELDS: Final = ("salt", "stored_key", "server_key", "iterations")
 
-_Credentials: TypeAlias = Mapping[str, ScramCredential]
-"""Of one user, by digest."""
+
+class _User(NamedTuple):
+    password: str | None
+    kept: Mapping[str, ScramCredential]
+    """What is kept of a password instead, by digest."""
+
+
+_Users: TypeAlias = Mapping[str, _User]
+_NOBODY: Final = _User(None, {})
 
 
 class Users(Protocol):
@@ -40,8 +48,8 @@ class UsersFile:
         {"alice": {"password": "alice-secret"},
          "bob": {"SCRAM-SHA-512": {"salt": "...", "stored_key": "...", "server_key": "...", "iterations": 4096}}}
 
-    With a password a user can log in by every mechanism; else by that one, and by PLAIN. Of passwords, too, nothing is
-    kept but what SCRAM needs. A file that cannot be read, or is not of this form, leaves the users as they were.
+    With a password a user can log in by every mechanism; else by that one, and by PLAIN. A file that cannot be read, or
+    is not of this form, leaves the users as they were. While one login reads it again, others go by what was there.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -51,15 +59,28 @@ class UsersFile:
         self._secret: Final = secrets.token_bytes(32)
         """So that who is not known always has the same salt, as others have."""
         self._seen: tuple[int, ...] | None = _stamp_of(self._path)
-        self._users: Mapping[str, _Credentials] = _read(self._path)
+        self._users: _Users = _read(self._path)
 
     def credential(self, name: str, digest: str | None) -> ScramCredential:
         """Return a user's, for a digest or any that there is; of whoever is not known, one that nobody can use."""
-        with self._lock:
-            self._refresh()
-            known = self._users.get(name, {})
-        found = known.get(digest) if digest else next(iter(known.values()), None)
-        return found or ScramCredential.of_nobody(digest or "sha256", self._salt(name))
+        if self._lock.acquire(blocking=False):
+            try:
+                self._refresh()
+            finally:
+                self._lock.release()
+        user = self._users.get(name, _NOBODY)
+        # A thousand passwords would take seconds at once. It is done for everybody: time does not tell who is known.
+        of_password = self._derived(name, user.password, digest or _PLAIN_DIGEST)
+        if digest is None and user.password is None:
+            return next(iter(user.kept.values()), of_password)
+        return user.kept.get(digest or "", of_password)
+
+    def _derived(self, name: str, password: str | None, digest: str) -> ScramCredential:
+        salt = self._salt(name)
+        if password is not None:
+            return ScramCredential.of(password, digest, salt)
+        ScramCredential.of(name, digest, salt)
+        return ScramCredential.of_nobody(digest, salt)
 
     def _refresh(self) -> None:
         """Read the file if it has changed; of each one that cannot be used it is said once."""
@@ -85,7 +106,7 @@ def _stamp_of(path: Path) -> tuple[int, ...] | None:
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
-def _read(path: Path) -> Mapping[str, _Credentials]:
+def _read(path: Path) -> _Users:
     try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
@@ -94,10 +115,10 @@ def _read(path: Path) -> Mapping[str, _Credentials]:
     return _parsed(data, path)
 
 
-def _parsed(data: bytes, path: Path) -> Mapping[str, _Credentials]:
+def _parsed(data: bytes, path: Path) -> _Users:
     try:
         users = json.loads(_bounded(data), object_pairs_hook=_object)
-        return {name: _credentials(name, entry) for name, entry in _mapping(users, "the file").items()}
+        return {name: _user(name, entry) for name, entry in _mapping(users, "the file").items()}
     except (ValueError, RecursionError) as error:
         raise InvalidSettingsError(
             f'{path}: not a file of users: {error}; write such as {{"alice": {{"password": "..."}}}}'
@@ -124,23 +145,17 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     return value
 
 
-def _credentials(name: str, entry: Any) -> _Credentials:
+def _user(name: str, entry: Any) -> _User:
     mechanisms = {mechanism.value: digest for mechanism, digest in DIGESTS.items()}
     given = _mapping(entry, f"what belongs to {name!r}")
     unknown = given.keys() - {_PASSWORD, *mechanisms}
     if unknown or not given:
         raise ValueError(f"{name!r} has {sorted(unknown) or 'nothing'}; allowed: {_PASSWORD}, {', '.join(mechanisms)}")
-    made = _of_password(name, given[_PASSWORD]) if _PASSWORD in given else {}
-    kept = {digest: _kept(name, digest, given[key]) for key, digest in mechanisms.items() if key in given}
-    return made | kept
-
-
-def _of_password(name: str, password: Any) -> dict[str, ScramCredential]:
-    if not isinstance(password, str) or not password:
+    password = given.get(_PASSWORD)
+    if _PASSWORD in given and not (isinstance(password, str) and password.encode()):
         raise ValueError(f"the password of {name!r} is no text, or empty")
-    return {
-        digest: ScramCredential.of(password, digest, secrets.token_bytes(SALT_BYTES)) for digest in DIGESTS.values()
-    }
+    kept = {digest: _kept(name, digest, given[key]) for key, digest in mechanisms.items() if key in given}
+    return _User(password, kept)
 
 
 def _kept(name: str, digest: str, given: Any) -> ScramCredential:

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from tests.replication.serving.served_process import ServedProcess
 
 
 @contextmanager
-def served(*arguments: object, prefix: tuple[str, ...] = ()) -> Iterator[dict[str, Any]]:
+def served(*arguments: object, prefix: tuple[str, ...] = (), errors: IO[str] | None = None) -> Iterator[dict[str, Any]]:
     """Serve on free ports, and give what is printed with --json; in the end it is told to end, and has to."""
-    with ServedProcess(*arguments, prefix=prefix) as process:
+    with ServedProcess(*arguments, prefix=prefix, errors=errors) as process:
         yield process.told
 
 

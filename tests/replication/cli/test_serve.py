@@ -1,18 +1,25 @@
 """`epochlog serve`: copies of brokers' directories, read by clients, and never changed."""
 
+import json
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException, Producer
 from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaPartition
+from kafka.errors import KafkaError
 
 from logstore import TopicPartition
+from replication.cli import serve as serve_module
+from replication.stop_request import StopRequest
 from tests.data.replicas import damaged, replicas
-from tests.replication.cli.command import epochlog
+from tests.replication.cli.command import Outcome, epochlog
+from tests.replication.cli.schemas import validate
 from tests.replication.cli.served import everything, served
 from tests.replication.serving.clients import READERS
 
@@ -71,6 +78,82 @@ def test_a_damaged_partition_is_named_and_served_up_to_its_damage(tmp_path: Path
         assert "broker-1/steady-1" in found["error"]
         partition = TopicPartition("steady", 1)
         assert READERS["aiokafka"](document["bootstrap"], [partition], False)[partition]
+
+
+def with_a_flipped_bit(root: Path) -> Path:
+    """Damage what only reading finds: a batch of a copy of a broker that stopped cleanly."""
+    shutil.copytree(min(replicas("reconciled").iterdir()), root)
+    path = max((root / str(CODECS)).glob("*.log"))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    return path
+
+
+def test_damage_that_a_client_comes_upon_is_named_once_when_it_does(tmp_path: Path) -> None:
+    path = with_a_flipped_bit(tmp_path / "broker-1")
+    errors = tmp_path / "errors"
+    with errors.open("w") as stream, served(tmp_path / "broker-1", errors=stream) as document:
+        assert document["unchecked_bytes"] == sum(each.stat().st_size for each in tmp_path.glob("*/*-*/*.log"))
+        assert not document["unserved"]
+        for _ in range(2):
+            consumer = KafkaConsumer(
+                bootstrap_servers=document["bootstrap"], consumer_timeout_ms=1_000, enable_auto_commit=False
+            )
+            consumer.assign([KafkaPartition(*CODECS)])
+            consumer.seek_to_beginning()
+            with suppress(KafkaError):
+                list(consumer)
+            consumer.close()
+    (line,) = errors.read_text().splitlines()
+    told = json.loads(line)
+    validate("serve", told, "found_damage")
+    assert (told["partition"], told["copy"], told["file"]) == (str(CODECS), "broker-1", str(path))
+
+
+def test_with_check_it_is_named_before_anybody_reads(tmp_path: Path) -> None:
+    path = with_a_flipped_bit(tmp_path / "broker-1")
+    with served(tmp_path / "broker-1", "--check") as document:
+        (found,) = document["unserved"]
+        assert (found["partition"], found["copy"], found["file"]) == (str(CODECS), "broker-1", str(path))
+        assert found["partly_served"]
+        assert document["unchecked_bytes"] == 0
+
+
+def test_a_check_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = StopRequest()
+    told.make()
+    monkeypatch.setattr(serve_module, "until_told", lambda: nullcontext(told))
+    assert epochlog("serve", "--read-only", DIVERGED[0], "--check", "--listen", "127.0.0.1:0") == Outcome(0, "", "")
+
+
+def test_in_words_it_is_said_what_was_not_read(tmp_path: Path) -> None:
+    with_a_flipped_bit(tmp_path / "broker-1")
+    said = [words_of(tmp_path / "broker-1", *more) for more in ((), ("--check",))]
+    assert ["Not read yet: " in each for each in said] == [True, False]
+    assert [f"{CODECS} of broker-1: served up to this: {tmp_path}" in each for each in said] == [False, True]
+
+
+def test_copies_of_which_it_cannot_be_read_whose_they_are_are_named(tmp_path: Path) -> None:
+    shutil.copytree(DIVERGED[0], tmp_path / "broker-1")
+    (tmp_path / "broker-1" / "meta.properties").write_text("version=7\n")
+    assert f"broker-1: whose it is cannot be read, so that it counts as another broker: {tmp_path}" in words_of(
+        tmp_path / "broker-1"
+    )
+    with served(tmp_path / "broker-1") as document:
+        assert [each["copy"] for each in document["unidentified"]] == ["broker-1"]
+
+
+def words_of(*arguments: object) -> str:
+    """Return what it says at its start, and end it."""
+    command = [sys.executable, "-m", "replication.cli", "serve", "--read-only", "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(
+        [*command, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        process.terminate()
+        return first + process.stdout.read()
 
 
 def test_a_single_partition_is_served() -> None:

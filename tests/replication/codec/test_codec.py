@@ -140,6 +140,55 @@ def test_many_rows_stand_one_after_another_with_tags_or_without(numbers: list[tu
     assert _read(Rows, memoryview(data), version) == told
 
 
+class Told(NamedTuple):
+    """Of fields that are empty in most values."""
+
+    index: Int32
+    message: OptionalString = None
+    name: String = ""
+    offset: Int64 = 0
+    data: OptionalBytes = None
+    rows: Annotated[tuple[Row, ...] | None, Structs(Row, optional=True)] = None
+    tagged: Annotated[Int64, Since(2, ignorable=True), Tag(3)] = 9
+
+
+class Tellings(NamedTuple):
+    """Of nothing else."""
+
+    all: Annotated[tuple[Told, ...], Structs(Told)]
+
+
+tellings = st.lists(
+    st.builds(
+        Told,
+        int32,
+        st.sampled_from([None, "", "a"]),
+        st.sampled_from(["", "a"]),
+        st.integers(-(2**63), 2**63 - 1),
+        st.none() | st.sampled_from([b"", b"a"]).map(bytearray).map(memoryview),
+        st.none() | st.lists(rows, max_size=1).map(tuple),
+        st.sampled_from([9, 9, 9, 5]),
+    ),
+    max_size=3,
+)
+blanks = st.builds(Told, int32, st.none(), st.just(""), st.integers(0, 9), st.just(b""), st.just(()), st.just(9))
+
+
+@given(tellings | st.lists(blanks, max_size=9), versions)
+def test_many_values_are_written_as_each_of_them_is_whatever_is_empty_in_them(many: list[Told], version: int) -> None:
+    flexible = version >= FLEXIBLE_SINCE
+    length = bytes([len(many) + 1]) if flexible else len(many).to_bytes(4)
+    each = b"".join(_written(told, version) for told in many)
+    assert _written(Tellings(tuple(many)), version) == length + each + bytes(flexible)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_null_is_refused_in_many_values_too(version: int) -> None:
+    many = Tellings((Told(1, name=None),) * 2)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="null"):
+        _written(many, version)
+
+
 @pytest.mark.parametrize("version", range(4))
 @pytest.mark.parametrize("tagged", [9, 5])
 def test_rows_can_be_read_as_plain_tuples_of_all_their_fields(version: int, tagged: int) -> None:

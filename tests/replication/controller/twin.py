@@ -149,7 +149,10 @@ class TwinController(Controller):
         decide = super().create_topics
         return self.compare(lambda: decide([named]), "create", *words, first=True)
 
-    def add_partitions(self, requests: Iterable[MorePartitions]) -> Decision[list[TopicAnswer]]:
+    def add_partitions(
+        self, requests: Iterable[MorePartitions], *, validate_only: bool = False
+    ) -> Decision[list[TopicAnswer]]:
+        assert not validate_only
         (more,) = requests
         topic = self.cluster.topic_named(more.name)
         assert topic is not None

@@ -14,8 +14,8 @@ from replication.operations.error_text import error_text
 from replication.protocol.error_code import ErrorCode
 from tests.campaign import Campaign
 from tests.oracle.java_exceptions import as_ours
-from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
+from tests.oracle.tools import KafkaTools
 from tests.replication.cli.command import Outcome, epochlog
 
 Compare: TypeAlias = Callable[..., None]
@@ -106,8 +106,8 @@ INSERTED = '{}[],:"\\ \n019.-+eE\ttnN/é'
 
 
 @pytest.fixture(scope="module")
-def tool(release: KafkaRelease) -> Iterator[JavaProgram]:
-    with JavaProgram(release, "LeaderElectionOracle") as program:
+def tool(release: KafkaRelease) -> Iterator[KafkaTools]:
+    with KafkaTools(release) as program:
         yield program
 
 
@@ -117,7 +117,7 @@ def with_our_release(printed: str, release: KafkaRelease) -> str:
 
 
 @pytest.fixture
-def compare(tool: JavaProgram, tmp_path: Path) -> Compare:
+def compare(tool: KafkaTools, tmp_path: Path) -> Compare:
     """See that ours ends as Kafka's tool does, with the same output and the same first line of complaint."""
     (tmp_path / "quick.properties").write_text("default.api.timeout.ms=20\nrequest.timeout.ms=10\n")
     (tmp_path / "partitions.json").write_text('{"partitions":[{"topic":"a","partition":0}]}')
@@ -127,9 +127,9 @@ def compare(tool: JavaProgram, tmp_path: Path) -> Compare:
             str(tmp_path / each) if before in FILE_OPTIONS else each
             for before, each in zip(("", *given), given, strict=False)
         ]
-        theirs = json.loads(tool.ask(json.dumps(arguments))[0])
-        printed = with_our_release(theirs["out"], tool.release)
-        expected = as_our_tool(Outcome(theirs["status"], printed, theirs["err"]), *given)
+        theirs = tool.run("kafka-leader-election", *arguments)
+        printed = with_our_release(theirs.out, tool.release)
+        expected = as_our_tool(Outcome(theirs.status, printed, theirs.err), *given)
         ours = epochlog("elect", *arguments)
         assert (ours.status, ours.out) == (expected.status, expected.out), arguments
         assert complaint(ours.err) == complaint(expected.err), arguments
@@ -239,7 +239,7 @@ def either(random: Random, usual: Any) -> Any:
     return random.choice(VALUES) if random.random() < 0.08 else usual
 
 
-def test_errors_say_what_they_do_in_java(tool: JavaProgram) -> None:
+def test_errors_say_what_they_do_in_java(tool: KafkaTools) -> None:
     for name, (plain, told) in json.loads(tool.ask("errors")[0]).items():
         code = next((each for each in ErrorCode if each.name == name.lower()), None)
         if code is None:  # newer than what we can read

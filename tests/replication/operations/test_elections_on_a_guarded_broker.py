@@ -1,13 +1,12 @@
 """Who may not elect, or gives a wrong password, is told what Kafka's own tool tells on the same broker."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
+from tests.oracle.tools import KafkaTools
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.protocol.secure_broker import PASSWORD, USER, SecureBroker
 
@@ -31,14 +30,13 @@ def broker(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> I
 
 
 @pytest.fixture(scope="module")
-def tool(release: KafkaRelease) -> Iterator[JavaProgram]:
-    with JavaProgram(release, "LeaderElectionOracle") as program:
+def tool(release: KafkaRelease) -> Iterator[KafkaTools]:
+    with KafkaTools(release) as program:
         yield program
 
 
-def both(tool: JavaProgram, *arguments: object) -> tuple[Outcome, Outcome]:
-    theirs = json.loads(tool.ask(json.dumps(list(map(str, arguments))))[0])
-    return epochlog("elect", *arguments), Outcome(theirs["status"], theirs["out"], theirs["err"])
+def both(tool: KafkaTools, *arguments: object) -> tuple[Outcome, Outcome]:
+    return epochlog("elect", *arguments), Outcome(*tool.run("kafka-leader-election", *arguments))
 
 
 def login(path: Path, password: str, protocol: str = "SASL_PLAINTEXT", **more: object) -> Path:
@@ -54,7 +52,7 @@ def login(path: Path, password: str, protocol: str = "SASL_PLAINTEXT", **more: o
 
 
 @pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
-def test_who_may_not_alter_the_cluster(broker: GuardedBroker, tool: JavaProgram, tmp_path: Path, protocol: str) -> None:
+def test_who_may_not_alter_the_cluster(broker: GuardedBroker, tool: KafkaTools, tmp_path: Path, protocol: str) -> None:
     trusted = {"ssl_truststore_type": "PEM", "ssl_truststore_location": broker.authority.certificate}
     properties = login(tmp_path / "alice.properties", PASSWORD, protocol, **trusted)
     address = broker.addresses[protocol]
@@ -64,7 +62,7 @@ def test_who_may_not_alter_the_cluster(broker: GuardedBroker, tool: JavaProgram,
     assert theirs.err.splitlines()[0] == ours.err.splitlines()[0]
 
 
-def test_a_wrong_password(broker: GuardedBroker, tool: JavaProgram, tmp_path: Path) -> None:
+def test_a_wrong_password(broker: GuardedBroker, tool: KafkaTools, tmp_path: Path) -> None:
     properties = login(tmp_path / "wrong.properties", "guessed")
     address = broker.addresses["SASL_PLAINTEXT"]
     ours, theirs = both(tool, "--bootstrap-server", address, *ELECTION, "--command-config", properties)
@@ -73,6 +71,6 @@ def test_a_wrong_password(broker: GuardedBroker, tool: JavaProgram, tmp_path: Pa
     assert "authentication failed" in theirs.err.lower()
 
 
-def test_who_may(broker: GuardedBroker, tool: JavaProgram) -> None:
+def test_who_may(broker: GuardedBroker, tool: KafkaTools) -> None:
     ours, theirs = both(tool, "--bootstrap-server", broker.address, *ELECTION)
     assert (ours.status, ours.out, ours.err) == (theirs.status, theirs.out, theirs.err) == (0, "", "")

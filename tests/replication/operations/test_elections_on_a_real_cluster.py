@@ -21,8 +21,8 @@ from replication.protocol.errors import NoBrokerError
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.oracle.java_exceptions import as_ours
-from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
+from tests.oracle.tools import KafkaTools
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.controller.cases.leader_election_tool import results, unordered
 
@@ -35,7 +35,7 @@ TOPIC, TWIN = "ctrl-", "twin-"
 class Scene:
     """The cluster, our command and Kafka's."""
 
-    def __init__(self, cluster: KafkaCluster, directory: Path, tool: JavaProgram) -> None:
+    def __init__(self, cluster: KafkaCluster, directory: Path, tool: KafkaTools) -> None:
         self.cluster = cluster
         self.story = Story(cluster, 1)
         self._directory = directory
@@ -83,8 +83,8 @@ class Scene:
         return epochlog("elect", *arguments)
 
     def kafkas(self, *arguments: str) -> Outcome:
-        told = json.loads(self._tool.ask(json.dumps(arguments))[0])
-        return Outcome(told["status"], as_ours(told["out"]), as_ours(first_line(told["err"])))
+        told = self._tool.run("kafka-leader-election", *arguments)
+        return Outcome(told.status, as_ours(told.out), as_ours(first_line(told.err)))
 
     def repeat(self, case_id: str, *, twin: bool = False) -> None:
         """See that ours foresees and prints what was recorded, and Kafka's the same: where it changes, on the twin."""
@@ -115,7 +115,7 @@ def first_line(text: str) -> str:
 def scene(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("elections")
     cluster = KafkaCluster(directory / "cluster", release, brokers=3, settings=SETTINGS)
-    with cluster, JavaProgram(release, "LeaderElectionOracle") as tool:
+    with cluster, KafkaTools(release) as tool:
         yield Scene(cluster, directory, tool)
 
 

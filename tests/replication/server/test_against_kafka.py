@@ -43,8 +43,24 @@ FRAMES = {
 """On a listener without logins."""
 
 _PLAIN = "0011 0001 " + HEADER + "0005 504c41494e"
+_VERSIONS = "0012 0000 " + HEADER
 _RIGHT = "00 616c696365 00 616c6963652d736563726574"
 _WRONG = "00 616c696365 00 616c6963652d736563726575"
+CHALLENGE = b"r=abcdef".hex()
+"""It begins a server's first words of SCRAM, which differ each time."""
+
+
+def _handshake(mechanism: str, version: int = 1) -> str:
+    return f"0011 {version:04x} {HEADER} {len(mechanism):04x}{mechanism.encode().hex()}"
+
+
+def _token(token: bytes | str, version: int = 0) -> str:
+    words = bytes.fromhex(token) if isinstance(token, str) else token
+    return f"0024 {version:04x} {HEADER} {len(words):08x}{words.hex()}"
+
+
+_SCRAM = _handshake("SCRAM-SHA-256")
+_LOGIN = [_PLAIN, _token(_RIGHT, 1)]
 LOGINS = {
     "Metadata before a login": ["0003 0004 " + HEADER + "00000000 00"],
     "a token before a handshake": ["0024 0001 " + HEADER + "00000014" + _RIGHT],
@@ -55,6 +71,40 @@ LOGINS = {
     "tokens by themselves": ["0011 0000 " + HEADER + "0005 504c41494e", _RIGHT],
     "a wrong token by itself": ["0011 0000 " + HEADER + "0005 504c41494e", _WRONG],
     "versions in an unknown version, then a handshake": ["0012 0063 " + HEADER + "00", _PLAIN],
+    "versions, then a login": [_VERSIONS, *_LOGIN],
+    "versions twice": [_VERSIONS, _VERSIONS],
+    "versions in the middle": [_PLAIN, _VERSIONS],
+    "versions in the middle, in an unknown version": [_PLAIN, "0012 0063 " + HEADER + "00"],
+    "a handshake in the middle": [_PLAIN, _PLAIN],
+    "a handshake in the middle, in version 0": [_PLAIN, _handshake("PLAIN", 0)],
+    "a handshake of no mechanism in the middle": [_PLAIN, _handshake("NONE")],
+    "no API in the middle": [_PLAIN, "7fff 0000 " + HEADER],
+    "a token in an unknown version": [_PLAIN, "0024 0063 " + HEADER + "00 14" + _RIGHT + "00"],
+    "a handshake in an unknown version": [_handshake("PLAIN", 9)],
+    "no mechanism in version 0": [_handshake("GSSAPI", 0)],
+    "an empty mechanism": [_handshake("")],
+    "a mechanism in small letters": [_handshake("plain")],
+    "a token that ends early": [_PLAIN, "0024 0000 " + HEADER + "00000050 00"],
+    "a token with a header after a handshake of version 0": [_handshake("PLAIN", 0), _token(_RIGHT)],
+    "PLAIN, empty": [_PLAIN, _token(b"")],
+    "PLAIN without a password": [_PLAIN, _token(b"\0alice\0")],
+    "PLAIN without a name": [_PLAIN, _token(b"\0\0secret")],
+    "PLAIN with more": [_PLAIN, _token(b"\0alice\0alice-secret\0more")],
+    "PLAIN in another's name": [_PLAIN, _token(b"bob\0alice\0alice-secret")],
+    "PLAIN not in UTF-8": [_PLAIN, _token(b"\0\xff\0alice-secret")],
+    "PLAIN of nobody": [_PLAIN, _token(b"\0bob\0alice-secret")],
+    "SCRAM, no message": [_SCRAM, _token(b"hello")],
+    "SCRAM with channel binding": [_SCRAM, _token(b"p=tls-unique,,n=alice,r=abcdef")],
+    "SCRAM without a nonce": [_SCRAM, _token(b"n,,n=alice")],
+    "SCRAM in another's name": [_SCRAM, _token(b"n,a=bob,n=alice,r=abcdef")],
+    "SCRAM with a wrong proof": [_SCRAM, _token(b"n,,n=alice,r=abcdef"), _token(b"c=biws,r=abcdef,p=AAAA")],
+    "SCRAM, no last message": [_SCRAM, _token(b"n,,n=alice,r=abcdef"), _token(b"hello")],
+    "SCRAM by itself, no message": [_handshake("SCRAM-SHA-256", 0), b"hello".hex()],
+    "a token after a login": [*_LOGIN, _token(_RIGHT, 1)],
+    "a login again": [*_LOGIN, *_LOGIN],
+    "a login again, and again at once": [*_LOGIN, *_LOGIN, *_LOGIN],
+    "a wrong password again": [*_LOGIN, _PLAIN, _token(_WRONG, 1)],
+    "versions in the middle of a login again": [*_LOGIN, _PLAIN, _VERSIONS],
 }
 """On one with them."""
 STRICTER = {
@@ -62,7 +112,7 @@ STRICTER = {
         "PLAINTEXT",
         ["0003 0004 " + HEADER + "fffffffe 00"],
     ),
-    "another request in the middle of a login, which Kafka answers with its error first": (
+    "a request that no connection begins by in the middle of a login, which Kafka answers with its error first": (
         "SASL_PLAINTEXT",
         [_PLAIN, "0003 0004 " + HEADER + "00000000 00"],
     ),
@@ -78,9 +128,10 @@ def broker(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> I
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
+    sasl = SaslSettings(users=Users(), connections_max_reauth_ms=3_600_000)
     listeners = [
         ListenerSettings(address=ANYWHERE),
-        ListenerSettings(name="SASL_PLAINTEXT", address=ANYWHERE, sasl=SaslSettings(users=Users())),
+        ListenerSettings(name="SASL_PLAINTEXT", address=ANYWHERE, sasl=sasl),
     ]
     with Server(listeners) as server:
         server.start(apis())
@@ -110,7 +161,7 @@ def test_on_a_listener_without_logins(broker: SecureBroker, server: Server, what
 
 @pytest.mark.parametrize("what", LOGINS)
 def test_on_a_listener_with_logins(broker: SecureBroker, server: Server, what: str) -> None:
-    frames = LOGINS[what]
+    frames = [*LOGINS[what], _VERSIONS]
     theirs, ours = (_said(at["SASL_PLAINTEXT"], frames) for at in (broker.addresses, server.addresses))
     assert _comparable(ours, frames) == _comparable(theirs, frames)
 
@@ -121,7 +172,10 @@ def _comparable(told: list[str], frames: list[str]) -> list[str]:
 
 
 def _shortened(answer: str, api: str) -> str:
-    hexadecimals = {METADATA: 8, API_VERSIONS: 28, SASL_HANDSHAKE: 12}.get(api, len(answer))
+    if CHALLENGE in answer:
+        return CHALLENGE
+    of_versions = 12 if answer[8:12] == "0000" else 28
+    hexadecimals = {METADATA: 8, API_VERSIONS: of_versions, SASL_HANDSHAKE: 12}.get(api, len(answer))
     return answer[:hexadecimals]
 
 

@@ -22,6 +22,7 @@ from replication.server.call import ANONYMOUS, Call, Caller
 from replication.server.conversation import Conversation, Waiting
 from replication.server.hang_up import HangUpError
 from replication.server.offered_versions import Features, OfferedVersions
+from replication.server.pending import NO_ANSWER
 from replication.server.served_api import ServedApi, ServedApis
 from tests.campaign import Campaign
 from tests.replication.protocol.questions import QUESTIONS
@@ -208,6 +209,16 @@ def test_an_answer_that_is_there_does_not_wait_for_its_deadline() -> None:
     later.given = METADATA_ANSWER
     assert isinstance(waiting, Waiting)
     assert read(exchange, waiting.parts(0.0)) == METADATA_ANSWER
+
+
+def test_a_request_that_wants_no_answer_may_have_to_wait_too() -> None:
+    later = Later()
+    exchange = in_version(METADATA, 9)
+    waiting = conversation(metadata(lambda *_: later)).receive(frame_of(exchange, MetadataRequest(topics=None)))
+    assert isinstance(waiting, Waiting)
+    assert waiting.parts(0.0) is None
+    later.given = NO_ANSWER
+    assert waiting.parts(0.0) == []
 
 
 def test_sasl_on_a_listener_without_it_is_refused() -> None:

@@ -40,6 +40,8 @@ from tests.replication.server.client import (
 )
 
 MIB = 1024 * 1024
+MANY = 500
+_SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 ANSWERED = "User:ANONYMOUS PLAINTEXT"
 CONNECTION_BYTES = 100_000
 """That one more idle connection may cost."""
@@ -380,6 +382,18 @@ def test_a_port_that_is_taken_is_named_and_nothing_stays_open() -> None:
 def test_clients_wait_until_the_server_is_started() -> None:
     with Server([ListenerSettings(address=ANYWHERE)]) as server, Client(address_of(server)) as client:
         assert client.socket.getpeername() == address_of(server)
+
+
+@pytest.mark.skipif(int(_SOMAXCONN.read_text()) < MANY, reason="the machine keeps fewer connections")
+def test_hundreds_that_connect_at_once_find_room() -> None:
+    server = Server([ListenerSettings(address=ANYWHERE)])
+    address = address_of(server)
+    # Whoever finds none tries again a second later.
+    connected = [socket.create_connection(address, 0.9) for _ in range(MANY)]
+    with server:
+        server.start(apis())
+        for each in connected:
+            each.close()
 
 
 def test_listeners_are_told_apart_by_their_names() -> None:

@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tests.oracle.release import RELEASES
-from tests.replication.serving import test_clients as tests
+from tests.replication.serving import test_clients as reading
+from tests.replication.serving import test_forks as forks
+from tests.replication.serving import test_groups as groups
+from tests.replication.serving import test_kafkas_tools as tools
+from tests.replication.serving import test_seeking as seeking
 
 README: Final = Path(__file__).parents[3] / "README.md"
 BEGIN: Final = "<!-- made by tests/replication/serving/client_table.py -->\n"
 END: Final = "<!-- end of the table -->\n"
-COLUMNS: Final = ("all records", "committed ones", "in a group", "by time", "describes")
+COLUMNS: Final = ("all records", "committed ones", "in a group", "by time", "by epoch", "describes")
 
 
 class Client(NamedTuple):
@@ -30,27 +34,40 @@ class Client(NamedTuple):
 def clients() -> Iterator[Client]:
     """All clients with which serving is tested."""
     kafka = ", ".join(release.version for release in RELEASES)
-    read = tests.test_each_client_reads_what_the_leaders_copies_hold
-    group = tests.test_subscribers_in_a_group_read_all_partitions
-    both = {"all records": read, "committed ones": read, "in a group": group}
-    yield Client("confluent-kafka (librdkafka)", version("confluent-kafka"), both)
+    read = reading.test_each_client_reads_what_the_leaders_copies_hold
+    group = groups.test_a_group_reads_all_partitions_and_commits_their_ends
+    by_time = seeking.test_seeking_by_time_finds_the_first_record_that_is_not_earlier
+    all_of_them: dict[str, Callable[..., Any]] = {
+        "all records": read,
+        "committed ones": read,
+        "in a group": group,
+        "by time": by_time,
+    }
+    told: dict[str, Callable[..., Any]] = {"by epoch": forks.test_a_reader_of_one_copy_is_told_once_the_other_one_leads}
+    yield Client("confluent-kafka (librdkafka)", version("confluent-kafka"), {**all_of_them, **told})
+    yield Client("kafka-python", version("kafka-python"), {**all_of_them, **told})
+    yield Client("aiokafka", version("aiokafka"), all_of_them)
+    console = tools.test_the_console_consumer_prints_each_record
     yield Client(
-        "kafka-python",
-        version("kafka-python"),
-        {**both, "by time": tests.test_seeking_by_time_finds_the_first_record_that_is_not_earlier},
+        "kafka-clients (Java), kafka-console-consumer",
+        kafka,
+        {
+            "all records": console,
+            "committed ones": console,
+            "in a group": groups.test_a_group_in_java_reads_all_partitions_and_commits_their_ends,
+            "by time": seeking.test_the_java_client_finds_times,
+            "by epoch": forks.test_a_reader_in_java_of_one_copy_is_told_once_the_other_one_leads,
+        },
     )
-    yield Client("aiokafka", version("aiokafka"), both)
-    console = tests.test_the_console_consumer_prints_what_a_copy_holds
-    yield Client("kafka-console-consumer", kafka, {"all records": console, "committed ones": console})
-    perf = tests.test_kafka_consumer_perf_test_reads_a_topic
+    perf = tools.test_kafka_consumer_perf_test_reads_topics
     yield Client("kafka-consumer-perf-test", kafka, {"all records": perf, "in a group": perf})
     for name, test in (
-        ("kafka-get-offsets", tests.test_kafka_get_offsets_prints_where_the_logs_end),
-        ("kafka-topics", tests.test_kafka_topics_describes_leaders_and_replicas),
-        ("kafka-log-dirs", tests.test_kafka_log_dirs_describes_the_partitions_of_brokers),
-        ("kafka-configs", tests.test_kafka_configs_describes_topics),
-        ("kafka-broker-api-versions", tests.test_kafka_broker_api_versions_lists_what_is_answered),
-        ("kafka-consumer-groups", tests.test_kafka_consumer_groups_shows_what_a_group_has_committed),
+        ("kafka-get-offsets", tools.test_kafka_get_offsets_prints_where_the_logs_begin_and_end),
+        ("kafka-topics", tools.test_kafka_topics_describes_leaders_and_replicas),
+        ("kafka-log-dirs", tools.test_kafka_log_dirs_describes_the_partitions_of_brokers),
+        ("kafka-configs", tools.test_kafka_configs_describes_topics),
+        ("kafka-broker-api-versions", tools.test_kafka_broker_api_versions_lists_what_is_answered),
+        ("kafka-consumer-groups", tools.test_kafka_consumer_groups_shows_what_a_group_has_committed),
     ):
         yield Client(name, kafka, {"describes": test})
 

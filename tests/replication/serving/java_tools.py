@@ -1,55 +1,42 @@
-"""The command-line tools that come with Kafka, as operators run them."""
+"""The console's consumer that comes with Kafka, and what it prints."""
 
-import subprocess
+from collections import defaultdict
 
-from logstore import TopicPartition
-from replication.metadata.metadata_version import MetadataVersion
-from tests.oracle.java import SILENT
-from tests.oracle.kafka import classpath, kafka_options
-from tests.oracle.release import KafkaRelease
+from tests.oracle.tools import KafkaTools
 from tests.replication.serving.clients import LEVELS, Seen
 
-SECONDS = 120
-IDLE_MS = 3_000
-"""After that without a record the console's consumer takes a topic to be at its end."""
-TOOLS = {
-    "kafka-console-consumer": "org.apache.kafka.tools.consumer.ConsoleConsumer",
-    "kafka-get-offsets": "org.apache.kafka.tools.GetOffsetShell",
-    "kafka-consumer-perf-test": "org.apache.kafka.tools.ConsumerPerformance",
-    "kafka-topics": "org.apache.kafka.tools.TopicCommand",
-    "kafka-log-dirs": "org.apache.kafka.tools.LogDirsCommand",
-    "kafka-configs": "org.apache.kafka.tools.ConfigCommand",
-    "kafka-broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
-    "kafka-consumer-groups": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
-}
-
-BEFORE_4_4 = {"kafka-configs": "kafka.admin.ConfigCommand"}
+IDLE_SECONDS = 5
+"""Without a record for so long the console's consumer takes a topic to be at its end."""
 
 
-def run_tool(release: KafkaRelease, tool: str, *arguments: object) -> str:
-    """Run a tool to its end, and return what it prints."""
-    named = {**TOOLS, **(BEFORE_4_4 if release.metadata_version < MetadataVersion.V4_4_IV0 else {})}
-    command = ["java", SILENT, *kafka_options(release), "-cp", classpath(release), named[tool], *map(str, arguments)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert ended.returncode == 0, f"{tool}: {ended.stdout[-2_000:]}{ended.stderr[-2_000:]}"
-    return ended.stdout
+def run_tool(tools: KafkaTools, tool: str, *arguments: object) -> str:
+    """Run a tool, which has to succeed, and return what it prints."""
+    ended = tools.run(tool, *arguments)
+    assert ended.status == 0, f"{tool}: {ended.out[-2_000:]}{ended.err[-2_000:]}"
+    return ended.out
 
 
-def console_consumer(release: KafkaRelease, bootstrap: str, partition: TopicPartition, committed: bool) -> list[Seen]:
-    """What the console's consumer prints of a partition from its first offset on."""
-    shown = ("print.timestamp", "print.offset", "print.headers", "print.key", "print.value")
+def console_consumer(
+    tools: KafkaTools, bootstrap: str, topic: str, committed: bool, at_most: int | None = None
+) -> dict[int, list[Seen]]:
+    """What the console's consumer prints of a topic's partitions from their first offsets on."""
+    shown = ("timestamp", "partition", "offset", "headers", "key", "value")
     deserializers = ("key.deserializer", "value.deserializer", "headers.deserializer")
-    properties = [f"{name}=true" for name in shown] + [
+    properties = [f"print.{name}=true" for name in shown] + [
         f"{name}=org.apache.kafka.common.serialization.BytesDeserializer" for name in deserializers
     ]
+    ends = ("--timeout-ms", IDLE_SECONDS * 1_000) if at_most is None else ("--max-messages", at_most)
     printed = run_tool(
-        release,
+        tools,
         "kafka-console-consumer",
-        *("--bootstrap-server", bootstrap, "--topic", partition.topic, "--partition", partition.partition),
-        *("--offset", "earliest", "--isolation-level", LEVELS[committed], "--timeout-ms", IDLE_MS),
+        *("--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning"),
+        *("--isolation-level", LEVELS[committed], *ends),
         *(part for each in properties for part in ("--formatter-property", each)),
     )
-    return [_seen(line) for line in printed.splitlines()]
+    seen = defaultdict(list)
+    for partition, record in map(_seen, printed.splitlines()):
+        seen[partition].append(record)
+    return dict(seen)
 
 
 def as_printed(seen: Seen) -> Seen:
@@ -58,16 +45,17 @@ def as_printed(seen: Seen) -> Seen:
     return seen._replace(key=_text(seen.key).encode(), value=_text(seen.value).encode(), headers=headers)
 
 
-def _seen(line: str) -> Seen:
-    timestamp, offset, headers, key, value = line.split("\t")
+def _seen(line: str) -> tuple[int, Seen]:
+    timestamp, partition, offset, headers, key, value = line.split("\t")
     told = [each.split(":", 1) for each in headers.split(",") if headers != "NO_HEADERS"]
-    return Seen(
+    seen = Seen(
         int(offset.removeprefix("Offset:")),
         int(timestamp.split(":")[1]) if ":" in timestamp else -1,
         key.encode(),
         value.encode(),
         tuple((name, text.encode()) for name, text in told),
     )
+    return int(partition.removeprefix("Partition:")), seen
 
 
 def _text(data: bytes | None) -> str:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from replication.protocol.addresses import Address
 from tests.replication.cli.schemas import validate_output
@@ -18,11 +18,11 @@ SECONDS = 120
 class ServedProcess:
     """Serves copies on a free port; it has answered nothing yet."""
 
-    def __init__(self, *arguments: object, prefix: tuple[str, ...] = ()) -> None:
-        """Give it these arguments; what stands in `prefix` starts it."""
+    def __init__(self, *arguments: object, prefix: tuple[str, ...] = (), errors: IO[str] | None = None) -> None:
+        """Give it these arguments; what stands in `prefix` starts it, and what it complains of goes to `errors`."""
         words = ["serve", "--read-only", "--listen", "127.0.0.1:0", "--json", *map(str, arguments)]
         command = [*prefix, sys.executable, "-m", "replication.cli", *words]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self._process.stdout is not None
         told = self._process.stdout.readline()
         assert told, f"it ended with {self._process.wait(SECONDS)}"

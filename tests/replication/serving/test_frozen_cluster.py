@@ -4,13 +4,16 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
+from threading import Lock
 from uuid import uuid4
 
 import pytest
 
 from logstore import TopicPartition
-from logstore.batch.batches import read_batches
+from logstore.batch.batches import Batch, read_batches
+from logstore.errors import CorruptBatchError
 from logstore.files.partition_metadata import PartitionMetadata
+from logstore.log.readable_log import ReadableLog
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.reading_apis import reading_apis
 from replication.errors import DifferentClustersError, SameBrokerError, TopicIdsDifferError
@@ -21,12 +24,15 @@ from replication.protocol.messages import api_versions, fetch
 from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsRequest
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.server.call import Call, Caller
+from replication.serving.checking import check_copies
 from replication.serving.cluster_server import ClusterServer
 from replication.serving.frozen_cluster import FrozenCluster
 from replication.serving.leader_choice import LeaderChoice
+from replication.serving.unserved import Unserved
 from tests.data.replicas import damaged, replicas
 from tests.replication.server.client import Client
 
+OFFSETS = Path(__file__).parents[2] / "data" / "consumer-offsets"
 QUORUM = Path(__file__).parents[2] / "data" / "quorum"
 FORKED = TopicPartition("diverge", 0)
 
@@ -172,15 +178,20 @@ def _everything(root: Path) -> dict[Path, tuple[int, int, str]]:
     }
 
 
-def test_a_damaged_batch_is_never_sent_and_those_who_come_there_are_told(tmp_path: Path) -> None:
-    root = tmp_path / "broker-1"
+def with_a_flipped_bit(root: Path, partition: TopicPartition, number: int = 3) -> tuple[Path, Batch]:
+    """Copy a broker that stopped cleanly, damage a batch, and return its file and what it was."""
     shutil.copytree(brokers("reconciled")[0], root)
-    partition = TopicPartition("codecs", 0)
     path = max((root / str(partition)).glob("*.log"))
     content = bytearray(path.read_bytes())
-    victim = list(read_batches(memoryview(bytes(content))))[3]
+    victim = list(read_batches(memoryview(bytes(content))))[number]
     content[victim.position + victim.size - 1] ^= 1
     path.write_bytes(content)
+    return path, victim
+
+
+def test_a_damaged_batch_is_never_sent_and_those_who_come_there_are_told(tmp_path: Path) -> None:
+    root, partition = tmp_path / "broker-1", TopicPartition("codecs", 0)
+    _, victim = with_a_flipped_bit(root, partition)
     with FrozenCluster.open([root]) as cluster:
         hosted = cluster.hosted[cluster.brokers[0].node_id]
         answer = reading_apis(hosted, KnownCluster("id", 1, lambda: cluster.image({})))[fetch.API_KEY].answer
@@ -194,6 +205,84 @@ def test_a_damaged_batch_is_never_sent_and_those_who_come_there_are_told(tmp_pat
         assert (error, offset) == (ErrorCode.KAFKA_STORAGE_ERROR, victim.base_offset)
 
 
+def test_damage_that_readers_come_upon_is_told_once(tmp_path: Path) -> None:
+    root, partition = tmp_path / "broker-1", TopicPartition("codecs", 0)
+    path, victim = with_a_flipped_bit(root, partition)
+    told: list[Unserved] = []
+    with FrozenCluster.open([root]) as cluster:
+        cluster.damages.observer = told.append
+        hosted = cluster.hosted[cluster.brokers[0].node_id]
+        answer = reading_apis(hosted, KnownCluster("id", 1, lambda: cluster.image({})))[fetch.API_KEY].answer
+        for offset in (victim.base_offset, victim.last_offset, victim.base_offset):
+            asked = FetchRequest(partitions={partition: FetchPartition(offset, 1 << 20)}, max_wait_ms=0)
+            answer(asked, Call(12, Caller("127.0.0.1")))
+        (found,) = told
+        assert (found.partition, found.broker, found.is_partly_served) == (partition, "broker-1", True)
+        assert isinstance(found.error, CorruptBatchError)
+        assert (found.error.file, found.error.position, found.error.offset) == (
+            str(path),
+            victim.position,
+            victim.base_offset,
+        )
+
+
+@pytest.mark.parametrize("label", ["diverged", "reconciled"])
+def test_a_check_reads_all_of_sound_copies_and_finds_nothing(label: str) -> None:
+    with FrozenCluster.open(brokers(label)) as cluster:
+        read = Counted()
+        check_copies(cluster, read)
+        assert not cluster.damages.found
+        logs = [hosted.log for each in cluster.hosted.values() for hosted in each.values()]
+        assert read.total == sum(map(served_bytes, logs))
+
+
+def served_bytes(log: ReadableLog) -> int:
+    files = sorted(log.directory.glob("*.log"))
+    batches = (batch for file in files for batch in read_batches(memoryview(file.read_bytes())))
+    return sum(batch.size for batch in batches if log.log_start_offset <= batch.last_offset < log.log_end_offset)
+
+
+class Counted:
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self.total = 0
+
+    def __call__(self, amount: int) -> None:
+        with self._lock:
+            self.total += amount
+
+
+def test_a_check_finds_each_damaged_copy_with_its_first_damage(tmp_path: Path) -> None:
+    root, partition = tmp_path / "broker-1", TopicPartition("codecs", 0)
+    path, victim = with_a_flipped_bit(root, partition)
+    other = next(each for each in sorted(root.glob("*-*/*.log")) if each.stat().st_size and each.parent != path.parent)
+    content = bytearray(other.read_bytes())
+    content[-1] ^= 1
+    other.write_bytes(content)
+    with FrozenCluster.open([root]) as cluster:
+        assert cluster.unchecked_bytes == sum(each.stat().st_size for each in root.glob("*-*/*.log"))
+        check_copies(cluster)
+        found = {(each.broker, each.error.file, each.error.position) for each in cluster.damages.found}  # type: ignore[attr-defined]
+        last = list(read_batches(memoryview(other.read_bytes())))[-1]
+        assert found == {("broker-1", str(path), victim.position), ("broker-1", str(other), last.position)}
+
+
+def test_a_check_ends_by_what_its_caller_raises() -> None:
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with FrozenCluster.open(brokers("diverged")) as cluster, pytest.raises(KeyboardInterrupt):
+        check_copies(cluster, stop)
+
+
+def test_after_a_crash_what_recovery_has_checked_needs_no_other_look(tmp_path: Path) -> None:
+    shutil.copytree(brokers("reconciled")[0], tmp_path / "broker-1")
+    (tmp_path / "broker-1" / ".kafka_cleanshutdown").unlink()
+    (tmp_path / "broker-1" / "recovery-point-offset-checkpoint").unlink()
+    with FrozenCluster.open([tmp_path / "broker-1"]) as cluster:
+        assert cluster.unchecked_bytes == 0
+
+
 def test_a_copy_that_cannot_be_opened_is_named_and_its_readers_are_told(tmp_path: Path) -> None:
     damaged("epoch_checkpoint_unparsable", tmp_path)
     with FrozenCluster.open(sorted(each for each in tmp_path.iterdir() if each.is_dir())) as cluster:
@@ -205,6 +294,40 @@ def test_a_copy_that_cannot_be_opened_is_named_and_its_readers_are_told(tmp_path
         asked = FetchRequest(partitions={found.partition: FetchPartition(0, 1 << 20)}, max_wait_ms=0)
         fetched = answer(asked, Call(12, Caller("127.0.0.1"))).partitions[found.partition]
         assert fetched.error is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_groups_that_are_read_only_up_to_damage_are_told_of(tmp_path: Path) -> None:
+    shutil.copytree(OFFSETS, tmp_path / "broker-1")
+    path = tmp_path / "broker-1" / "__consumer_offsets-0" / "00000000000000000000.log"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+    (tmp_path / "broker-1" / ".kafka_cleanshutdown").touch()
+    with FrozenCluster.open([tmp_path / "broker-1"]) as cluster, ClusterServer(cluster, saved_groups=True):
+        (found,) = cluster.damages.found
+        assert (str(found.partition), found.error.file) == ("__consumer_offsets-0", str(path))  # type: ignore[attr-defined]
+
+
+def test_copies_that_cannot_be_listed_are_named_with_their_broker(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    shutil.copytree(brokers("diverged")[0] / "codecs-0", tmp_path / "codecs-0")
+    for name in ("broker-1", "broker-2"):
+        shutil.rmtree(tmp_path / "copies" / name / "codecs-0")
+        (tmp_path / "copies" / name / "codecs-0").symlink_to(tmp_path / "codecs-0")
+    with FrozenCluster.open(sorted((tmp_path / "copies").iterdir())) as cluster:
+        told = {(each.broker, str(each.partition)) for each in cluster.unserved}
+        assert told == {("broker-1", "codecs-0"), ("broker-2", "codecs-0")}
+
+
+def test_a_copy_of_which_it_cannot_be_read_whose_it_is_is_named_and_counts_as_another_broker(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    properties = tmp_path / "broker-2" / "meta.properties"
+    properties.write_text("version=7\n")
+    (tmp_path / "broker-3" / "meta.properties").unlink()
+    with FrozenCluster.open(sorted(tmp_path.iterdir())) as cluster:
+        ((name, error),) = cluster.unidentified
+        assert (name, error.file) == ("broker-2", str(properties))  # type: ignore[attr-defined]
+        assert [each.node_id for each in cluster.brokers] == [1, 0, 2]
 
 
 def test_clients_are_told_the_features_of_the_metadata_and_of_when_they_are() -> None:

@@ -24,7 +24,7 @@ def _made(kind: Any, content: Mapping[str, Any]) -> Any:
 
 def _value(field: Field[Any], value: Any) -> Any:
     item = _item_class(field.type)  # type: ignore[arg-type]  # a class can be hashed, which mypy does not see
-    if item is not None:
+    if item is not None and value is not None:
         return tuple(_made(item, each) for each in value)
     if value is None and NoneType not in get_args(field.type):
         return ""
@@ -34,4 +34,5 @@ def _value(field: Field[Any], value: Any) -> Any:
 @cache
 def _item_class(kind: Any) -> Any:
     """Return the class of which a field has many; None where they are no messages of their own."""
-    return next((each for each in get_args(kind) if is_dataclass(each)), None)
+    kinds = (kind, *get_args(kind))  # the second where there may be none
+    return next((each for of in kinds for each in get_args(of) if is_dataclass(each)), None)

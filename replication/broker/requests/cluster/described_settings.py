@@ -4,9 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from replication.broker.requests.cluster.topic_name import missing_topic
-from replication.broker.requests.cluster.topic_settings import TOPIC_SETTINGS, TopicSetting
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.configurations import Configurations
+from replication.metadata.settings.broker_settings import BROKER_SETTINGS
+from replication.metadata.settings.topic_settings import TOPIC_SETTINGS, TopicSetting
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_configs import (
     BROKER,
@@ -26,32 +27,6 @@ _DYNAMIC_DEFAULT_BROKER: Final = 3
 _DEFAULT: Final = 5
 _ALL_BROKERS: Final = ""
 _UNKNOWN: Final = TopicSetting(0, None)
-_OF_BROKERS: Final = {each.synonym: each for each in TOPIC_SETTINGS.values()}
-"""What is known of the settings of brokers: of those that are defaults of topics'."""
-_TOLD: Final = frozenset(
-    {
-        "background.threads",
-        "follower.replication.throttled.rate",
-        "leader.replication.throttled.rate",
-        "log.cleaner.backoff.ms",
-        "log.cleaner.dedupe.buffer.size",
-        "log.cleaner.io.buffer.load.factor",
-        "log.cleaner.io.buffer.size",
-        "log.cleaner.io.max.bytes.per.second",
-        "log.cleaner.threads",
-        "max.connection.creation.rate",
-        "max.connections",
-        "max.connections.per.ip",
-        "max.connections.per.ip.overrides",
-        "num.io.threads",
-        "num.network.threads",
-        "num.recovery.threads.per.data.dir",
-        "num.replica.fetchers",
-        "replica.alter.log.dirs.io.max.bytes.per.second",
-    }
-)
-"""Other settings of brokers that are no secrets. Of those that are not known here the value is not told, as with Kafka:
-it may be a password."""
 
 
 class _Set(NamedTuple):
@@ -114,7 +89,7 @@ class DescribedSettings:
         settings = self._cluster.image().configurations
         own, of_all = self._brokers(settings)
         for key in {**own.values, **of_all.values} if name else of_all.values:
-            known = _OF_BROKERS.get(key, _UNKNOWN)
+            known = BROKER_SETTINGS.get(key, _UNKNOWN)
             if name:
                 setting = _setting(key, known._replace(synonym=key), None, (own, of_all))
                 yield key, setting if _is_told(key) else _hidden(setting)
@@ -137,7 +112,8 @@ def _fault(name: str, node: str) -> str:
 
 
 def _is_told(name: str) -> bool:
-    return name in _TOLD or name in _OF_BROKERS
+    """Whether a setting is no secret: of those that are not known here it is not said, as with Kafka."""
+    return name in BROKER_SETTINGS
 
 
 def _hidden(setting: Setting) -> Setting:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from logstore import TopicPartition
 from logstore.log.state.waiters import Waiter
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import Pair
 from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.fetch_session import FetchSession
 from replication.broker.requests.partition_lookup import PartitionLookup
@@ -38,15 +39,17 @@ class FullFetch:
 
     def read(self, fetch_pass: FetchPass) -> None:
         """Read all partitions."""
-        copy, read, topics = self._lookup.copy, fetch_pass.read, self._topics
+        find, read, topics = self._lookup.copy, fetch_pass.read, self._topics
+        partition: Pair | None
+        topic_id = None
         answers: dict[TopicPartition, FetchedPartition] = {}
         for key, asked in self._request.partitions.items():
-            partition: TopicPartition | None = key
-            topic_id = None
+            partition = key
             if topics:
-                name, topic_id = topics[key.topic]
-                partition = None if name is None else TopicPartition(name, key.partition)
-            hosted = None if partition is None else copy(partition)
+                topic, number = key
+                name, topic_id = topics[topic]
+                partition = None if name is None else (name, number)
+            hosted = None if partition is None else find(partition)
             answers[key] = read(partition, hosted, topic_id, asked)
         self._answers = answers
 
@@ -62,7 +65,7 @@ class FullFetch:
         """Wake it whenever something happens to one of the partitions."""
         for key in self._request.partitions:
             name = self._topics[key.topic][0] if self._topics else key.topic
-            hosted = None if name is None else self._lookup.copy(TopicPartition(name, key.partition))
+            hosted = None if name is None else self._lookup.copy((name, key.partition))
             if hosted is not None:
                 hosted.attend(waiter)
                 self._attended.append(hosted)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Final
 from uuid import UUID
 
-from logstore import TopicPartition
 from logstore.log.readable_log import ReadableLog
 from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import Pair
 from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.watched_partition import WatchedPartition
 from replication.protocol.error_code import ErrorCode
@@ -20,7 +20,7 @@ class ReplicaFetchPass(FetchPass):
 
     def read(
         self,
-        partition: TopicPartition | None,
+        partition: Pair | None,
         hosted: HostedPartition | None,
         topic_id: UUID | None,
         asked: FetchPartition,
@@ -42,10 +42,8 @@ class ReplicaFetchPass(FetchPass):
         """Note that the replica still has all of these, to which nothing has happened; return those that refuse it."""
         return [watched for watched in unread if self._refuses(watched)]
 
-    def _refusal(
-        self, partition: TopicPartition, hosted: HostedPartition, topic_id: UUID | None, current: int
-    ) -> ErrorCode:
-        error = super()._refusal(partition, hosted, topic_id, current)
+    def _refusal(self, partition: Pair, hosted: HostedPartition, current: int) -> ErrorCode:
+        error = super()._refusal(partition, hosted, current)
         if hosted.led is None or error is not ErrorCode.NONE:
             return error
         return hosted.led.refusal(self._terms.replica_id, current)

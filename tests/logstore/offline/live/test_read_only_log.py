@@ -201,6 +201,7 @@ def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) ->
     others = {name for name in dir(Log) if callable(getattr(Log, name)) and not name.startswith("_")}
     assert others - refused - reading == {
         "wait",
+        "ensure_readable",
         "attend",
         "leave",
         "wait_async",

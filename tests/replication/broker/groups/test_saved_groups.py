@@ -9,8 +9,11 @@ import pytest
 from logstore import FrozenLog, Log, TopicPartition
 from logstore.batch.record import Record
 from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.group_settings import GroupSettings
 from replication.broker.groups.group_state import GroupState
+from replication.broker.groups.joining import JoinRequest
 from replication.broker.groups.saved_groups import SavedGroups
+from replication.coordinator_records.offset_commit import OffsetCommit
 from replication.protocol.error_code import ErrorCode
 from tests.replication.broker.groups.sides import FakeClock
 from tests.replication.coordinator_records.test_group_metadata import KEY, group
@@ -87,6 +90,22 @@ def test_a_group_with_members_is_stable_until_they_have_not_been_heard_of(log: L
     clock.now += 46
     assert coordinator.describe("mail").state is GroupState.EMPTY
     assert coordinator.committed("mail")[TopicPartition("orders", 0)].offset == 1
+
+
+def test_without_its_members_a_group_is_empty_and_whoever_joins_begins_the_next_generation_at_once(log: Log) -> None:
+    coordinator = GroupCoordinator(GroupSettings(initial_rebalance_delay=0.0), clock=FakeClock())
+    coordinator.load(saved_in(log, (offset_key(0), offset(1)), (KEY, group(3))).without_members())
+    found = coordinator.describe("mail")
+    assert (found.state, found.protocol_type, found.members) == (GroupState.EMPTY, "consumer", ())
+    assert coordinator.committed("mail")[TopicPartition("orders", 0)].offset == 1
+    assert coordinator.heartbeat("mail", 7, "m-1", "here") is ErrorCode.UNKNOWN_MEMBER_ID
+    commits = {TopicPartition("orders", 0): OffsetCommit(offset=2)}
+    assert coordinator.commit("mail", commits) == {TopicPartition("orders", 0): ErrorCode.NONE}
+    joined = coordinator.join(JoinRequest("mail", "", 10.0, 60.0, "consumer", (("range", b"sub"),)))
+    coordinator.expire("mail")
+    answer = joined.value
+    assert answer is not None
+    assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, 8)
 
 
 def test_a_group_that_has_only_committed_is_empty(log: Log) -> None:

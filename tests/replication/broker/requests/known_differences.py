@@ -18,7 +18,7 @@ from typing import Any
 from logstore import TopicPartition
 from logstore.batch.batches import read_batches
 from logstore.errors import LogStoreError
-from replication.broker.requests.cluster.topic_settings import TOPIC_SETTINGS
+from replication.metadata.settings.topic_settings import TOPIC_SETTINGS
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_cluster import DescribedCluster
 from replication.protocol.messages.describe_configs import BROKER, DescribedConfigs

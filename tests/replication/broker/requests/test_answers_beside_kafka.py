@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from replication.protocol.messages.fetch import FetchRequest
+from replication.protocol.wire.kio_messages import request_classes
+from replication.protocol.wire.kio_messages import write as write_by_kio
 from tests.campaign import Campaign
 from tests.oracle.release import KafkaRelease
 from tests.replication.broker.requests.known_differences import without_known_differences
@@ -16,6 +18,7 @@ from tests.replication.broker.requests.two_brokers import TwoBrokers
 
 CAMPAIGN = Campaign("serve: answers beside a real broker", full=10_000, share=200)
 FETCH = 1
+OFFSET_FOR_LEADER_EPOCH = 23
 SESSION_SHARE = 0.1
 
 
@@ -59,3 +62,34 @@ def test_random_requests_are_answered_alike(brokers: TwoBrokers, release: KafkaR
             key, request, version = requests.any()
             compare(request, version, *brokers.ask(key, request, version))
     CAMPAIGN.report(CAMPAIGN.count, beside=release)
+
+
+@pytest.mark.parametrize("version", range(2, 5))
+def test_a_partition_is_answered_as_often_as_it_is_asked_about(brokers: TwoBrokers, version: int) -> None:
+    rng = random.Random(CAMPAIGN.seed)
+    for _ in range(20):
+        questions = [("plain", [0, 0]), *(rng.choice(QUESTIONS) for _ in range(3))]
+        theirs, ours = brokers.ask_in_bytes(OFFSET_FOR_LEADER_EPOCH, epoch_questions(version, questions, rng), version)
+        assert len(theirs.repeated) == sum(len(numbers) for _, numbers in questions)
+        assert ours == theirs
+
+
+QUESTIONS = [("plain", [0, 2]), ("plain", [2, 2]), ("empty", [0]), ("late", [0, 1, 0]), ("nowhere", [0, 0])]
+
+
+def epoch_questions(version: int, questions: list[tuple[str, list[int]]], rng: random.Random) -> bytes:
+    classes = request_classes(OFFSET_FOR_LEADER_EPOCH, version)
+    topics = tuple(
+        classes.OffsetForLeaderTopic(
+            topic=topic,
+            partitions=tuple(
+                classes.OffsetForLeaderPartition(
+                    partition=number, leader_epoch=rng.randrange(4), current_leader_epoch=-1
+                )
+                for number in numbers
+            ),
+        )
+        for topic, numbers in questions
+    )
+    replica = {"replica_id": -1} if version >= 3 else {}
+    return write_by_kio(classes.OffsetForLeaderEpochRequest(topics=topics, **replica))

@@ -81,6 +81,10 @@ class TwoBrokers:
         ours = sent if to_ours is None else api.request.write(to_ours, version)
         return self._theirs(api, sent, version), self._ours(api, ours, version)
 
+    def ask_in_bytes(self, key: int, sent: bytes, version: int) -> tuple[Any, Any]:
+        """Do what `ask` does with a request that has been written."""
+        return self._theirs(_api(key), sent, version), self._ours(_api(key), sent, version)
+
     def end(self, partition: TopicPartition) -> int:
         """Return the log end offset of a partition; 0 of one that is not here."""
         hosted = self.partitions.find(partition)

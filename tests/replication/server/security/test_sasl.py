@@ -340,26 +340,45 @@ def test_who_has_logged_in_cannot_become_another() -> None:
             return ScramCredential.of(SECRET, digest or "sha256", b"salt")
 
     talk = Talk()
-    talk.authentication._settings = SaslSettings(users=Anybody())  # type: ignore[misc]
+    talk.authentication._settings = SaslSettings(users=Anybody(), connections_max_reauth_ms=10_000)  # type: ignore[misc]
     talk.plain()
-    with pytest.raises(HangUpError, match="Cannot change principals"):
+    with pytest.raises(HangUpError, match="alice cannot become bob") as error:
         talk.plain(name="bob")
+    assert error.value.args[1].error_message.startswith("Cannot change principals")
     assert talk.authentication.caller.principal == "User:alice"
 
 
 def test_who_has_logged_in_by_one_mechanism_renews_it_by_that_one() -> None:
-    talk = Talk()
+    talk = Talk(connections_max_reauth_ms=10_000)
     talk.plain()
     with pytest.raises(HangUpError, match="alice has logged in by another mechanism than SCRAM-SHA-256"):
         talk.ask(17, 1, mechanism="SCRAM-SHA-256")
 
 
 def test_nothing_is_answered_while_a_login_is_renewed() -> None:
-    talk = Talk()
+    talk = Talk(connections_max_reauth_ms=10_000)
     talk.plain()
     talk.ask(17, 1, mechanism="PLAIN")
     with pytest.raises(HangUpError, match="before the login was done"):
         talk.question()
+
+
+def test_a_login_that_lasts_for_ever_is_not_renewed() -> None:
+    talk = Talk()
+    talk.plain()
+    assert talk.ask(17, 1, mechanism="PLAIN").error_code == ErrorCode.ILLEGAL_SASL_STATE
+    talk.question()
+
+
+def test_a_login_is_renewed_once_a_second_at_most() -> None:
+    talk = Talk(connections_max_reauth_ms=10_000)
+    talk.plain()
+    for seconds, code in ((0.0, ErrorCode.NONE), (0.9, ErrorCode.ILLEGAL_SASL_STATE), (1.0, ErrorCode.NONE)):
+        talk.now = seconds
+        assert talk.ask(17, 1, mechanism="PLAIN").error_code == code
+        if code is ErrorCode.NONE:
+            assert talk.ask(36, 1, auth_bytes=b"\0alice\0alice-secret").error_code == code
+    talk.question()
 
 
 def test_a_mechanism_that_is_not_offered_is_refused_with_those_that_are() -> None:

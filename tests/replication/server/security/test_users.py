@@ -1,14 +1,18 @@
 """Users of a file, while it changes."""
 
 import base64
+import hashlib
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
 from replication.protocol.errors import InvalidSettingsError
+from replication.server.security import users as users_module
 from replication.server.security.scram_credential import ScramCredential
 from replication.server.security.users import UsersFile
 
@@ -65,6 +69,60 @@ def test_a_file_that_changes_is_read_again(path: Path) -> None:
     assert not users.credential("alice", None).fits("alice-secret")
 
 
+@pytest.fixture
+def derivations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The digests for which something has been derived of a password, which takes milliseconds each time."""
+    made: list[str] = []
+    derive = hashlib.pbkdf2_hmac
+    monkeypatch.setattr(hashlib, "pbkdf2_hmac", lambda digest, *more: made.append(digest) or derive(digest, *more))
+    return made
+
+
+def test_reading_a_thousand_passwords_derives_nothing_of_them(path: Path, derivations: list[str]) -> None:
+    users = UsersFile(path)
+    _write(path, {f"user-{number}": {"password": "secret"} for number in range(1_000)})
+    users.credential("user-7", "sha512")
+    assert derivations == ["sha512"]
+
+
+@pytest.mark.parametrize("digest", ["sha256", "sha512", None])
+def test_as_much_is_derived_for_whoever_asks(path: Path, digest: str | None, derivations: list[str]) -> None:
+    _write(path, {"alice": {"password": "secret"}, "bob": {"SCRAM-SHA-256": KEPT}})
+    users = UsersFile(path)
+    counts = []
+    for name in ("alice", "bob", "carol", "alice"):
+        users.credential(name, digest)
+        counts.append(len(derivations))
+    assert counts == [1, 2, 3, 4]
+
+
+def test_a_password_counts_for_plain_where_something_is_kept_too(path: Path) -> None:
+    _write(path, {"alice": {"password": "secret", "SCRAM-SHA-256": KEPT}})
+    assert UsersFile(path).credential("alice", None).fits("secret")
+
+
+def test_while_one_login_reads_the_file_others_go_by_what_was_there(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = UsersFile(path)
+    reading, may_end = Event(), Event()
+    read = users_module._read
+
+    def slowly(path: Path) -> Any:
+        reading.set()
+        assert may_end.wait(60)
+        return read(path)
+
+    monkeypatch.setattr(users_module, "_read", slowly)
+    _write(path, {"bob": {"password": "bob-secret"}})
+    with ThreadPoolExecutor() as threads:
+        first = threads.submit(users.credential, "bob", None)
+        assert reading.wait(60)
+        assert users.credential("alice", None).fits("alice-secret")
+        may_end.set()
+        assert first.result().fits("bob-secret")
+
+
 def test_a_file_that_breaks_or_goes_leaves_the_users_as_they_were(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     users = UsersFile(path)
     _write(path, "{")
@@ -89,6 +147,7 @@ def test_a_file_that_breaks_or_goes_leaves_the_users_as_they_were(path: Path, ca
         ('{"a": {}}', "'a' has nothing"),
         ('{"a": {"pass": "b"}}', "'a' has .'pass'."),
         ('{"a": {"password": ""}}', "the password of 'a' is no text, or empty"),
+        (r'{"a": {"password": "\ud800"}}', "surrogates not allowed"),
         ('{"a": {"password": 1}}', "the password of 'a' is no text, or empty"),
         ('{"a": {"password": "b"}, "a": {"password": "c"}}', "'a' is there twice"),
         (json.dumps({"a": {"SCRAM-SHA-256": {**KEPT, "iterations": 1}}}), "has 1 iterations"),

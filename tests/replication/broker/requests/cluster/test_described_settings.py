@@ -4,8 +4,8 @@ import pytest
 
 from logstore import LogConfig
 from replication.broker.requests.cluster.described_settings import DescribedSettings
-from replication.broker.requests.cluster.topic_settings import TOPIC_SETTINGS
 from replication.metadata.records import ConfigRecord
+from replication.metadata.settings.topic_settings import TOPIC_SETTINGS
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_configs import (
     BROKER,

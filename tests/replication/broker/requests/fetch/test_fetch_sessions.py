@@ -194,6 +194,18 @@ def test_a_fetch_that_was_overtaken_is_told_so(broker: SmallBroker) -> None:
     assert pending.expire().error == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
+def test_a_waiting_fetch_of_a_session_hears_that_a_log_was_closed(broker: SmallBroker) -> None:
+    session = Session(broker)
+    session.begin(ORDERS)
+    pending = session.send({}, session_id=session.id, session_epoch=1, max_wait_ms=60_000)
+    assert isinstance(pending, PendingFetch)
+    assert pending.answer() is None
+    broker.log.close()
+    answer = pending.answer()
+    assert answer is not None
+    assert answer.partitions[ORDERS].error is ErrorCode.KAFKA_STORAGE_ERROR
+
+
 def test_a_full_fetch_closes_the_session_that_it_names(broker: SmallBroker) -> None:
     session = Session(broker)
     session.begin(ORDERS)

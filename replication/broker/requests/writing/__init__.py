@@ -1,0 +1,1 @@
+"""Answers what writes: producers' records, transaction markers, and the deletion of records."""

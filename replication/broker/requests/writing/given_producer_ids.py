@@ -1,0 +1,57 @@
+"""Answers InitProducerId (KIP-98, KIP-360)."""
+
+import logging
+from collections.abc import Iterator
+from threading import Lock
+from typing import Any, Final
+
+from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.broker.requests.writing.producer_id_blocks import ProducerIdBlocks
+from replication.errors import ReplicationError
+from replication.protocol.error_code import ErrorCode
+from replication.server.call import Call
+
+API_KEY: Final = 22
+VERSIONS: Final = range(6)
+"""Kafka 4.3 holds back the last one, of transactions that are prepared (KIP-939)."""
+_NONE: Final = -1
+_LOGGER: Final = logging.getLogger("epochlog.broker")
+
+
+class GivenProducerIds:
+    """Gives idempotent producers their ids (Kafka: ProducerIdManager)."""
+
+    def __init__(self, blocks: ProducerIdBlocks) -> None:
+        """Take ids from these blocks, the first one when it is needed."""
+        self._blocks = blocks
+        self._lock = Lock()
+        self._left: Iterator[int] = iter(())
+
+    def answer(self, request: Any, call: Call) -> Any:
+        """Answer in kio's terms; transactional producers find no coordinator here."""
+        error, producer_id = self._give(request)
+        is_given = error is ErrorCode.NONE
+        content = {"error_code": error, "producer_id": producer_id, "producer_epoch": 0 if is_given else _NONE}
+        return kio_answer(API_KEY, call.version, content)
+
+    def _give(self, request: Any) -> tuple[ErrorCode, int]:
+        had = getattr(request, "producer_id", _NONE), getattr(request, "producer_epoch", _NONE)
+        if (had[0] == _NONE) != (had[1] == _NONE) or request.transactional_id == "":
+            return ErrorCode.INVALID_REQUEST, _NONE
+        if request.transactional_id is not None:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NONE
+        try:
+            producer_id = self._next()
+        except (OSError, ReplicationError):
+            _LOGGER.exception("there are no producer ids now")
+            producer_id = None
+        return (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, _NONE) if producer_id is None else (ErrorCode.NONE, producer_id)
+
+    def _next(self) -> int | None:
+        """Return an id; None where even a new block has none. Raises what `ProducerIdBlocks.next_block` raises."""
+        with self._lock:
+            producer_id = next(self._left, None)
+            if producer_id is None:
+                self._left = iter(self._blocks.next_block())
+                producer_id = next(self._left, None)
+            return producer_id

@@ -1,0 +1,133 @@
+"""A Produce that waits until coordinators have confirmed what it begins to write to."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from logstore import TopicPartition
+from logstore.log.state.waiters import Waiter, Waiters
+from replication.broker.partitions.transaction_guards import Guard
+from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
+from replication.broker.requests.writing.produce_work import ProduceWork, RefusedRequestError
+from replication.broker.requests.writing.transaction_verification import AskedTransaction, TransactionVerification
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.produce import ProducedPartition
+from replication.server.pending import NO_ANSWER
+
+_SINCE_ADDED: Final = 12
+"""From here on producers leave it to leaders to add partitions to their transactions (transaction.version 2)."""
+_SINCE_ABORTABLE: Final = 11
+"""The first version whose producers know TRANSACTION_ABORTABLE."""
+_TO_BE_TRIED_AGAIN: Final = frozenset(
+    {
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+    }
+)
+"""Told as NOT_ENOUGH_REPLICAS, for which old producers send a batch again too."""
+
+
+class PendingVerification:
+    """Asks, then appends in the thread that waits, and then waits for replicas where that is wanted.
+
+    Kafka: ReplicaManager.handleProduceAppend.
+    """
+
+    def __init__(self, work: ProduceWork, verification: TransactionVerification, version: int) -> None:
+        """Ask about all that begins a transaction. Raises RefusedRequestError."""
+        self._work = work
+        self._version = version
+        self._deadline = time.monotonic() + work.request.timeout_ms / 1_000
+        self._waiters = Waiters()
+        self._waiter: Waiter | None = None
+        self._acks: PendingOutcomes | None = None
+        self._refusals: dict[TopicPartition, ProducedPartition] = {}
+        self._guards: dict[TopicPartition, Guard] = {}
+        self._is_confirmed = False
+        asked = self._begin(version >= _SINCE_ADDED)
+        if asked is None:
+            self._is_confirmed = True
+        else:
+            verification.ask(asked, self._tell)
+
+    @property
+    def deadline(self) -> float:
+        """Until when the coordinator may take to answer, and then the replicas."""
+        return self._deadline if self._acks is None else self._acks.deadline
+
+    def attend(self, waiter: Waiter) -> None:
+        """Wake it by the coordinator's answer, and by the replicas."""
+        self._waiter = waiter
+        (self._waiters.add if self._acks is None else self._acks.attend)(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+        self._waiters.remove(waiter)
+        if self._acks is not None:
+            self._acks.leave(waiter)
+
+    def answer(self) -> Any | None:
+        """Append once the coordinator has answered; return the answer once there is one. Raises HangUpError."""
+        if self._acks is not None:
+            return self._acks.answer()
+        return self._append() if self._is_confirmed else None
+
+    def expire(self) -> Any | None:
+        """Do without the coordinator's answer, or without the replicas. Raises HangUpError."""
+        if self._acks is not None:
+            return self._acks.expire()
+        if not self._is_confirmed:
+            self._tell(dict.fromkeys(self._guards, ErrorCode.NETWORK_EXCEPTION))
+        return self._append()
+
+    def _begin(self, is_to_be_added: bool) -> AskedTransaction | None:
+        """Make the guards; return what the coordinator is asked, or None where nothing begins."""
+        batches = [taken for taken in self._work.taken if taken.transactional is not None]
+        producers = {(batch.producer_id, batch.producer_epoch) for *_, batch in batches if batch is not None}
+        if len(producers) > 1:
+            raise RefusedRequestError(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+        for _, partition, hosted, _, _, batch in batches:
+            if hosted is None or hosted.led is None or batch is None:
+                continue  # it will be refused
+            guard = hosted.guards.ask(hosted.led, hosted.log, batch, opens_by_first=is_to_be_added)
+            if guard is not None:
+                self._guards[partition] = guard
+        if not self._guards:
+            return None
+        ((producer_id, producer_epoch),) = producers
+        transactional_id = self._work.request.transactional_id or ""
+        return AskedTransaction(transactional_id, producer_id, producer_epoch, tuple(self._guards), is_to_be_added)
+
+    def _tell(self, refused: Mapping[TopicPartition, ErrorCode]) -> None:
+        """Take the coordinator's answer, in any thread; only the first counts."""
+        if self._is_confirmed:
+            return
+        self._refusals = {partition: self._refusal(error) for partition, error in refused.items() if error}
+        self._is_confirmed = True
+        self._waiters.wake()
+
+    def _refusal(self, error: ErrorCode) -> ProducedPartition:
+        if error is ErrorCode.PRODUCER_FENCED:
+            return ProducedPartition(ErrorCode.INVALID_PRODUCER_EPOCH)
+        if error is ErrorCode.TRANSACTION_ABORTABLE and self._version < _SINCE_ABORTABLE:
+            error = ErrorCode.INVALID_TXN_STATE
+        if error is ErrorCode.INVALID_TXN_STATE:
+            return ProducedPartition(error, error_message="the partition is not part of the transaction")
+        if error in _TO_BE_TRIED_AGAIN:
+            what = f"the transaction's coordinator could not confirm the partition: {error.name}"
+            return ProducedPartition(ErrorCode.NOT_ENOUGH_REPLICAS, error_message=what)
+        return ProducedPartition(error)
+
+    def _append(self) -> Any | None:
+        done = self._work.append(self._refusals, self._guards)
+        if done is None:
+            return NO_ANSWER
+        if not isinstance(done, PendingOutcomes):
+            return done
+        self._acks = done
+        if self._waiter is not None:
+            done.attend(self._waiter)
+        return done.answer()

@@ -1,0 +1,45 @@
+"""All requests that write, of producers, administrators and coordinators."""
+
+from typing import Final
+
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.broker.requests.writing import deleted_records, given_producer_ids
+from replication.broker.requests.writing.deleted_records import DeletedRecords
+from replication.broker.requests.writing.given_producer_ids import GivenProducerIds
+from replication.broker.requests.writing.producer_id_blocks import ProducerIdBlocks
+from replication.broker.requests.writing.produces import Produces
+from replication.broker.requests.writing.transaction_verification import NoCoordinator, TransactionVerification
+from replication.broker.requests.writing.written_markers import WrittenMarkers
+from replication.protocol.messages import produce, write_txn_markers
+from replication.server.served_api import ServedApi, ServedApis
+
+OFFERED_PRODUCE: Final = range(produce.VERSIONS.stop)
+"""From 0 on, though only those from 3 on are answered: librdkafka tells from them in which format a broker has its
+records (KAFKA-18659)."""
+
+
+def writing_apis(
+    partitions: HostedPartitions,
+    cluster: KnownCluster,
+    *,
+    verification: TransactionVerification | None = None,
+    producer_ids: ProducerIdBlocks | None = None,
+) -> ServedApis:
+    """Return what writes to the partitions that are led here.
+
+    `verification` reaches the coordinators of transactions; without it batches that begin one are refused. Without
+    `producer_ids` InitProducerId is not among them, and there are no idempotent producers.
+    """
+    lookup = PartitionLookup(partitions, cluster)
+    produces = Produces(lookup, NoCoordinator() if verification is None else verification)
+    apis = {
+        produce.API_KEY: ServedApi(OFFERED_PRODUCE, produces.answer),
+        deleted_records.API_KEY: ServedApi(range(3), DeletedRecords(lookup).answer),
+        write_txn_markers.API_KEY: ServedApi(write_txn_markers.VERSIONS, WrittenMarkers(lookup).answer),
+    }
+    if producer_ids is not None:
+        given = GivenProducerIds(producer_ids)
+        apis[given_producer_ids.API_KEY] = ServedApi(given_producer_ids.VERSIONS, given.answer)
+    return apis

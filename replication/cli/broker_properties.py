@@ -1,0 +1,120 @@
+"""A file of properties for a broker of our own, under the names that a broker's have in server.properties."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Final, Self
+
+from logstore.directory.directory_settings import DirectorySettings
+from logstore.files.meta_properties import parse_properties
+from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
+from replication.cli import serving_properties
+from replication.cli.serving_properties import ServingProperties, whole_number
+from replication.controller.controller import ControllerSettings
+from replication.metadata.settings.topic_settings import TOPIC_SETTINGS, settings_fault
+from replication.protocol.addresses import Address
+from replication.protocol.errors import InvalidSettingsError
+
+_NODE_ID: Final = "node.id"
+_AUTO_CREATE: Final = "auto.create.topics.enable"
+_LAG: Final = "replica.lag.time.max.ms"
+_HEARTBEAT: Final = "broker.heartbeat.interval.ms"
+_SESSION: Final = "broker.session.timeout.ms"
+_PARTITIONS: Final = "num.partitions"
+_FACTOR: Final = "default.replication.factor"
+_UNITS: Final[Mapping[str, tuple[str, int]]] = {
+    "log.retention.hours": ("retention.ms", 3_600_000),
+    "log.retention.minutes": ("retention.ms", 60_000),
+    "log.retention.ms": ("retention.ms", 1),
+    "log.roll.hours": ("segment.ms", 3_600_000),
+    "log.roll.ms": ("segment.ms", 1),
+    "log.flush.interval.ms": ("flush.ms", 1),
+}
+"""Settings of brokers in several units, the finest of which counts."""
+_TOPICS: Final = {known.synonym: name for name, known in TOPIC_SETTINGS.items() if known.synonym is not None}
+_OF_DIRECTORIES: Final = {
+    field.name.replace("_", "."): field.name for field in fields(DirectorySettings) if field.name != "max_open_files"
+}
+_NUMBERS: Final = (_NODE_ID, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
+KNOWN: Final = (_AUTO_CREATE, *_NUMBERS, *_TOPICS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerProperties:
+    """What a broker is started with."""
+
+    serving: ServingProperties
+    node_id: int
+    auto_create_topics: bool
+    topic_defaults: Mapping[str, str]
+    replica_lag_time_max_ms: int
+    heartbeat_interval_ms: int
+    controller: ControllerSettings
+    directories: DirectorySettings
+
+    @classmethod
+    def read(cls, path: Path, address: Address) -> Self:
+        """Read a file, for a listener at an address. Raises InvalidSettingsError, with its name, and OSError."""
+        try:
+            return cls.of(parse_properties(path.read_bytes()), address)
+        except InvalidSettingsError as error:
+            raise InvalidSettingsError(f"{path}: {error}") from error
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], address: Address) -> Self:
+        """Take properties by name. Raises InvalidSettingsError, which says all that is wrong."""
+        given = {name: value.strip() for name, value in properties.items()}
+        if faults := list(_faults(given, address)):
+            raise InvalidSettingsError("; ".join(faults))
+        numbers = {name: whole_number(given, name) for name in _NUMBERS if name in given}
+        topics = _topic_defaults(given)
+        return cls(
+            serving=ServingProperties.of(_of_listener(given), address),
+            node_id=numbers.get(_NODE_ID, 1),
+            auto_create_topics=given.get(_AUTO_CREATE, "true").lower() == "true",
+            topic_defaults=topics,
+            replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
+            heartbeat_interval_ms=numbers.get(_HEARTBEAT, 2_000),
+            controller=ControllerSettings(
+                broker_session_timeout_ms=numbers.get(_SESSION, 9_000),
+                num_partitions=numbers.get(_PARTITIONS, 1),
+                default_replication_factor=numbers.get(_FACTOR, 1),
+                defaults=topics,
+            ),
+            directories=DirectorySettings(
+                **{field: numbers[name] for name, field in _OF_DIRECTORIES.items() if name in numbers}
+            ),
+        )
+
+
+def _of_listener(given: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name in serving_properties.KNOWN}
+
+
+def _topic_defaults(given: Mapping[str, str]) -> dict[str, str]:
+    """Return what is set for topics, under the topics' own names."""
+    coarse_first = {topic: str(int(given[name]) * unit) for name, (topic, unit) in _UNITS.items() if name in given}
+    return coarse_first | {_TOPICS[name]: value for name, value in given.items() if name in _TOPICS}
+
+
+def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
+    """Find all that is wrong."""
+    known = {*KNOWN, *serving_properties.KNOWN}
+    if unknown := sorted(given.keys() - known):
+        yield f"{', '.join(unknown)}: not known here; these are: {', '.join(sorted(known))}"
+    are_numbers = True
+    for name in _NUMBERS:
+        try:
+            whole_number({name: "0", **given}, name)
+        except InvalidSettingsError as error:
+            are_numbers = False
+            yield str(error)
+    if given.get(_AUTO_CREATE, "true").lower() not in {"true", "false"}:
+        yield f"{_AUTO_CREATE} is {given[_AUTO_CREATE]!r:.60}, and must be true or false"
+    fault = settings_fault(_topic_defaults(given)) if are_numbers else None
+    if fault is not None:
+        yield fault
+    try:
+        ServingProperties.of(_of_listener(given), address)
+    except InvalidSettingsError as error:
+        yield str(error)

@@ -1,0 +1,107 @@
+"""`epochlog serve` without `--read-only`: a broker of our own."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from replication.cli.failure import CommandError
+from replication.cli.output import EXIT_FINDINGS, complain, print_json, print_json_line, shown
+from replication.cli.prose import wrapped
+from replication.cli.until_told import until_told
+from replication.counted import counted
+
+if TYPE_CHECKING:
+    from replication.cli.broker_properties import BrokerProperties
+    from replication.standalone.local_broker import LocalBrokerSettings
+    from replication.standalone.standalone_broker import StandaloneBroker
+
+_PAUSE_SECONDS: Final = 0.5
+
+
+def serve_broker(
+    roots: Sequence[Path], properties: "BrokerProperties", advertised_host: str | None, *, json: bool
+) -> None:
+    """Lead the partitions of log.dirs until told to stop. Raises CommandError where it cannot go on."""
+    from logstore.warming.warm import warm
+    from replication.standalone.standalone_broker import StandaloneBroker
+
+    # Before it listens, so that no request waits for a compiler.
+    warm()
+    with (
+        until_told() as stop,
+        StandaloneBroker.open(
+            roots,
+            _settings(properties, advertised_host),
+            properties.controller,
+            node_id=properties.node_id,
+            directory_settings=properties.directories,
+        ) as broker,
+    ):
+        if json:
+            print_json_line(_as_json(broker))
+        else:
+            for line in _lines(broker):
+                print(line, flush=True)
+        while not stop.wait(_PAUSE_SECONDS):
+            if broker.failure is not None:
+                raise CommandError(f"the broker cannot go on: {broker.failure}") from broker.failure
+
+
+def validate_broker(roots: Sequence[Path], *, json: bool) -> None:
+    """Print what would keep a broker from starting; exit status 1 where something would."""
+    from replication.standalone.validation import directory_faults
+
+    faults = list(directory_faults(roots))
+    if json:
+        print_json({"faults": faults})
+    else:
+        for fault in faults:
+            complain(fault)
+        if not faults:
+            print("A broker can start with this: properties and directories are in order.")
+    if faults:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "LocalBrokerSettings":
+    from replication.standalone.local_broker import LocalBrokerSettings
+
+    return LocalBrokerSettings(
+        listener=properties.serving.listener,
+        limits=properties.serving.limits,
+        advertised_host=advertised_host,
+        topic_defaults=properties.topic_defaults,
+        replica_lag_time_max_ms=properties.replica_lag_time_max_ms,
+        heartbeat_interval_ms=properties.heartbeat_interval_ms,
+        auto_create_topics=properties.auto_create_topics,
+    )
+
+
+def _as_json(broker: "StandaloneBroker") -> dict[str, Any]:
+    local = broker.local
+    return {
+        "cluster_id": local.identity.cluster_id,
+        "node_id": local.identity.broker_id,
+        "bootstrap": str(local.address),
+        "partitions": len(local.replicas.hosted),
+        "leads": sum(hosted.is_leader for hosted in local.replicas.hosted.values()),
+        "offline": sorted(map(str, local.replicas.hosted.offline)),
+        "formatted": [str(root) for root in broker.new_roots],
+    }
+
+
+def _lines(broker: "StandaloneBroker") -> Iterator[str]:
+    local = broker.local
+    hosted = local.replicas.hosted
+    led = sum(each.is_leader for each in hosted.values())
+    for root in broker.new_roots:
+        yield f"{shown(str(root))} is new: formatted for broker {local.identity.broker_id}"
+    yield from wrapped(
+        f"Broker {local.identity.broker_id} of cluster {local.identity.cluster_id} listens on {local.address}: "
+        f"{counted(len(hosted), 'partition')}, leads {led}."
+    )
+    yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
+    for partition in sorted(hosted.offline):
+        complain(f"{partition}: offline; the log says why")

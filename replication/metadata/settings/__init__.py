@@ -1,0 +1,1 @@
+"""Which settings topics and brokers have, and which values these may take."""

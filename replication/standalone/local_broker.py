@@ -1,0 +1,246 @@
+"""A broker whose controller is in its own process."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Event
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID, uuid4
+
+from logstore.directory.log_directories import LogDirectories
+from logstore.directory.log_directory import LogDirectory
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.partition_metadata import parse_uuid
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.requests.group_apis import group_apis
+from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
+from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
+from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
+from replication.broker.requests.cluster.features import features_of
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.reading_apis import reading_apis
+from replication.broker.requests.writing_apis import writing_apis
+from replication.clock import monotonic_ms
+from replication.fetcher.fetcher_manager import FetcherManager
+from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
+from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.advertised_address import advertised_address
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.served_api import ServedApis
+from replication.server.server import Server
+from replication.server.server_limits import ServerLimits
+from replication.standalone.broker_thread import BrokerThread
+from replication.standalone.isr_queue import IsrQueue
+from replication.standalone.local_channel import LocalChannel
+from replication.standalone.producer_ids import ProducerIds
+from replication.standalone.reached_controller import ReachedController
+from replication.standalone.requests.administration_apis import administration_apis
+from replication.standalone.requests.missing_topics import create_missing
+
+_START_SECONDS: Final = 60.0
+
+
+def _unchanged(apis: ServedApis) -> ServedApis:
+    return apis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalBrokerSettings:
+    """How a broker listens, leads and follows."""
+
+    listener: ListenerSettings
+    """For clients and for other brokers."""
+    advertised_host: str | None = None
+    """Where clients are told that it listens; None: where it does, and of all addresses of this machine its name."""
+    rack: str | None = None
+    limits: ServerLimits | None = None
+    topic_defaults: Mapping[str, str] = field(default_factory=dict)
+    """For topics for which nothing else is set, under the names of their settings."""
+    replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS
+    heartbeat_interval_ms: int = 2_000
+    auto_create_topics: bool = False
+    """Whether a topic is made once a client asks for it."""
+    controlled_shutdown_seconds: float = 30.0
+    served: Callable[[ServedApis], ServedApis] = _unchanged
+    """What is answered in place of these APIs: for who stands between a broker and those who ask it."""
+
+
+class LocalBroker:
+    """Leads and follows what its controller gives it, and answers clients, by threads of its own.
+
+    Groups of consumers live in memory: what they commit is gone with the broker.
+
+    >>> with LocalBroker(controller, directories, LocalBrokerSettings(listener=listener)) as broker:
+    ...     print(broker.address)
+    """
+
+    def __init__(
+        self, controller: ReachedController, directories: LogDirectories, settings: LocalBrokerSettings
+    ) -> None:
+        """Register, take what the metadata gives, and answer once that is done.
+
+        The directories stay the caller's to close, after this is. Raises InconsistentDirectoriesError,
+        CannotListenError, ResourceLimitError, NotInTimeError, BrokerStoppedError, and OSError.
+        """
+        self.identity: Final = BrokerIdentity.of(directories)
+        self._settings: Final = settings
+        self._directories: Final = directories
+        self._controller: Final = controller
+        with ExitStack() as stack:
+            server = stack.enter_context(Server([settings.listener], settings.limits))
+            self.address: Final = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
+            """Where clients are told that it listens."""
+            self._thread: BrokerThread | None = None
+            self._lifecycle: Final = self._register(stack)
+            waiter = ThreadWaiter()
+            feed = controller.feed(waiter)
+            stack.callback(controller.drop, feed)
+            isr_queue = IsrQueue(self.identity.broker_id, waiter)
+            self.replicas: Final = self._replica_manager(isr_queue)
+            """The logs that it has, and their roles."""
+            stack.callback(self.replicas.close)
+            thread = self._thread = BrokerThread(
+                controller,
+                feed,
+                self.replicas,
+                isr_queue,
+                waiter,
+                broker_epoch=lambda: self._lifecycle.broker_epoch,
+                directory_failed=self._lifecycle.directory_failed,
+                lag_ms=settings.replica_lag_time_max_ms,
+            )
+            thread.catch_up()
+            known = self._known(thread)
+            server.start(settings.served(self._apis(known)), partial(features_of, known))
+            stack.callback(thread.stop)
+            thread.start()
+            self._lifecycle.ready_to_unfence()
+            self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
+            if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
+                raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "the metadata is not applied")
+            self._open: Final = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def broker_epoch(self) -> int:
+        """Under which the controller knows it."""
+        return self._lifecycle.broker_epoch
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What has ended its work, though its process lives: the metadata can be applied no more."""
+        return None if self._thread is None else self._thread.failure
+
+    def close(self) -> None:
+        """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
+        self._lifecycle.begin_controlled_shutdown()
+        with suppress(NotInTimeError, BrokerStoppedError):
+            self._lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
+        self._directories.broker_epoch = self.broker_epoch
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Stop all of it at once, without a word to the controller."""
+        self._open.close()
+
+    # --- its parts
+
+    def _register(self, stack: ExitStack) -> LifecycleThread:
+        """Return what keeps it in the cluster, once it is registered."""
+        registered = _Registered()
+        listens = self._settings.listener
+        protocol = SecurityProtocol[f"{'SASL_' if listens.sasl else ''}{'SSL' if listens.tls else 'PLAINTEXT'}"]
+        listener = Listener(listens.name, *self.address, protocol)
+        request = BrokerRegistrationRequest(
+            broker_id=self.identity.broker_id,
+            cluster_id=self.identity.cluster_id,
+            incarnation_id=uuid4(),
+            listeners=(listener,),
+            features=SUPPORTED_FEATURES,
+            rack=self._settings.rack,
+            log_dirs=self.identity.directory_ids,
+            previous_broker_epoch=self.identity.previous_broker_epoch,
+        )
+        lifecycle = LifecycleThread(
+            request,
+            BrokerLifecycle(heartbeat_interval_ms=self._settings.heartbeat_interval_ms),
+            LocalChannel(self._controller),
+            self._applied_offset,
+            registered,
+        )
+        stack.callback(lifecycle.stop)
+        self._controller.end_session(self.identity.broker_id)
+        lifecycle.start()
+        if not registered.event.wait(_START_SECONDS):
+            raise NotInTimeError(self.identity.broker_id, _START_SECONDS, lifecycle.trouble)
+        return lifecycle
+
+    def _applied_offset(self) -> int:
+        return -1 if self._thread is None else self._thread.applied_offset
+
+    def _replica_manager(self, isr_queue: IsrQueue) -> ReplicaManager:
+        identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)
+        return ReplicaManager(
+            self.identity.broker_id,
+            self._directories,
+            FetcherManager(settings=FetcherSettings(identity=identity)),
+            isr_queue,
+            TopicSettings(
+                self._settings.topic_defaults,
+                broker_id=self.identity.broker_id,
+                replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
+            ),
+            directory_ids=_by_id(self._directories),
+            listener=self._settings.listener.name,
+            clock=monotonic_ms,
+        )
+
+    def _known(self, thread: BrokerThread) -> KnownCluster:
+        return KnownCluster(
+            self.identity.cluster_id, self.identity.broker_id, lambda: thread.image, lambda: thread.applied_offset
+        )
+
+    def _apis(self, known: KnownCluster) -> ServedApis:
+        hosted, roots = self.replicas.hosted, [str(root.root) for root in self._directories.roots]
+        create = partial(create_missing, self._controller)
+        endpoint = Endpoint(self.identity.broker_id, *self.address)
+        groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
+        return {
+            **reading_apis(hosted, known, roots, create_topics=create if self._settings.auto_create_topics else None),
+            **writing_apis(hosted, known, producer_ids=ProducerIds(self._controller, self.identity.broker_id)),
+            **groups,
+            **administration_apis(self._controller, node_id=self.identity.broker_id),
+        }
+
+
+class _Registered(LifecycleObserver):
+    """Tells when there is a broker epoch."""
+
+    def __init__(self) -> None:
+        self.event: Final = Event()
+
+    def registered(self, broker_epoch: int) -> None:
+        del broker_epoch
+        self.event.set()
+
+
+def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:
+    """Return the roots by their directory.id."""
+    known = ((root, MetaProperties.read(root.root / META_PROPERTIES_NAME)) for root in directories.roots)
+    return {parse_uuid(each.directory_id): root for root, each in known if each.directory_id is not None}

@@ -1,0 +1,1 @@
+"""Requests of administrators, answered by a controller of the same process."""

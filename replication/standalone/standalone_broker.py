@@ -1,0 +1,87 @@
+"""A broker that needs nobody else: directories, controller and broker of one process."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from logstore.directory.directory_settings import DirectorySettings
+from logstore.directory.log_directories import LogDirectories
+from replication.broker.broker_identity import BrokerIdentity
+from replication.controller.controller import ControllerSettings
+from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.formatting import ensure_formatted
+from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
+from replication.standalone.new_cluster import begin_cluster
+from replication.standalone.static_controller import StaticController
+from replication.standalone.stored_metadata import StoredMetadata
+
+NODE_ID: Final = 1
+_DEFAULT: Final = ControllerSettings()
+
+
+class StandaloneBroker:
+    """Leads the partitions of its log.dirs, of its own or as another broker has left them.
+
+    >>> settings = LocalBrokerSettings(listener=ListenerSettings(address=Address("127.0.0.1", 9092)))
+    >>> with StandaloneBroker.open([Path("data")], settings) as broker:
+    ...     print(broker.local.address)
+    """
+
+    def __init__(self, stack: ExitStack, controller: StaticController, local: LocalBroker, new: list[Path]) -> None:
+        """See `open`."""
+        self.controller: Final = controller
+        self.local: Final = local
+        """The broker itself."""
+        self.new_roots: Final = new
+        """The directories that have been made or formatted now."""
+        self._open: Final = stack
+
+    @classmethod
+    def open(
+        cls,
+        roots: Sequence[Path],
+        settings: LocalBrokerSettings,
+        controller_settings: ControllerSettings = _DEFAULT,
+        *,
+        node_id: int = NODE_ID,
+        directory_settings: DirectorySettings | None = None,
+    ) -> Self:
+        """Open log.dirs, of which new or empty ones become this broker's, and answer clients.
+
+        Where no copy of the metadata is in the first of them, a new cluster begins. Other brokers that the metadata
+        knows are fenced when their sessions have run out. Raises what `ensure_formatted`, `LogDirectories.open`,
+        `StoredMetadata.open` and `LocalBroker` raise, with all closed again.
+        """
+        with ExitStack() as stack:
+            new = ensure_formatted(roots, node_id)
+            # First: a log within a root that is locked by its process cannot be opened by itself.
+            metadata = StoredMetadata.open(roots[0])
+            stack.callback(metadata.close)
+            directories = LogDirectories.open(roots, settings=directory_settings, periodic=True)
+            stack.callback(directories.close)
+            controller = StaticController(BrokerIdentity.of(directories).cluster_id, metadata, controller_settings)
+            begin_cluster(controller)
+            thread = ControllerThread(controller)
+            stack.callback(thread.stop)
+            thread.start()
+            local = stack.enter_context(LocalBroker(controller, directories, settings))
+            return cls(stack.pop_all(), controller, local, new)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it cannot go on; None as long as it can."""
+        return self.controller.failure or self.local.failure
+
+    def close(self) -> None:
+        """Stop in order: leaderships, connections, logs with their checkpoints, metadata. It may be called again."""
+        self._open.close()

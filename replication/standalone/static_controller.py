@@ -1,0 +1,120 @@
+"""The only controller of a cluster, for brokers in its own process (Kafka: a quorum of one)."""
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Final, TypeVar
+
+from logstore.log.state.waiters import Waiter, Waiters
+from replication.clock import monotonic_ms
+from replication.controller.controller import Controller, ControllerSettings
+from replication.controller.decision import Decision
+from replication.metadata.batches import MetadataBatch
+from replication.metadata.image_publisher import ImagePublisher, PublishedImage
+from replication.standalone.errors import ControllerFailedError
+from replication.standalone.metadata_feed import MetadataFeed
+from replication.standalone.stored_metadata import StoredMetadata
+
+T = TypeVar("T")
+_DEFAULT: Final = ControllerSettings()
+
+
+class StaticController:
+    """Decides as `Controller` does, and writes each decision to the log before it counts. Thread-safe.
+
+    >>> controller.decide(lambda deciding: deciding.create_topics([NewTopic("orders", partitions=3)]))
+    """
+
+    def __init__(
+        self,
+        cluster_id: str,
+        metadata: StoredMetadata,
+        settings: ControllerSettings = _DEFAULT,
+        *,
+        clock: Callable[[], int] = monotonic_ms,
+    ) -> None:
+        """Go on from what the metadata says. Raises MetadataError, OSError, and LogStoreError."""
+        self._metadata: Final = metadata
+        self._controller: Final = Controller(cluster_id, settings)
+        self._publisher: Final = ImagePublisher()
+        self._clock: Final = clock
+        self._deciding: Final = RLock()
+        self._feeds: Final[list[MetadataFeed]] = []
+        self._waiters: Final = Waiters()
+        self._failure: Exception | None = None
+        metadata.replay(self._replay)
+        self._controller.next_offset = metadata.next_offset
+        self._controller.activate(clock())
+        self._publisher.publish()
+
+    @property
+    def cluster_id(self) -> str:
+        """The id of the cluster."""
+        return self._controller.cluster_id
+
+    @property
+    def published(self) -> PublishedImage:
+        """The cluster as of the last decision; any thread may read it."""
+        return self._publisher.published
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it decides nothing more; None as long as it does."""
+        return self._failure
+
+    def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
+        """Let the controller decide, and return its answer once the decision is on stable storage.
+
+        Raises Refusal, what `make` raises, and ControllerFailedError once the log could not be written.
+        """
+        with self._deciding:
+            if self._failure is not None:
+                raise ControllerFailedError(self._failure) from self._failure
+            decision = make(self._controller)
+            if not decision.records:
+                return self._controller.appended(decision)
+            return self._commit(decision)
+
+    def tick(self) -> None:
+        """Do what is due: sessions that have run out, leaders to balance. Raises ControllerFailedError."""
+        with self._deciding:
+            while (decision := self._controller.tick(self._clock())) is not None:
+                self.decide(lambda _, due=decision: due)  # type: ignore[misc]
+
+    def end_session(self, broker_id: int) -> None:
+        """Let a broker register anew at once: who asks holds its directories, so its earlier start is over."""
+        with self._deciding:
+            self._controller.sessions.end(broker_id)
+
+    def feed(self, waiter: Waiter) -> MetadataFeed:
+        """Return what tells one broker of all changes from now on; the waiter, held weakly, is woken by each."""
+        with self._deciding:
+            feed = MetadataFeed(self.published)
+            self._feeds.append(feed)
+            self._waiters.add(waiter)
+            return feed
+
+    def drop(self, feed: MetadataFeed) -> None:
+        """Let a broker hear no more."""
+        with self._deciding:
+            self._feeds.remove(feed)
+
+    def _commit(self, decision: Decision[T]) -> T:
+        level = self._controller.cluster.image.metadata_version
+        try:
+            batch = self._metadata.append(decision.records, level)
+            answer = self._controller.appended(decision)
+        except Exception as error:
+            # What is in memory and what is in the log may differ from here on.
+            self._failure = error
+            raise ControllerFailedError(error) from error
+        self._publisher.replay([batch])
+        published = self._publisher.publish()
+        for feed in self._feeds:
+            feed.put(published)
+        self._waiters.wake()
+        return answer
+
+    def _replay(self, batch: MetadataBatch) -> None:
+        self._controller.next_offset = batch.base_offset
+        self._controller.replay(batch.records)
+        self._publisher.replay([batch])

@@ -1,0 +1,71 @@
+"""The metadata of a cluster whose only controller is in this process: a log as a quorum has it."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Final, Self
+
+from logstore.clock import now_ms
+from replication.metadata.batches import MetadataBatch
+from replication.metadata.loading import load_snapshot
+from replication.metadata.metadata_log import append_metadata, read_metadata
+from replication.metadata.records import AbortTransactionRecord, MetadataRecord
+from replication.metadata.transactions import Transactions
+from replication.quorum.local_metadata import LocalMetadata
+
+
+class StoredMetadata:
+    """`__cluster_metadata-0`, written by one controller. Methods raise OSError and LogStoreError.
+
+    What another controller has left in the log counts as committed: there is nobody who could say otherwise.
+    """
+
+    def __init__(self, local: LocalMetadata) -> None:
+        """Go on from a copy, as the controller of a new epoch; `close` closes it."""
+        self._local: Final = local
+        log, snapshot = local.log, local.snapshot
+        log.advance_high_watermark(log.log_end_offset)
+        latest = log.epochs.latest_epoch
+        self.leader_epoch: Final = max(-1 if snapshot is None else snapshot.epoch, -1 if latest is None else latest) + 1
+        """In which this controller writes."""
+
+    @classmethod
+    def open(cls, root: str | os.PathLike[str]) -> Self:
+        """Open what lies in a log.dirs root, or begin there; nobody else may have it open. Raises as `Log.open`."""
+        return cls(LocalMetadata.open(root))
+
+    def close(self) -> None:
+        """Let go of the files."""
+        self._local.close()
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next record is appended."""
+        return self._local.log.log_end_offset
+
+    def replay(self, replay: Callable[[MetadataBatch], None]) -> None:
+        """Pass on all that counts, and end a transaction that was left open. Raises MetadataError.
+
+        A snapshot counts as one batch, which ends where the log goes on.
+        """
+        begin, transactions, snapshot = 0, Transactions(), self._local.snapshot
+        if snapshot is not None and not snapshot.is_bootstrap:
+            loaded = load_snapshot(snapshot)
+            begin = loaded.end_offset
+            replay(MetadataBatch(0, begin - 1, loaded.epoch, 0, tuple(loaded.image.records())))
+        for batch in read_metadata(self._local.log, begin):
+            counting = transactions.take(batch)
+            if counting is not None:
+                replay(counting)
+        if transactions.is_open:
+            aborted = transactions.take(self.append([AbortTransactionRecord(reason="the controller has changed")]))
+            if aborted is not None:
+                replay(aborted)
+
+    def append(self, records: Sequence[MetadataRecord], metadata_version: int | None = None) -> MetadataBatch:
+        """Append records as one batch, which is on stable storage when this returns."""
+        log, level = self._local.log, {} if metadata_version is None else {"metadata_version": metadata_version}
+        now = now_ms()
+        info = append_metadata(log, records, leader_epoch=self.leader_epoch, timestamp=now, **level)
+        log.flush()
+        log.advance_high_watermark(log.log_end_offset)
+        return MetadataBatch(info.first_offset, info.last_offset, self.leader_epoch, now, tuple(records))

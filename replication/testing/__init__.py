@@ -1,0 +1,23 @@
+"""Clusters to test clients and tools against: brokers that are killed, cut off, and lose what is not on disk.
+
+>>> with Cluster(brokers=3) as cluster:
+...     cluster.create_topic("orders", partitions=3, replication_factor=3)
+...     print(cluster.bootstrap)
+
+Names load their modules on first use.
+"""
+
+from replication.lazy_names import lazy_names
+
+_NAMES_BY_MODULE = {
+    "cluster": ("Cluster",),
+    "forgetful_disk": ("ForgetfulDisk",),
+    "links": ("CONTROLLER", "Links"),
+}
+_MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+__all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by
+__getattr__ = lazy_names(__name__, _MODULES)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,78 @@
+"""One broker of a cluster for tests: its directory, and its process as far as that lives."""
+
+from pathlib import Path
+from typing import Final
+
+from logstore.directory.log_directories import LogDirectories
+from replication.protocol.addresses import Address
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
+from replication.standalone.static_controller import StaticController
+from replication.testing.forgetful_disk import ForgetfulDisk
+from replication.testing.linked_apis import linked_apis
+from replication.testing.linked_controller import LinkedController
+from replication.testing.links import Links
+
+
+class Node:
+    """Started, stopped, killed, and started again on the same directory and port."""
+
+    def __init__(
+        self,
+        broker_id: int,
+        root: Path,
+        controller: StaticController,
+        links: Links,
+        *,
+        lag_ms: int,
+        heartbeat_ms: int,
+    ) -> None:
+        """Own a directory that is formatted for the broker; nothing runs yet."""
+        self.broker_id: Final = broker_id
+        self.root: Final = root
+        self.address: Address = Address("127.0.0.1", 0)
+        """Where it listens; the same one from its first start on."""
+        self.broker: LocalBroker | None = None
+        """None while it is down."""
+        self._controller: Final = LinkedController(controller, broker_id, links)
+        self._links: Final = links
+        self._lag_ms: Final = lag_ms
+        self._heartbeat_ms: Final = heartbeat_ms
+        self._disk: Final = ForgetfulDisk()
+        self._directories: LogDirectories | None = None
+
+    def start(self) -> None:
+        """Open the directory, and take the broker's place in the cluster."""
+        directories = LogDirectories.open([self.root], filesystem=self._disk, periodic=True)
+        settings = LocalBrokerSettings(
+            listener=ListenerSettings(address=self.address),
+            replica_lag_time_max_ms=self._lag_ms,
+            heartbeat_interval_ms=self._heartbeat_ms,
+            served=lambda apis: linked_apis(apis, self.broker_id, self._links),
+        )
+        try:
+            self.broker = LocalBroker(self._controller, directories, settings)
+        except BaseException:
+            directories.abandon()
+            raise
+        self._directories, self.address = directories, self.broker.address
+
+    def stop(self) -> None:
+        """Leave in order, with all on stable storage."""
+        broker, directories = self._taken()
+        broker.close()
+        directories.close()
+
+    def kill(self, *, lose_unflushed: bool = False) -> int:
+        """End at once, as by SIGKILL, or by a loss of power; return how many bytes are lost with that."""
+        broker, directories = self._taken()
+        broker.abandon()
+        directories.abandon()
+        return self._disk.lose() if lose_unflushed else 0
+
+    def _taken(self) -> tuple[LocalBroker, LogDirectories]:
+        broker, directories = self.broker, self._directories
+        if broker is None or directories is None:
+            raise ValueError(f"broker {self.broker_id} is down: start it first")
+        self.broker = self._directories = None
+        return broker, directories

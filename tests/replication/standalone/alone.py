@@ -1,0 +1,16 @@
+"""A broker that is alone, as tests start it."""
+
+from pathlib import Path
+from typing import Any
+
+from replication.protocol.addresses import Address
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.standalone.local_broker import LocalBrokerSettings
+from replication.standalone.standalone_broker import StandaloneBroker
+
+LOOPBACK = ListenerSettings(address=Address("127.0.0.1", 0))
+
+
+def alone(*roots: Path, **settings: Any) -> StandaloneBroker:
+    """Start a broker on these directories, which makes topics that are asked for."""
+    return StandaloneBroker.open(roots, LocalBrokerSettings(listener=LOOPBACK, auto_create_topics=True, **settings))

@@ -1,0 +1,108 @@
+"""A controller over a real log, with brokers that live, and what answers administrators."""
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from replication.controller.controller import ControllerSettings
+from replication.controller.decision import Decision
+from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
+from replication.controller.partition_index import PartitionKey
+from replication.metadata.image import ClusterImage
+from replication.metadata.records import ConfigRecord
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.apis import api_with
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.wire.kio_messages import read, response_class, write
+from replication.server.call import Call, Caller
+from replication.standalone.local_channel import LocalChannel
+from replication.standalone.new_cluster import begin_cluster
+from replication.standalone.requests.administration_apis import administration_apis
+from replication.standalone.static_controller import StaticController
+from replication.standalone.stored_metadata import StoredMetadata
+
+CLUSTER = "standalone"
+SETTINGS = ControllerSettings()
+
+
+class SmallStandalone:
+    """Brokers 1 to `brokers`, registered and unfenced. What is asked is of kio's classes, and so is what is told."""
+
+    def __init__(self, directory: Path, brokers: int = 1, settings: ControllerSettings = SETTINGS) -> None:
+        self._directory = directory
+        self._settings = settings
+        self._epochs: dict[int, int] = {}
+        self._open()
+        begin_cluster(self.controller)
+        for broker_id in range(1, brokers + 1):
+            self._register(broker_id)
+            self.heartbeat(broker_id)
+
+    @property
+    def image(self) -> ClusterImage:
+        """The cluster as of the last decision."""
+        return self.controller.published.image
+
+    def ask(self, request: Any) -> Any:
+        """Return the answer to a request, both as they go over the wire."""
+        key, version = request.__api_key__, request.__version__
+        api = api_with(key)
+        assert api is not None
+        call = Call(version, Caller("127.0.0.1"), "tester")
+        assert version in self.apis[key].versions
+        answer = self.apis[key].answer(api.request.read(write(request), version), call)
+        parts = api.response.write_parts(answer, version)
+        return read(response_class(key, version), b"".join(parts))
+
+    def set(self, type_: int, resource: str, name: str, value: str) -> None:
+        """Set something without asking whether it may be set."""
+        record = ConfigRecord(resource_type=type_, resource_name=resource, name=name, value=value)
+        self.controller.decide(lambda _: Decision([record], None))
+
+    def heartbeat(self, broker_id: int, **fields: Any) -> None:
+        """Let a broker live, or say with `want_fence` that it does not."""
+        offset = self.controller.published.applied_offset
+        request = BrokerHeartbeatRequest(
+            broker_id=broker_id, broker_epoch=self._epochs[broker_id], current_metadata_offset=offset, **fields
+        )
+        self.controller.decide(lambda deciding: deciding.heartbeat(request, 0))
+
+    def rejoin(self, topic: str, partition: int, broker_id: int) -> None:
+        """Let the leader of a partition take a broker into its ISR."""
+        known = self.image.topics.by_name[topic]
+        state = known.partitions[partition]
+        change = IsrChange(
+            PartitionKey(known.id, partition),
+            state.leader_epoch,
+            state.partition_epoch,
+            tuple(map(IsrMember, (*state.isr, broker_id))),
+        )
+        request = IsrChangeRequest(state.leader, self._epochs[state.leader], (change,))
+        (answer,) = self.controller.decide(lambda deciding: deciding.change_isrs(request))
+        assert answer.error is ErrorCode.NONE, answer
+
+    def reopen(self) -> None:
+        """Close the log, and go on as the process does that starts next."""
+        self.close()
+        self._open()
+
+    def close(self) -> None:
+        """Close the log."""
+        self._metadata.close()
+
+    def _open(self) -> None:
+        self._metadata = StoredMetadata.open(self._directory)
+        self.controller = StaticController(CLUSTER, self._metadata, self._settings, clock=lambda: 0)
+        self.apis = administration_apis(self.controller, node_id=1)
+
+    def _register(self, broker_id: int) -> None:
+        request = BrokerRegistrationRequest(
+            broker_id=broker_id,
+            cluster_id=CLUSTER,
+            incarnation_id=UUID(int=broker_id),
+            listeners=(),
+            log_dirs=(UUID(int=1_000 + broker_id),),
+            features={"metadata.version": range(1, 41), "eligible.leader.replicas.version": range(2)},
+        )
+        self._epochs[broker_id] = LocalChannel(self.controller, lambda: 0).ask(request).broker_epoch

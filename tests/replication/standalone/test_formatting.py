@@ -1,0 +1,44 @@
+"""Directories become a broker's."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from replication.standalone.errors import NotFormattedError
+from replication.standalone.formatting import ensure_formatted
+
+
+def properties(root: Path) -> MetaProperties:
+    return MetaProperties.read(root / META_PROPERTIES_NAME)
+
+
+def test_new_directories_get_one_cluster_and_each_an_id(tmp_path: Path) -> None:
+    roots = [tmp_path / "one", tmp_path / "two"]
+    roots[1].mkdir()
+    assert ensure_formatted(roots, 7) == roots
+    one, two = map(properties, roots)
+    assert (one.node_id, one.cluster_id) == (two.node_id, two.cluster_id) == (7, one.cluster_id)
+    assert one.directory_id != two.directory_id
+
+
+def test_a_new_directory_joins_the_broker_of_the_others(tmp_path: Path) -> None:
+    ensure_formatted([tmp_path / "one"], 7)
+    assert ensure_formatted([tmp_path / "one", tmp_path / "two"], 8) == [tmp_path / "two"]
+    assert properties(tmp_path / "two").node_id == 7
+    assert properties(tmp_path / "two").cluster_id == properties(tmp_path / "one").cluster_id
+
+
+def test_what_is_formatted_stays_as_it_is(tmp_path: Path) -> None:
+    ensure_formatted([tmp_path], 7)
+    before = (tmp_path / META_PROPERTIES_NAME).read_bytes()
+    assert ensure_formatted([tmp_path], 8) == []
+    assert (tmp_path / META_PROPERTIES_NAME).read_bytes() == before
+
+
+def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "two").mkdir()
+    (tmp_path / "two" / "letter.txt").write_text("dear")
+    with pytest.raises(NotFormattedError, match=r"two is not empty and has no meta\.properties"):
+        ensure_formatted([tmp_path / "one", tmp_path / "two"], 7)
+    assert not (tmp_path / "one").exists()

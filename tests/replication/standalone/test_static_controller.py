@@ -1,0 +1,163 @@
+"""A controller that writes its decisions to a log of its own."""
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from epoch.filesystem import FileSystem
+from logstore.log.state.waiters import ThreadWaiter
+from replication.controller.refusal import Refusal
+from replication.controller.topics.topics import NewTopic
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.quorum.local_metadata import LocalMetadata
+from replication.standalone.errors import ControllerFailedError
+from replication.standalone.local_channel import LocalChannel
+from replication.standalone.new_cluster import begin_cluster
+from replication.standalone.static_controller import StaticController
+from replication.standalone.stored_metadata import StoredMetadata
+
+CLUSTER = "static"
+
+
+class FullDisk(FileSystem):
+    """Has no room once it is told so."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().write(descriptor, data)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def metadata(tmp_path: Path) -> Iterator[StoredMetadata]:
+    metadata = StoredMetadata.open(tmp_path)
+    yield metadata
+    metadata.close()
+
+
+@pytest.fixture
+def controller(metadata: StoredMetadata, clock: Clock) -> StaticController:
+    controller = StaticController(CLUSTER, metadata, clock=clock)
+    begin_cluster(controller)
+    return controller
+
+
+def join(controller: StaticController, clock: Clock, broker_id: int, incarnation: int = 1) -> ErrorCode:
+    """Register a broker and unfence it."""
+    channel = LocalChannel(controller, clock)
+    request = BrokerRegistrationRequest(
+        broker_id=broker_id,
+        cluster_id=CLUSTER,
+        incarnation_id=UUID(int=incarnation),
+        listeners=(),
+        log_dirs=(UUID(int=1_000 + broker_id),),
+        features={"metadata.version": range(1, 41), "eligible.leader.replicas.version": range(2)},
+    )
+    answer = channel.ask(request)
+    if answer.error is ErrorCode.NONE:
+        offset = controller.published.applied_offset
+        heartbeat = BrokerHeartbeatRequest(
+            broker_id=broker_id, broker_epoch=answer.broker_epoch, current_metadata_offset=offset
+        )
+        assert not channel.ask(heartbeat).is_fenced
+    return answer.error
+
+
+def make(controller: StaticController, name: str) -> ErrorCode:
+    (answer,) = controller.decide(lambda deciding: deciding.create_topics([NewTopic(name)]))
+    return answer.error
+
+
+def test_a_decision_is_published_and_there_after_a_restart(
+    tmp_path: Path, controller: StaticController, metadata: StoredMetadata, clock: Clock
+) -> None:
+    assert join(controller, clock, 1) is ErrorCode.NONE
+    assert make(controller, "orders") is ErrorCode.NONE
+    topic = controller.published.image.topics.by_name["orders"]
+    metadata.close()
+    again = StoredMetadata.open(tmp_path)
+    restarted = StaticController(CLUSTER, again, clock=clock)
+    assert restarted.published.image.topics.by_name["orders"] == topic
+    assert make(restarted, "orders") is ErrorCode.TOPIC_ALREADY_EXISTS
+    again.close()
+
+
+def test_what_is_refused_changes_nothing(controller: StaticController) -> None:
+    before = controller.published
+    with pytest.raises(Refusal, match="BROKER_ID_NOT_REGISTERED"):
+        controller.decide(lambda deciding: deciding.unregister_broker(5))
+    assert controller.published is before
+
+
+def test_a_feed_begins_with_all_and_goes_on_with_what_changes(controller: StaticController, clock: Clock) -> None:
+    join(controller, clock, 1)
+    waiter = ThreadWaiter()
+    feed = controller.feed(waiter)
+    first = feed.take()
+    assert first is not None
+    assert first.changes.brokers == {1}
+    assert feed.take() is None
+    make(controller, "orders")
+    make(controller, "payments")
+    assert waiter.wait(0)
+    news = feed.take()
+    assert news is not None
+    assert {news.image.topics.by_id[each].name for each in news.changes.topics} == {"orders", "payments"}
+    controller.drop(feed)
+    make(controller, "third")
+    assert feed.take() is None
+
+
+def test_a_broker_whose_session_has_run_out_is_fenced(controller: StaticController, clock: Clock) -> None:
+    join(controller, clock, 1)
+    clock.now += 9_000
+    controller.tick()
+    assert not controller.published.image.brokers[1].fenced
+    clock.now += 1
+    controller.tick()
+    assert controller.published.image.brokers[1].fenced
+
+
+def test_another_start_of_a_broker_waits_for_its_session_unless_that_is_known_to_be_over(
+    controller: StaticController, clock: Clock
+) -> None:
+    join(controller, clock, 1)
+    assert join(controller, clock, 1, incarnation=2) is ErrorCode.DUPLICATE_BROKER_REGISTRATION
+    controller.end_session(1)
+    assert join(controller, clock, 1, incarnation=2) is ErrorCode.NONE
+
+
+def test_once_the_log_could_not_be_written_nothing_is_decided(tmp_path: Path, clock: Clock) -> None:
+    disk = FullDisk()
+    metadata = StoredMetadata(LocalMetadata.open(tmp_path, disk))
+    controller = StaticController(CLUSTER, metadata, clock=clock)
+    begin_cluster(controller)
+    join(controller, clock, 1)
+    disk.is_full = True
+    with pytest.raises(ControllerFailedError, match="No space left"):
+        make(controller, "orders")
+    disk.is_full = False
+    with pytest.raises(ControllerFailedError, match="No space left"):
+        make(controller, "orders")
+    assert "orders" not in controller.published.image.topics.by_name

@@ -1,0 +1,61 @@
+"""Links that are cut, slow, and whole again."""
+
+import time
+from threading import Thread
+
+from replication.testing import CONTROLLER, Links
+
+
+def test_a_cut_holds_in_both_directions_and_for_no_other_link() -> None:
+    links = Links()
+    links.cut(1, 2)
+    assert links.is_cut(1, 2)
+    assert links.is_cut(2, 1)
+    assert not links.is_cut(1, 3)
+    assert not links.is_cut(1, CONTROLLER)
+
+
+def test_all_links_are_healed_or_those_of_some_nodes() -> None:
+    links = Links()
+    links.cut(1, 2)
+    links.cut(3, CONTROLLER)
+    links.heal([3])
+    assert links.is_cut(1, 2)
+    assert not links.is_cut(3, CONTROLLER)
+    links.cut(2, 3)
+    links.mend(3, 2)
+    assert links.is_cut(1, 2)
+    assert not links.is_cut(2, 3)
+    links.heal()
+    assert not links.is_cut(1, 2)
+
+
+def test_a_paused_node_reaches_nobody() -> None:
+    links = Links()
+    links.pause(1)
+    assert links.is_cut(1, 2)
+    assert links.is_cut(CONTROLLER, 1)
+    links.resume(1)
+    assert not links.is_cut(1, 2)
+
+
+def test_what_waits_for_a_paused_node_goes_on_when_it_is_resumed() -> None:
+    links = Links()
+    links.pause(1)
+    waiting = Thread(target=links.wait_while_paused, args=(1,))
+    waiting.start()
+    waiting.join(0.02)
+    assert waiting.is_alive()
+    links.resume(1)
+    waiting.join(10)
+    assert not waiting.is_alive()
+
+
+def test_a_slow_link_takes_its_time_and_passes_on() -> None:
+    links, began = Links(), time.monotonic()
+    links.delay(1, 2, 0.05)
+    assert links.pass_on(2, 1)
+    assert time.monotonic() - began >= 0.05
+    links.heal()
+    links.cut(1, 2)
+    assert not links.pass_on(1, 2)
