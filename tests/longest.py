@@ -17,6 +17,7 @@ LONGEST: Final = (
     "tests/replication/operations/test_elections_on_a_real_cluster.py",
     "tests/replication/broker/lifecycle/test_real_controller.py",
     "tests/replication/broker/requests/test_answers_beside_kafka.py",
+    "tests/replication/broker/requests/writing/test_writing_beside_kafka.py",
     "tests/replication/broker/lifecycle/test_real_quorum.py",
     "tests/replication/serving/test_groups.py",
     "tests/replication/serving/test_forks.py",

@@ -104,6 +104,7 @@ def _as_json(broker: "StandaloneBroker") -> dict[str, Any]:
         "partitions": len(local.replicas.hosted),
         "leads": sum(hosted.is_leader for hosted in local.replicas.hosted.values()),
         "offline": sorted(map(str, local.replicas.hosted.offline)),
+        "strays": list(map(str, broker.strays)),
         "formatted": [str(root) for root in broker.new_roots],
     }
 
@@ -119,5 +120,7 @@ def _lines(broker: "StandaloneBroker") -> Iterator[str]:
         f"{counted(len(hosted), 'partition')}, leads {led}."
     )
     yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
+    for partition in broker.strays:
+        complain(f"{partition}: not served: by the metadata it is not this broker's; its directory is left alone")
     for partition in sorted(hosted.offline):
         complain(f"{partition}: offline; the log says why")

@@ -36,3 +36,13 @@ class NotFormattedError(ReplicationError, ValueError):
             f"{fspath(root)} is not empty and has no meta.properties, so it is no broker's log.dirs root: name an "
             "empty directory or one that does not exist yet, or a broker's own"
         )
+
+
+class NoMetadataError(ReplicationError, ValueError):
+    """Directories hold partitions, and what says whose they are is missing."""
+
+    def __init__(self, root: str | PathLike[str]) -> None:
+        super().__init__(
+            f"{fspath(root)} holds partitions, but no directory that is named holds __cluster_metadata-0, which says "
+            "who leads them: name its directory too (metadata.log.dir), or read them with --read-only"
+        )

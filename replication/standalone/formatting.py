@@ -6,12 +6,37 @@ from typing import Final
 from uuid import uuid4
 
 from epoch.filesystem import REAL
+from logstore.errors import InvalidDirectoryNameError
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
-from replication.standalone.errors import NotFormattedError, OtherNodeError
+from logstore.topic_partition import parse_directory_name
+from replication.metadata_partition import METADATA_PARTITION
+from replication.standalone.errors import NoMetadataError, NotFormattedError, OtherNodeError
 
 NODE_ID: Final = 1
 """Of a new broker for which none is given."""
+
+
+def metadata_root(roots: Sequence[Path]) -> Path:
+    """Return the one of a broker's log.dirs that holds the metadata; of new ones the first.
+
+    Raises NoMetadataError where there are partitions and no metadata: whose they are would have to be made up.
+    """
+    for root in roots:
+        if (root / str(METADATA_PARTITION)).is_dir():
+            return root
+    for root in roots:
+        if root.is_dir() and any(_is_partition(path) for path in root.iterdir()):
+            raise NoMetadataError(root)
+    return roots[0]
+
+
+def _is_partition(path: Path) -> bool:
+    try:
+        parse_directory_name(path.name)
+    except InvalidDirectoryNameError:
+        return False
+    return path.is_dir()
 
 
 def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[Path]:

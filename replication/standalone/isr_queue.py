@@ -21,11 +21,17 @@ class IsrQueue:
         self._broker_id: Final = broker_id
         self._waiter: Final = waiter
         self._wanted: Final[deque[WantedIsr]] = deque()
+        self._is_settling = False
 
     def ask(self, change: WantedIsr) -> None:
-        """Want a change, of which its leader is told later what has become. Any thread may."""
+        """Want a change, of which its leader is told later what has become. Any thread may.
+
+        What was refused is wanted again at once, while the answer is told: nobody is woken for that, so it waits for
+        the next round.
+        """
         self._wanted.append(change)
-        self._waiter.wake()
+        if not self._is_settling:
+            self._waiter.wake()
 
     def settle(self, controller: ReachedController, broker_epoch: int, hosted: HostedPartitions) -> None:
         """Ask for all that is wanted, and tell the leaders. One thread does.
@@ -43,10 +49,14 @@ class IsrQueue:
         except ControllerUnreachableError:
             self._wanted.extendleft(reversed(wanted))
             raise
-        for change, answer in zip(wanted, answers, strict=True):
-            known = hosted.get(change.partition)
-            if known is not None and known.led is not None:
-                known.led.answered(change, answer.error, answer.partition)
+        self._is_settling = True
+        try:
+            for change, answer in zip(wanted, answers, strict=True):
+                known = hosted.get(change.partition)
+                if known is not None and known.led is not None:
+                    known.led.answered(change, answer.error, answer.partition)
+        finally:
+            self._is_settling = False
 
 
 def _key(change: WantedIsr) -> PartitionKey:

@@ -1,6 +1,6 @@
 """A broker whose controller is in its own process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,10 +49,6 @@ from replication.standalone.requests.missing_topics import create_missing
 _START_SECONDS: Final = 60.0
 
 
-def _unchanged(apis: ServedApis) -> ServedApis:
-    return apis
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalBrokerSettings:
     """How a broker listens, leads and follows."""
@@ -70,8 +66,6 @@ class LocalBrokerSettings:
     auto_create_topics: bool = False
     """Whether a topic is made once a client asks for it."""
     controlled_shutdown_seconds: float = 30.0
-    served: Callable[[ServedApis], ServedApis] = _unchanged
-    """What is answered in place of these APIs: for who stands between a broker and those who ask it."""
 
 
 class LocalBroker:
@@ -93,7 +87,8 @@ class LocalBroker:
         """
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
-        self._directories: Final = directories
+        self.directories: Final = directories
+        """Its log.dirs."""
         self._controller: Final = controller
         with ExitStack() as stack:
             server = stack.enter_context(Server([settings.listener], settings.limits))
@@ -120,7 +115,7 @@ class LocalBroker:
             )
             thread.catch_up()
             known = self._known(thread)
-            server.start(settings.served(self._apis(known)), partial(features_of, known))
+            server.start(self._served(self._apis(known)), partial(features_of, known))
             stack.callback(thread.stop)
             thread.start()
             self._lifecycle.ready_to_unfence()
@@ -152,7 +147,7 @@ class LocalBroker:
         self._lifecycle.begin_controlled_shutdown()
         with suppress(NotInTimeError, BrokerStoppedError):
             self._lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
-        self._directories.broker_epoch = self.broker_epoch
+        self.directories.broker_epoch = self.broker_epoch
         self.abandon()
 
     def abandon(self) -> None:
@@ -198,7 +193,7 @@ class LocalBroker:
         identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)
         return ReplicaManager(
             self.identity.broker_id,
-            self._directories,
+            self.directories,
             FetcherManager(settings=FetcherSettings(identity=identity)),
             isr_queue,
             TopicSettings(
@@ -206,7 +201,7 @@ class LocalBroker:
                 broker_id=self.identity.broker_id,
                 replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
             ),
-            directory_ids=_by_id(self._directories),
+            directory_ids=_by_id(self.directories),
             listener=self._settings.listener.name,
             clock=monotonic_ms,
         )
@@ -216,8 +211,12 @@ class LocalBroker:
             self.identity.cluster_id, self.identity.broker_id, lambda: thread.image, lambda: thread.applied_offset
         )
 
+    def _served(self, apis: ServedApis) -> ServedApis:
+        """Return what is answered in place of these: for who stands between a broker and those who ask it."""
+        return apis
+
     def _apis(self, known: KnownCluster) -> ServedApis:
-        hosted, roots = self.replicas.hosted, [str(root.root) for root in self._directories.roots]
+        hosted, roots = self.replicas.hosted, [str(root.root) for root in self.directories.roots]
         create = partial(create_missing, self._controller)
         endpoint = Endpoint(self.identity.broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)

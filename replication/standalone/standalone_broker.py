@@ -6,13 +6,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from logstore import TopicPartition
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from logstore.errors import LogStoreError
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.standalone.controller_thread import ControllerThread
-from replication.standalone.formatting import ensure_formatted
+from replication.standalone.formatting import ensure_formatted, metadata_root
 from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
@@ -51,14 +52,15 @@ class StandaloneBroker:
         """Open log.dirs, of which new or empty ones become this broker's, and answer clients.
 
         The `node_id` has to be that of the directories if it is given; new ones are of broker 1 else.
-        Where no copy of the metadata is in the first of them, a new cluster begins. Other brokers that the metadata
-        knows are fenced when their sessions have run out. Raises what `ensure_formatted`, `LogDirectories.open`,
-        `StoredMetadata.open` and `LocalBroker` raise, with all closed again.
+        A new cluster begins in new directories. Other brokers that the metadata knows are fenced when their sessions
+        have run out. Raises what `metadata_root`, `ensure_formatted`, `LogDirectories.open`, `StoredMetadata.open` and
+        `LocalBroker` raise, with all closed again.
         """
         with ExitStack() as stack:
+            metadata_in = metadata_root(roots)
             new = ensure_formatted(roots, node_id)
             # First: a log within a root that is locked by its process cannot be opened by itself.
-            metadata = StoredMetadata.open(roots[0])
+            metadata = StoredMetadata.open(metadata_in)
             stack.callback(metadata.close)
             directories = LogDirectories.open(roots, settings=directory_settings, periodic=True)
             stack.callback(directories.close)
@@ -83,6 +85,13 @@ class StandaloneBroker:
                 raise
             # What went wrong first is what to see to.
             error.add_note(str(also))
+
+    @property
+    def strays(self) -> list[TopicPartition]:
+        """The partitions in its directories that are not its own by the metadata: left alone, and not served."""
+        known = self.local.replicas.hosted
+        held = self.local.directories.partitions
+        return sorted(each for each in held if each not in known and each not in known.offline)
 
     @property
     def failure(self) -> BaseException | None:

@@ -7,8 +7,8 @@ from pathlib import Path
 from logstore.errors import LogStoreError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from replication.standalone.errors import OtherNodeError
-from replication.standalone.formatting import ensure_owned
+from replication.standalone.errors import NoMetadataError, OtherNodeError
+from replication.standalone.formatting import ensure_owned, metadata_root
 
 
 def directory_faults(roots: Sequence[Path], node_id: int | None = None) -> Iterator[str]:
@@ -32,6 +32,10 @@ def directory_faults(roots: Sequence[Path], node_id: int | None = None) -> Itera
         elif root.exists() and any(root.iterdir()):
             yield f"{root} is not empty and has no {META_PROPERTIES_NAME}: it is no broker's log.dirs root"
     yield from _contradictions(known)
+    try:
+        metadata_root(roots)
+    except NoMetadataError as error:
+        yield str(error)
 
 
 def _properties(root: Path) -> MetaProperties | None:

@@ -9,7 +9,7 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
 from replication.standalone.static_controller import StaticController
 from replication.testing.forgetful_disk import ForgetfulDisk
-from replication.testing.linked_apis import linked_apis
+from replication.testing.linked_broker import LinkedBroker
 from replication.testing.linked_controller import LinkedController
 from replication.testing.links import Links
 
@@ -48,10 +48,9 @@ class Node:
             listener=ListenerSettings(address=self.address),
             replica_lag_time_max_ms=self._lag_ms,
             heartbeat_interval_ms=self._heartbeat_ms,
-            served=lambda apis: linked_apis(apis, self.broker_id, self._links),
         )
         try:
-            self.broker = LocalBroker(self._controller, directories, settings)
+            self.broker = LinkedBroker(self.broker_id, self._links, self._controller, directories, settings)
         except BaseException:
             directories.abandon()
             raise

@@ -42,5 +42,7 @@ class IsrChanges(Protocol):
     def ask(self, change: WantedIsr) -> None:
         """Ask for a change, and pass the answer to `LedPartition.answered`: in any thread, now or later.
 
-        After an error that may pass, `answered` asks for the same change again: back off before it is sent.
+        After an error that may pass, `answered` asks for the same change again: back off before it is sent, and send it
+        only once the request before cannot reach the controller any more. One that comes after its change was refused
+        may be granted then, and the leader would not wait for who joins.
         """

@@ -15,7 +15,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError
 
 from logstore import TopicPartition
-from replication.cli import serve as serve_module
+from replication.cli import serve_copies as serve_module
 from replication.stop_request import StopRequest
 from tests.data.replicas import damaged, replicas
 from tests.replication.cli.command import Outcome, epochlog
@@ -217,6 +217,7 @@ def test_clients_are_told_the_host_that_is_advertised() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--read-only", DIVERGED[0], "--validate"), "--validate"),
         (("--read-only", DIVERGED[0], "--listen", "9092"), "HOST:PORT"),
         (("--read-only", DIVERGED[0], "--listen", "here:99999"), "HOST:PORT"),
         (("--read-only", DIVERGED[0], "--listen", "a..b:0"), "cannot listen"),

@@ -1,76 +1,147 @@
-"""What `epochlog serve` says of what a broker is to start with, before it does."""
+"""`epochlog serve` without `--read-only`: a broker."""
 
 import json
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
-from replication.standalone.formatting import ensure_formatted
+from logstore import TopicPartition
+from logstore.directory.log_directory import LogDirectory
+from tests.data.replicas import replicas
 from tests.replication.cli.command import epochlog
+from tests.replication.cli.schemas import validate_output
+from tests.replication.cli.served import everything
+from tests.replication.standalone.clients import produce, read
 
-ALWAYS_WRONG = [
-    ("num.partition=1", "num.partition: not known here; these are: "),
-    ("num.partitions=0", "num.partitions is 0, and must be at least 1"),
-    ("node.id=-4", "node.id is -4, and must be at least 0"),
-    ("default.replication.factor=0", "default.replication.factor is 0, and must be at least 1"),
-    ("broker.heartbeat.interval.ms=0", "broker.heartbeat.interval.ms is 0, and must be at least 1"),
-    ("log.flush.scheduler.interval.ms=-1", "log.flush.scheduler.interval.ms is -1, and must be at least 1"),
-    ("log.retention.hours=many", "log.retention.hours is 'many', and must be a whole number"),
-    ("auto.create.topics.enable=maybe", "auto.create.topics.enable is 'maybe', and must be true or false"),
-    ("compression.type=zip", "zip"),
-    ("security.protocol=SSL", "ssl.keystore.location is missing"),
-]
+SECONDS = 120
 
 
-@pytest.mark.parametrize(("text", "said"), ALWAYS_WRONG)
-def test_a_wrong_property_keeps_a_broker_from_starting_and_leaves_the_directory_alone(
-    text: str, said: str, tmp_path: Path
-) -> None:
-    properties, root = tmp_path / "broker.properties", tmp_path / "logs"
-    properties.write_text(text)
-    started = epochlog("serve", root, "--listen", "127.0.0.1:0", "--command-config", properties)
-    validated = epochlog("serve", root, "--validate", "--command-config", properties)
-    assert (started.status, validated.status) == (2, 1)
-    for each in (started, validated):
-        assert said in " ".join(each.err.split())
-        assert str(properties) in each.err
-    assert not root.exists()
+@contextmanager
+def broker(*arguments: object) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """Start a broker on a free port, and end it with what is left of it."""
+    command = [sys.executable, "-m", "replication.cli", "serve", "--listen", "127.0.0.1:0", "--json"]
+    with subprocess.Popen([*command, *map(str, arguments)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            output: IO[str] | None = process.stdout
+            assert output is not None
+            told = output.readline()
+            assert told, f"it ended with {process.wait(SECONDS)}"
+            validate_output("serve", told)
+            yield process, json.loads(told)
+        finally:
+            if process.poll() is None:
+                process.kill()
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
-    properties, root = tmp_path / "broker.properties", tmp_path / "logs"
-    properties.write_text("num.partitions=0\nunknown.one=1\n")
-    root.mkdir()
-    (root / "letter.txt").write_text("dear")
-    validated = epochlog("serve", root, "--validate", "--command-config", properties, "--json")
-    assert validated.status == 1
-    of_properties, of_directory = json.loads(validated.out)["faults"]
-    assert "num.partitions is 0" in of_properties
-    assert "unknown.one: not known here" in of_properties
-    assert "is not empty and has no meta.properties" in of_directory
+def test_a_new_directory_becomes_a_broker_that_keeps_what_clients_produce(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    with broker(root) as (process, told):
+        assert (told["node_id"], told["partitions"], told["formatted"]) == (1, 0, [str(root)])
+        assert not produce(told["bootstrap"], "orders", [b"%d" % number for number in range(100)])
+        before = read(told["bootstrap"], "orders")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+    assert (root / ".kafka_cleanshutdown").exists()
+    with broker(root) as (process, told):
+        assert (told["partitions"], told["leads"], told["formatted"]) == (1, 1, [])
+        assert read(told["bootstrap"], "orders") == before
 
 
-def test_a_directory_that_is_named_twice_is_a_fault_though_it_is_new(tmp_path: Path) -> None:
-    validated = epochlog("serve", tmp_path / "logs", tmp_path / "other" / ".." / "logs", "--validate")
-    assert validated.status == 1
-    assert "is named 2 times" in validated.err
+def test_after_a_kill_all_that_was_acknowledged_is_there(tmp_path: Path) -> None:
+    with broker(tmp_path / "data") as (process, told):
+        assert not produce(told["bootstrap"], "orders", [b"%d" % number for number in range(100)])
+        process.kill()
+        process.wait(SECONDS)
+    with broker(tmp_path / "data") as (_, told):
+        assert [each.value for each in read(told["bootstrap"], "orders")] == [b"%d" % number for number in range(100)]
+    assert epochlog("verify", tmp_path / "data").status == 0
 
 
-def test_a_directory_of_another_broker_than_node_id_says_is_refused(tmp_path: Path) -> None:
-    properties, root = tmp_path / "broker.properties", tmp_path / "logs"
-    ensure_formatted([root], 3)
-    properties.write_text("node.id=4\n")
-    started = epochlog("serve", root, "--listen", "127.0.0.1:0", "--command-config", properties)
-    validated = epochlog("serve", root, "--validate", "--command-config", properties)
-    assert (started.status, validated.status) == (2, 1)
-    for each in (started, validated):
-        assert "is broker 3's by its meta.properties, and node.id is 4" in " ".join(each.err.split())
+def test_partitions_without_the_metadata_are_refused_and_nothing_of_them_is_changed(tmp_path: Path) -> None:
+    shutil.copytree(min(replicas("diverged").iterdir()), tmp_path / "broker-1")
+    before = everything(tmp_path / "broker-1")
+    outcome = epochlog("serve", tmp_path / "broker-1", "--listen", "127.0.0.1:0")
+    assert outcome.status == 2
+    assert "holds partitions, but no directory that is named holds __cluster_metadata-0" in outcome.err
+    assert epochlog("serve", tmp_path / "broker-1", "--listen", "127.0.0.1:0", "--validate").status == 1
+    assert everything(tmp_path / "broker-1") == before
 
 
-def test_what_is_in_order_is_said_to_be(tmp_path: Path) -> None:
-    properties = tmp_path / "broker.properties"
-    properties.write_text("node.id=3\nnum.partitions=2\nlog.retention.hours=1\n")
-    validated = epochlog("serve", tmp_path / "logs", "--validate", "--command-config", properties)
-    assert validated.status == 0
-    assert "A broker can start with this" in validated.out
-    assert not (tmp_path / "logs").exists()
+def test_partitions_that_the_metadata_does_not_know_are_named_and_left_alone(tmp_path: Path) -> None:
+    root = tmp_path / "data"
+    with broker(root) as (process, _):
+        process.terminate()
+        process.wait(SECONDS)
+    with LogDirectory.open(root) as directory:
+        directory.create(TopicPartition("stray", 0)).append([b"kept"])
+    with broker(root) as (_, told):
+        assert told["strays"] == ["stray-0"]
+        assert told["partitions"] == 0
+    assert epochlog("verify", root).status == 0
+
+
+def test_a_directory_that_is_open_is_refused(tmp_path: Path) -> None:
+    with broker(tmp_path / "data") as (_, told):
+        outcome = epochlog("serve", tmp_path / "data", "--listen", "127.0.0.1:0")
+        assert (outcome.status, told["node_id"]) == (2, 1)
+        assert "locked" in outcome.err
+        checked = epochlog("serve", tmp_path / "data", "--listen", "127.0.0.1:0", "--validate")
+        assert checked.status == 1
+        assert "locked" in checked.err
+
+
+def test_what_is_no_brokers_directory_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    outcome = epochlog("serve", tmp_path, "--listen", "127.0.0.1:0")
+    assert outcome.status == 2
+    assert "meta.properties" in outcome.err
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+class TestValidate:
+    def test_it_starts_and_changes_nothing(self, tmp_path: Path) -> None:
+        with LogDirectory.open(tmp_path / "other"):
+            pass
+        outcome = epochlog("serve", tmp_path / "data", "--validate", "--listen", "127.0.0.1:0")
+        assert outcome.status == 0
+        assert not (tmp_path / "data").exists()
+
+    def test_it_says_all_that_is_wrong_with_the_properties(self, tmp_path: Path) -> None:
+        path = tmp_path / "server.properties"
+        path.write_text("log.retention.ms=soon\nauto.create.topics.enable=perhaps\nzookeeper.connect=here\n")
+        outcome = epochlog("serve", tmp_path / "data", "--validate", "--command-config", path)
+        assert outcome.status == 1
+        for fault in ("log.retention.ms is 'soon'", "must be true or false", "zookeeper.connect: not known here"):
+            assert fault in outcome.err
+
+    def test_it_says_all_that_is_wrong_with_the_directories(self, tmp_path: Path) -> None:
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one" / "letter.txt").write_text("dear")
+        shutil.copytree(min(replicas("diverged").iterdir()), tmp_path / "two")
+        shutil.copytree(tmp_path / "two", tmp_path / "three")
+        outcome = epochlog("serve", *(tmp_path / name for name in ("one", "two", "three")), "--validate", "--json")
+        assert outcome.status == 1
+        validate_output("serve", outcome.out)
+        assert len(json.loads(outcome.out)["faults"]) == 3
+
+
+@pytest.mark.parametrize("option", [("--check",), ("--committed-offsets",), ("--leader", "advise")])
+def test_options_of_copies_are_refused(tmp_path: Path, option: tuple[str, ...]) -> None:
+    outcome = epochlog("serve", tmp_path / "data", *option)
+    assert outcome.status == 2
+    assert "--read-only" in outcome.err
+
+
+def test_its_settings_hold_for_topics_that_have_none_of_their_own(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("message.max.bytes=100\nnode.id=7\n")
+    with broker(tmp_path / "data", "--command-config", path) as (_, told):
+        assert told["node_id"] == 7
+        assert produce(told["bootstrap"], "orders", [b"x" * 1_000])

@@ -18,6 +18,7 @@ class What(StrEnum):
     LATE_FETCH = "is heard of by a late fetch"
     LAG = "looks who has fallen behind"
     CHANGE = "is answered about the ISR by the controller"
+    CHANGE_AND_AGAIN = "is answered about the ISR by the controller, and its request comes once more"
     ANSWER = "hears that answer"
     ANSWER_AND_AGAIN = "hears that answer, and not for the last time"
     ANSWER_LOST = "hears no answer, and asks again"

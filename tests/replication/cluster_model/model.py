@@ -107,6 +107,8 @@ class Model:
     def _events_of_change(self, number: int, index: int, sent: SentChange) -> Iterator[Event]:
         if sent.answer is None:
             yield Event(What.CHANGE, number, index)
+            if self.scope.repeats_requests:
+                yield Event(What.CHANGE_AND_AGAIN, number, index)
             return
         yield Event(What.ANSWER, number, index)
         yield Event(What.ANSWER_LOST, number, index)
@@ -142,8 +144,8 @@ class Model:
                 return then
             case What.LAG:
                 return cluster.with_node(number, self._long_after(node, number))
-            case What.CHANGE:
-                return self._change_decided(cluster, number, event.detail)
+            case What.CHANGE | What.CHANGE_AND_AGAIN:
+                return self._change_decided(cluster, number, event)
             case What.ANSWER | What.ANSWER_AND_AGAIN | What.ANSWER_LOST:
                 return self._change_answered(cluster, number, event)
             case What.HEARS:
@@ -196,11 +198,12 @@ class Model:
 
     # --- changes of the ISR
 
-    def _change_decided(self, cluster: Cluster, number: int, index: int) -> Cluster:
-        node = cluster.nodes[number]
+    def _change_decided(self, cluster: Cluster, number: int, event: Event) -> Cluster:
+        node, index = cluster.nodes[number], event.detail
         sent = node.changes[index]
         metadata, answer = self._decisions.changed(cluster.metadata, number, sent.broker_epoch, sent.change)
-        changes = (*node.changes[:index], sent._replace(answer=answer), *node.changes[index + 1 :])
+        again = (sent,) if event.what is What.CHANGE_AND_AGAIN and sent not in node.changes[index + 1 :] else ()
+        changes = (*node.changes[:index], sent._replace(answer=answer), *again, *node.changes[index + 1 :])
         return cluster._replace(metadata=metadata).with_node(number, node.but(changes=changes))
 
     def _change_answered(self, cluster: Cluster, number: int, event: Event) -> Cluster:

@@ -20,6 +20,8 @@ class Scope:
     """The controller may bring the leadership back to the first replica."""
     repeats_answers: bool = False
     """The answer to a change of the ISR may reach its leader twice."""
+    repeats_requests: bool = False
+    """A request to change the ISR may reach the controller twice, the second time after the first was answered."""
     fetches_late: bool = True
     """A fetch may reach its leader after the follower has heard of another, or has fallen."""
     stops: bool = True

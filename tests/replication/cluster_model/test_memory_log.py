@@ -11,7 +11,7 @@ from tests.replication.cluster_model.memory_log import MemoryLog
 from tests.replication.fetcher.model.leader import encoded
 from tests.replication.fetcher.model.replica import Record, Replica
 
-CAMPAIGN = Campaign("the model's log beside the real one", full=2_000, share=40)
+CAMPAIGN = Campaign("the model's log beside the real one", full=500, share=40)
 STEPS = 25
 
 

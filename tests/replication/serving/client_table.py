@@ -5,7 +5,7 @@
 writes it into README.md.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -74,18 +74,28 @@ def clients() -> Iterator[Client]:
 
 def table() -> str:
     """The table as README has it."""
-    lines = [f"| client | release | {' | '.join(COLUMNS)} |", f"|---|---|{'---|' * len(COLUMNS)}"]
-    for client in clients():
-        cells = ("yes" if column in client.shown else "" for column in COLUMNS)
+    return table_of(COLUMNS, clients())
+
+
+def table_of(columns: Sequence[str], clients: Iterable[Client]) -> str:
+    """A table with a row for each client, which says `yes` where a test shows that."""
+    lines = [f"| client | release | {' | '.join(columns)} |", f"|---|---|{'---|' * len(columns)}"]
+    for client in clients:
+        cells = ("yes" if column in client.shown else "" for column in columns)
         lines.append(f"| {client.name} | {client.releases} | {' | '.join(cells)} |".replace("  ", " "))
     return "\n".join(lines) + "\n"
 
 
-def in_readme() -> str:
-    """What README has by now."""
-    return README.read_text().partition(BEGIN)[2].partition(END)[0]
+def in_readme(begin: str = BEGIN) -> str:
+    """What README has by now, after the line that begins a table."""
+    return README.read_text().partition(begin)[2].partition(END)[0]
+
+
+def write(begin: str, table: str) -> None:
+    """Put a table into README after the line that begins it."""
+    before, begin, rest = README.read_text().partition(begin)
+    README.write_text(before + begin + table + END + rest.partition(END)[2])
 
 
 if __name__ == "__main__":
-    before, begin, rest = README.read_text().partition(BEGIN)
-    README.write_text(before + begin + table() + END + rest.partition(END)[2])
+    write(BEGIN, table())

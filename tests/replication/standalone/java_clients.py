@@ -47,6 +47,10 @@ class Tools:
         """Write short records to a topic."""
         assert not clients.produce(self.bootstrap, topic, [b"%d" % number for number in range(count)])
 
+    def has_idempotent(self, partition: TopicPartition) -> bool:
+        """Return whether an idempotent producer has written to a partition."""
+        return bool(self.broker.local.replicas.hosted[partition].log.producers)
+
     def end(self, partition: TopicPartition) -> int:
         """Return the log end offset of a partition."""
         return self.broker.local.replicas.hosted[partition].log.log_end_offset
@@ -67,6 +71,7 @@ def console(tools: Tools) -> None:
     log = tools.broker.local.replicas.hosted[partition].log
     assert [each.value for each in log.records()] == [line.split("\t")[2].encode() for line in lines]
     assert [f"{name}:{value.decode()}" for name, value in printed[7].headers if value] == ["name:7", "more:x"]
+    assert tools.has_idempotent(partition)
     assert printed == [as_printed(each) for each in clients.seen(log)]
 
 
@@ -81,6 +86,7 @@ def performance(tools: Tools) -> None:
     )
     assert sent.startswith(f"{PERF_COUNT} records sent")
     assert tools.end(TopicPartition(topic, 0)) == PERF_COUNT
+    assert tools.has_idempotent(TopicPartition(topic, 0))
     read = tools.run("kafka-consumer-perf-test", "--topic", topic, "--num-records", PERF_COUNT)
     assert int(read.splitlines()[1].split(",")[4]) == PERF_COUNT
 

@@ -1,0 +1,116 @@
+"""Changes of ISRs on their way to a controller of the same process."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+from uuid import UUID
+
+import pytest
+
+from logstore import Log, TopicPartition
+from logstore.log.state.waiters import ThreadWaiter, Waiter
+from replication.broker.partitions.hosted_partition import HostedPartition
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.broker.partitions.led_partition import LedPartition
+from replication.controller.controller import Controller
+from replication.controller.decision import Decision
+from replication.controller.refusal import Refusal
+from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.partition import PartitionRegistration
+from replication.protocol.error_code import ErrorCode
+from replication.standalone.errors import ControllerUnreachableError
+from replication.standalone.isr_queue import IsrQueue
+from replication.standalone.metadata_feed import MetadataFeed
+
+ORDERS, TOPIC = TopicPartition("orders", 0), UUID(int=7_000)
+T = TypeVar("T")
+
+
+class Answers:
+    """A controller that answers every request alike."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.asked = 0
+
+    def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
+        del make
+        self.asked += 1
+        raise self.error
+
+    def end_session(self, broker_id: int) -> None:
+        raise NotImplementedError
+
+    def feed(self, waiter: Waiter) -> MetadataFeed:
+        raise NotImplementedError
+
+    def drop(self, feed: MetadataFeed) -> None:
+        raise NotImplementedError
+
+
+def _broker(broker_id: int) -> BrokerRegistration:
+    return BrokerRegistration(
+        id=broker_id, epoch=10, incarnation_id=UUID(int=broker_id), listeners={}, features={}, fenced=False
+    )
+
+
+class Leader:
+    """Leads a partition of two replicas, and wants the ISR without the other as soon as it looks."""
+
+    def __init__(self, log: Log) -> None:
+        self.waiter = ThreadWaiter()
+        self.queue = IsrQueue(1, self.waiter)
+        self.now = 0
+        state = PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1)
+        brokers = {each: _broker(each) for each in (1, 2)}
+        led = LedPartition(
+            ORDERS,
+            TOPIC,
+            log,
+            state,
+            broker_id=1,
+            broker_of=brokers.get,
+            isr_changes=self.queue,
+            clock=lambda: self.now,
+        )
+        self.hosted = HostedPartitions({ORDERS: HostedPartition(log, 0, topic_id=TOPIC, led=led)})
+        log.append([b"what the other lacks"], leader_epoch=0)
+        self.now += 60_000
+        led.check_lag()
+
+    def settle(self, controller: Answers) -> None:
+        self.queue.settle(controller, 10, self.hosted)
+
+
+@pytest.fixture
+def leader(tmp_path: Path) -> Leader:
+    return Leader(Log.open(tmp_path / "orders-0"))
+
+
+def test_a_change_wakes_who_asks_for_it(leader: Leader) -> None:
+    assert leader.waiter.wait(0)
+    assert not leader.waiter.wait(0)
+
+
+def test_what_may_pass_is_asked_for_once_a_round(leader: Leader) -> None:
+    controller = Answers(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR))
+    leader.waiter.wait(0)
+    for rounds in (1, 2):
+        leader.settle(controller)
+        assert controller.asked == rounds
+        assert not leader.waiter.wait(0), "it is asked again without a pause"
+
+
+def test_what_is_refused_for_good_is_not_asked_for_again(leader: Leader) -> None:
+    controller = Answers(Refusal(ErrorCode.FENCED_LEADER_EPOCH))
+    leader.settle(controller)
+    leader.settle(controller)
+    assert controller.asked == 1
+
+
+def test_what_could_not_be_asked_is_asked_in_the_next_round(leader: Leader) -> None:
+    controller = Answers(ControllerUnreachableError("cut"))
+    for rounds in (1, 2):
+        with pytest.raises(ControllerUnreachableError):
+            leader.settle(controller)
+        assert controller.asked == rounds
