@@ -16,11 +16,18 @@ SECONDS = 120
 
 
 class ServedProcess:
-    """Serves copies on a free port; it has answered nothing yet."""
+    """Serves on a free port: copies, or as a broker; it has answered nothing yet."""
 
-    def __init__(self, *arguments: object, prefix: tuple[str, ...] = (), errors: IO[str] | None = None) -> None:
+    def __init__(
+        self,
+        *arguments: object,
+        prefix: tuple[str, ...] = (),
+        errors: IO[str] | None = None,
+        is_read_only: bool = True,
+    ) -> None:
         """Give it these arguments; what stands in `prefix` starts it, and what it complains of goes to `errors`."""
-        words = ["serve", "--read-only", "--listen", "127.0.0.1:0", "--json", *map(str, arguments)]
+        kind = ["--read-only"] if is_read_only else []
+        words = ["serve", *kind, "--listen", "127.0.0.1:0", "--json", *map(str, arguments)]
         command = [*prefix, sys.executable, "-m", "replication.cli", *words]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
         assert self._process.stdout is not None
