@@ -5,7 +5,7 @@ Rounds of 16 MiB with --benchmark-enable; else a few records. One partition, no 
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from statistics import median
 
 import pytest
@@ -59,23 +59,26 @@ def bench_producing(benchmark: BenchmarkFixture, leaders: dict[str, Address], na
     for address in leaders.values():
         create_topic(str(address), name)
     producers = {side: Throughput(str(address), name, load) for side, address in leaders.items()}
-    rates: dict[str, list[float]] = {side: [] for side in leaders}
-
-    def both() -> None:
-        sides = list(rates) if len(rates[OURS]) % 2 else list(rates)[::-1]
-        for side in sides:
-            begun = time.perf_counter()
-            producers[side].produce(size)
-            rates[side].append(size / (time.perf_counter() - begun) / 1e6)
-
-    benchmark.pedantic(
-        both, rounds=ROUNDS if benchmark.enabled else 1, warmup_rounds=WARM_UP if benchmark.enabled else 0
-    )
+    in_turn(benchmark, {side: producer.produce for side, producer in producers.items()}, OURS, size)
     for side, address in leaders.items():
         assert end_offset(str(address), name) == producers[side].records
-    counted = {side: each[WARM_UP:] or each for side, each in rates.items()}
+
+
+def in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Callable[[int], None]], ours: str, size: int) -> None:
+    """Let each side take so many bytes, by turns, each first in every second round."""
+    rates: dict[str, list[float]] = {side: [] for side in sides}
+
+    def both() -> None:
+        for side in list(rates)[:: 1 if len(rates[ours]) % 2 else -1]:
+            begun = time.perf_counter()
+            sides[side](size)
+            rates[side].append(size / (time.perf_counter() - begun) / 1e6)
+
+    rounds, warm_up = (ROUNDS, WARM_UP) if benchmark.enabled else (1, 0)
+    benchmark.pedantic(both, rounds=rounds, warmup_rounds=warm_up)
+    counted = {side: each[warm_up:] for side, each in rates.items()}
     told(benchmark, {f"{side}, MB/s": median(each) for side, each in counted.items()})
-    ratios = [ours / kafka for ours, kafka in zip(counted[OURS], counted[KAFKA], strict=True)]
+    ratios = [mine / other for mine, other in zip(counted[ours], counted[KAFKA], strict=True)]
     told(benchmark, {"times as fast as Kafka": median(ratios)})
 
 
@@ -88,8 +91,7 @@ def bench_latency(benchmark: BenchmarkFixture, leaders: dict[str, Address]) -> N
     found: dict[str, list[tuple[float, float]]] = {side: [] for side in leaders}
 
     def both() -> None:
-        sides = list(found) if len(found[OURS]) % 2 else list(found)[::-1]
-        for side in sides:
+        for side in list(found)[:: 1 if len(found[OURS]) % 2 else -1]:
             percentiles = latencies_ms(leaders[side], topic, 1_024, RATE, count)
             found[side].append((percentiles[P50], percentiles[P99]))
 
