@@ -21,8 +21,9 @@ from tests.replication.serving.served_process import ServedProcess
 
 KAFKA, OURS = "Kafka", "epochlog serve"
 SETTINGS = {"log.segment.bytes": 1 << 30, "log.index.size.max.bytes": 10 << 20}
-ROUNDS, WARM_UP = 9, 3
-"""Rounds that count, and those before them: a JVM compiles what it does often."""
+ROUNDS, WARM_UP = 9, 30
+"""Rounds that count, and those before them: a JVM compiles what it does often, and after three rounds has not yet come
+to half of its speed."""
 ROUND_BYTES, SMALL_BYTES = 16 << 20, 4 << 20
 LOADS = {
     "1KiB-in-16KiB": Load(1_024, 16 << 10),
