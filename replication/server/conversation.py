@@ -87,7 +87,7 @@ class Conversation:
         if api is None or start.api_version not in api.versions:
             return _unserved(start)
         try:
-            received = ReceivedRequest.of(frame)
+            received = ReceivedRequest.of(frame, start)
         except (MalformedRequestError, UnsupportedRequestError) as error:
             raise HangUpError("request", str(error)) from error
         with _hanging_up(received):

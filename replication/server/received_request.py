@@ -16,6 +16,7 @@ from replication.protocol.messages.apis import api_with
 from replication.protocol.wire.framing import framed_parts
 from replication.protocol.wire.headers import (
     RequestHeader,
+    RequestStart,
     read_request_header,
     read_request_start,
     write_response_header,
@@ -31,13 +32,13 @@ class ReceivedRequest(NamedTuple):
     """Our own class where we have the API, else kio's."""
 
     @classmethod
-    def of(cls, frame: Data) -> Self:
-        """Read what a frame holds.
+    def of(cls, frame: Data, start: RequestStart | None = None) -> Self:
+        """Read what a frame holds, of which `start` may be read already.
 
         UnsupportedRequestError for an API or a version that is not known, MalformedRequestError for anything else that
         is no request. `read_request_start` reads the correlation id of both.
         """
-        start = read_request_start(frame)
+        start = start or read_request_start(frame)
         api = api_with(start.api_key)
         if api is None or start.api_version not in api.served:
             known = (

@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from logstore import Log, LogStoreError, TopicPartition
@@ -26,6 +28,19 @@ from replication.protocol.addresses import Address
 _log: Final = logging.getLogger(__name__)
 _PARTITION_ERRORS: Final = (LogStoreError, OtherTopicError, OSError)
 """What keeps one partition from being served, and no other."""
+
+
+_AT_ONCE: Final = 32
+"""Threads that wait for the disk."""
+
+
+class _Beginning(NamedTuple):
+    """Of a leadership."""
+
+    changed: PartitionId
+    partition: TopicPartition
+    hosted: HostedPartition
+    begin: Callable[[], LedPartition]
 
 
 class ReplicaManager:
@@ -61,6 +76,7 @@ class ReplicaManager:
         self._image = ClusterImage()
         self._names: Final[dict[PartitionId, TopicPartition]] = {}
         """Of the partitions that are this broker's."""
+        self._to_lead: Final[list[_Beginning]] = []
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Take an image, of which this is other than in the one before. Raises nothing that one partition is about."""
@@ -71,6 +87,7 @@ class ReplicaManager:
                 self._apply(changed)
             except _PARTITION_ERRORS as error:
                 self._give_up(changed, error)
+        self._begin_to_lead()
         for resource in changes.configurations:
             if resource.type == ConfigResourceType.TOPIC:
                 self._configure({resource.name})
@@ -134,7 +151,8 @@ class ReplicaManager:
             _resign(known)
         self._fetchers.forget(partition)
         hosted = HostedPartition(log, state.leader_epoch, topic_id=topic_id, root=str(log.directory.parent))
-        hosted.led = LedPartition(
+        begin = partial(
+            LedPartition,
             partition,
             topic_id,
             log,
@@ -146,7 +164,26 @@ class ReplicaManager:
             clock=self._clock,
             wake=hosted.wake,
         )
-        self.hosted[partition] = hosted
+        self._to_lead.append(_Beginning(PartitionId(topic_id, partition.partition), partition, hosted, begin))
+
+    def _begin_to_lead(self) -> None:
+        """Lead all that are to be led, each from its own epoch on, which is on stable storage by then.
+
+        Many at once: a disk makes the files of many partitions safe in the time that it takes for a few.
+        """
+        to_lead = list(self._to_lead)
+        self._to_lead.clear()
+        if not to_lead:
+            return
+        with ThreadPoolExecutor(min(len(to_lead), _AT_ONCE), "epochlog-begin-to-lead") as threads:
+            begun = [threads.submit(each.begin) for each in to_lead]
+        for each, led in zip(to_lead, begun, strict=True):
+            try:
+                each.hosted.led = led.result()
+            except _PARTITION_ERRORS as error:
+                self._give_up(each.changed, error)
+            else:
+                self.hosted[each.partition] = each.hosted
 
     def _follow(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)

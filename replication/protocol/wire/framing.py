@@ -42,11 +42,10 @@ class FrameReader:
     b'hi'
     """
 
-    def __init__(self, limit: int = DEFAULT_LIMIT, kept: int = DEFAULT_LIMIT) -> None:
-        """Refuse frames of more than `limit` bytes, and let go of a buffer of more than `kept` after its frame."""
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        """Refuse frames of more than `limit` bytes."""
         self.limit = limit
         """Of the frames that follow."""
-        self._kept = kept
         self._size = bytearray(SIZE_BYTES)
         self._buffer = bytearray(_FIRST_CAPACITY)
         self._frame_bytes: int | None = None
@@ -57,11 +56,17 @@ class FrameReader:
         """How large the frame is that has begun to arrive, before any room is made for it; None between frames."""
         return self._frame_bytes
 
+    def holds_more_than(self, size: int) -> bool:
+        """Whether the buffer is larger than that."""
+        return len(self._buffer) > size
+
+    def let_go(self) -> None:
+        """Let go of the buffer between two frames; the last one stays readable for who has it."""
+        self._buffer = bytearray(_FIRST_CAPACITY)
+
     def wanted(self) -> memoryview:
         """Where the next bytes go: not empty, and never longer than what the frame still lacks."""
         if self._frame_bytes is None:
-            if len(self._buffer) > self._kept:
-                self._buffer = bytearray(_FIRST_CAPACITY)
             return memoryview(self._size)[self._received :]
         self._make_room(self._frame_bytes)
         return memoryview(self._buffer)[self._received : self._frame_bytes]

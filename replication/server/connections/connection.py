@@ -27,8 +27,12 @@ from replication.server.server_limits import ServerLimits
 _LOGGER: Final = logging.getLogger("epochlog.server")
 _LOOK_SECONDS: Final = 10.0
 """While an answer waits for that long, whether anybody still waits for it is looked at."""
-_KEPT_BYTES: Final = 16 * 1024
-"""Of the room for requests, between two of them."""
+_IDLE_BYTES: Final = 16 * 1024
+_BUSY_BYTES: Final = 2 << 20
+"""Of the room for requests, between two of them: to make it anew for each batch of a megabyte takes as long as that
+takes to arrive."""
+_BUSY_SECONDS: Final = 1.0
+"""Who has sent nothing for that long is idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +107,20 @@ class Connection:
         authentication = self._settings.authentication(caller)
         conversation = Conversation(surroundings.apis, surroundings.offered, authentication)
         most_bytes = surroundings.limits.socket_request_max_bytes
-        frames = FrameReader(authentication.most_bytes or most_bytes, _KEPT_BYTES)
+        frames = FrameReader(authentication.most_bytes or most_bytes)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
             self._stream.send(self._answer(conversation.receive(frame)))
             frames.limit = authentication.most_bytes or most_bytes
             surroundings.memory.give_back(self._held_bytes)
             self._held_bytes = 0
+            if frames.holds_more_than(_IDLE_BYTES):
+                del frame  # else the room would stay until the next one
+                self._make_room_small(frames)
+
+    def _make_room_small(self, frames: FrameReader) -> None:
+        """Let go of much room for requests, unless another one comes soon."""
+        if frames.holds_more_than(_BUSY_BYTES) or not self._stream.wait(_BUSY_SECONDS):
+            frames.let_go()
 
     def _next_frame(self, frames: FrameReader, memory: RequestMemory) -> memoryview | None:
         """Return the next request, or None at the end; what waits for memory has no more than its size."""

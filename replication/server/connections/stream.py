@@ -21,6 +21,9 @@ class Stream(Protocol):
     def open(self) -> str | None:
         """Do what comes before the first request, and return whose certificate the other side has, if any."""
 
+    def wait(self, seconds: float) -> bool:
+        """Wait for so long at most, and return whether there is something to receive, or the end."""
+
     def receive(self, into: memoryview) -> int:
         """Wait for some bytes, and return how many came: 0 at the end. TimeoutError, OSError."""
 
@@ -54,6 +57,10 @@ class PlainStream:
 
     def open(self) -> None:
         """Know nothing of the other side."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the socket."""
+        return is_ready(self._socket, seconds)
 
     def receive(self, into: memoryview) -> int:
         """Wait for some bytes, and return how many came."""
@@ -98,6 +105,13 @@ class PlainStream:
         """Let go of the socket."""
         shut_down(self._socket)
         self._socket.close()
+
+
+def is_ready(connected: socket.socket, seconds: float) -> bool:
+    """Wait for so long at most, and return whether bytes have come, or the end."""
+    watched = select.poll()
+    watched.register(connected, select.POLLIN)
+    return bool(watched.poll(seconds * 1_000))
 
 
 def is_hung_up(connected: socket.socket) -> bool:

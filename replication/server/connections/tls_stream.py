@@ -5,7 +5,7 @@ import ssl
 from typing import Final
 
 from replication.codec.gathered import Part
-from replication.server.connections.stream import is_hung_up, shut_down
+from replication.server.connections.stream import is_hung_up, is_ready, shut_down
 from replication.server.hang_up import HangUpError
 from replication.server.security.distinguished_name import subject_of
 
@@ -41,6 +41,10 @@ class TlsStream:
         self._socket.settimeout(self._idle_seconds)
         certificate = self._socket.getpeercert(binary_form=True)
         return subject_of(certificate) if certificate else None
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the socket, unless something is decrypted already."""
+        return self._socket.pending() > 0 or is_ready(self._socket, seconds)
 
     def receive(self, into: memoryview) -> int:
         """Wait for some bytes, and return how many came."""

@@ -9,8 +9,10 @@ import socket
 import struct
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -21,6 +23,7 @@ from epoch.errors import InheritedError
 from logstore.log.state.waiters import Waiter
 from replication.protocol.addresses import Address
 from replication.protocol.errors import InvalidSettingsError
+from replication.protocol.wire.framing import SIZE_BYTES, framed
 from replication.server.connections.listener import CannotListenError
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
@@ -370,6 +373,27 @@ def test_one_more_idle_connection_costs_little() -> None:
         for client in clients:
             client.socket.close()
     assert (resident_bytes[1] - resident_bytes[0]) / 180 < CONNECTION_BYTES
+
+
+@pytest.mark.parametrize("size", [MIB, 3 * MIB])
+def test_what_a_large_request_took_is_free_once_its_connection_is_idle(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr("replication.server.connections.connection._BUSY_SECONDS", 0.1)
+    tracemalloc.start()
+    try:
+        with serving() as server, ExitStack() as stack:
+            for _ in range(10):
+                client = stack.enter_context(Client(address_of(server)))
+                request = client.frame(QUESTION)[SIZE_BYTES:] + bytes(size)  # more may follow a request
+                for _ in range(2):
+                    client.socket.sendall(framed(request))
+                    size_of_answer = int.from_bytes(client.received(SIZE_BYTES), "big")
+                    assert len(client.received(size_of_answer)) == size_of_answer
+            del request
+            assert _eventually(lambda: tracemalloc.get_traced_memory()[0] < MIB)
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_port_that_is_taken_is_named_and_nothing_stays_open() -> None:

@@ -1,5 +1,6 @@
 """A disk that forgets what was not flushed."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from replication.testing import ForgetfulDisk
@@ -69,3 +70,34 @@ def test_after_a_loss_the_rest_is_safe(tmp_path: Path) -> None:
     disk.write(file, b"lost")
     disk.close(file)
     assert (disk.lose(), disk.lose()) == (4, 0)
+
+
+def test_a_file_is_known_under_its_new_name_also_while_it_is_open(tmp_path: Path) -> None:
+    disk, old = ForgetfulDisk(), tmp_path / "old"
+    old.mkdir()
+    file = disk.open(old / "file")
+    disk.write(file, b"safe")
+    disk.fsync(file)
+    disk.rename(old / "file", old / "renamed")
+    disk.write(file, b"lost")
+    disk.rename(old, tmp_path / "new")
+    disk.close(file)
+    assert disk.lose() == 4
+    assert (tmp_path / "new/renamed").read_bytes() == b"safe"
+
+
+def test_threads_open_and_rename_files_at_once(tmp_path: Path) -> None:
+    disk = ForgetfulDisk()
+
+    def write(number: int) -> None:
+        for turn in range(50):
+            path = tmp_path / f"{number}-{turn}"
+            disk.write_atomically(path, b"safe")
+            file = disk.open(path)
+            disk.write(file, b"lost")
+            disk.close(file)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write, range(8)))
+    assert disk.lose() == 8 * 50 * 4
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"safe"}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from uuid import UUID
 
 import pytest
@@ -259,3 +260,24 @@ def test_what_lies_on_a_failed_disk_is_offline(broker: Broker, monkeypatch: pyte
     assert ORDERS in broker.replicas.hosted.offline
     with pytest.raises(NotLeaderError):
         led.append(batch(), required_acks=1)
+
+
+def test_many_begin_to_lead_at_once_and_one_that_cannot_is_offline_alone(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 8
+    assign, all_there = Log.assign_epoch, Barrier(count)
+
+    def assign_together(self: Log, epoch: int, start_offset: int) -> None:
+        all_there.wait(20)
+        if self.directory.name == "orders-3":
+            raise OSError("the disk is full")
+        assign(self, epoch, start_offset)
+
+    monkeypatch.setattr(Log, "assign_epoch", assign_together)
+    topic, first = made(ME, ME, epoch=4)
+    assert isinstance(first, PartitionRecord)
+    broker.take(registered(ME), topic, *(replace(first, partition_id=number) for number in range(count)))
+    led = {each.partition for each, hosted in broker.replicas.hosted.items() if hosted.led is not None}
+    assert led == set(range(count)) - {3}
+    assert broker.replicas.hosted.offline == {TopicPartition("orders", 3)}

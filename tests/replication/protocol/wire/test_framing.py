@@ -77,3 +77,19 @@ def test_a_frame_can_be_read_until_the_next_is_asked_for_and_not_be_changed() ->
     assert frame is not None
     assert frame.readonly
     assert bytes(frame) == b"hi"
+
+
+def test_a_reader_that_lets_go_of_its_room_changes_no_frame() -> None:
+    reader = FrameReader()
+    sent = b"\0\1\0\0" + bytes(1 << 16)
+    frame = None
+    while frame is None:
+        room = reader.wanted()
+        count = min(len(room), len(sent))
+        room[:count], sent = sent[:count], sent[count:]
+        frame = reader.received(count)
+    assert reader.holds_more_than((1 << 16) - 1)
+    reader.let_go()
+    assert not reader.holds_more_than(1 << 10)
+    assert _arrive(reader, b"\0\0\0\3abc", [3]) == [b"abc"]
+    assert frame == bytes(1 << 16)
