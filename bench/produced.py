@@ -73,21 +73,23 @@ class Throughput:
     def __init__(self, bootstrap: str, topic: str, load: Load) -> None:
         self._topic = topic
         self._load = load
-        self._failures: list[KafkaError] = []
+        failures: list[KafkaError] = []
+        self._failures = failures
+
+        def told(error: KafkaError | None, _: Message) -> None:  # not a method: with a cycle it would be closed later
+            if error is not None:
+                failures.append(error)
+
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
                 "delivery.report.only.error": True,
-                "on_delivery": self._told,
+                "on_delivery": told,
                 **load.settings,
             }
         )
         self.records = 0
         """That were produced so far."""
-
-    def _told(self, error: KafkaError | None, _: Message) -> None:
-        if error is not None:
-            self._failures.append(error)
 
     def produce(self, size: int) -> None:
         """Produce so many bytes of values, and wait until they are acknowledged."""
