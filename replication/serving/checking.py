@@ -20,8 +20,12 @@ def check_copies(cluster: FrozenCluster, advance: Callable[[int], object] = lamb
     """
     copies = [hosted for partitions in cluster.hosted.values() for hosted in partitions.values()]
     with ThreadPoolExecutor(usable_cores(), "epochlog-check") as threads:
-        for done in [threads.submit(_check, hosted, advance) for hosted in copies]:
-            done.result()
+        try:
+            for done in [threads.submit(_check, hosted, advance) for hosted in copies]:
+                done.result()
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _check(hosted: HostedPartition, advance: Callable[[int], object]) -> None:

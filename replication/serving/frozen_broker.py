@@ -1,6 +1,7 @@
 """One broker of a cluster that nobody writes: its copies of partitions, open to be read."""
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 from uuid import UUID
@@ -49,12 +50,15 @@ class FrozenBroker:
     def open(cls, node_id: int, replica: Replica, open_files: OpenFiles, on_error: OnError) -> Self:
         """Open a copy's partitions; `on_error` is called for each that cannot be opened."""
         copies, unreadable = {}, set(replica.left_out)
-        for partition, directory in replica.partitions.items():
-            try:
-                copies[partition] = FrozenCopy.open(directory, open_files)
-            except PARTITION_ERRORS as error:
-                unreadable.add(partition)
-                on_error(partition, error)
+        with ExitStack() as stack:
+            for partition, directory in replica.partitions.items():
+                try:
+                    copy = copies[partition] = FrozenCopy.open(directory, open_files)
+                    stack.callback(copy.log.close)
+                except PARTITION_ERRORS as error:
+                    unreadable.add(partition)
+                    on_error(partition, error)
+            stack.pop_all()
         return cls(node_id, replica.name, copies, frozenset(unreadable))
 
     @property

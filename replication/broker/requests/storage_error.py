@@ -1,5 +1,6 @@
 """What is answered where a log cannot be read."""
 
+from epoch.resource_limits import is_limit
 from logstore import UnsupportedFormatError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.protocol.error_code import ErrorCode
@@ -9,5 +10,6 @@ def storage_error(hosted: HostedPartition, error: Exception) -> ErrorCode:
     """Return the code for what reading a copy has raised, and let who has hosted it know."""
     if isinstance(error, UnsupportedFormatError):
         return ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT
-    hosted.on_failure(error)
+    if not is_limit(error):  # for want of descriptors or memory: nothing is wrong with the copy
+        hosted.on_failure(error)
     return ErrorCode.KAFKA_STORAGE_ERROR

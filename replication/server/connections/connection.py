@@ -109,13 +109,20 @@ class Connection:
         most_bytes = surroundings.limits.socket_request_max_bytes
         frames = FrameReader(authentication.most_bytes or most_bytes)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
-            self._stream.send(self._answer(conversation.receive(frame)))
+            found = conversation.receive(frame)
+            if not frames.holds_more_than(_IDLE_BYTES):
+                # So little is each connection's own: who waits for records, or reads slowly, keeps nobody else out.
+                self._give_back(surroundings.memory)
+            self._stream.send(self._answer(found))
             frames.limit = authentication.most_bytes or most_bytes
-            surroundings.memory.give_back(self._held_bytes)
-            self._held_bytes = 0
+            self._give_back(surroundings.memory)
             if frames.holds_more_than(_IDLE_BYTES):
                 del frame  # else the room would stay until the next one
                 self._make_room_small(frames)
+
+    def _give_back(self, memory: RequestMemory) -> None:
+        memory.give_back(self._held_bytes)
+        self._held_bytes = 0
 
     def _make_room_small(self, frames: FrameReader) -> None:
         """Let go of much room for requests, unless another one comes soon."""

@@ -132,11 +132,12 @@ def _bounded(data: bytes) -> bytes:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    doubled = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
-    if doubled is not None:
-        raise ValueError(f"{doubled!r} is there twice")
-    return dict(pairs)
+    known: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in known:
+            raise ValueError(f"{name!r} is there twice")
+        known[name] = value
+    return known
 
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
