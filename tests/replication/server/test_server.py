@@ -67,7 +67,7 @@ def nothing_is_left() -> Iterator[None]:
     before = _descriptors()
     yield
     assert _eventually(lambda: _descriptors() == before)
-    assert not [thread.name for thread in threading.enumerate() if thread.name.startswith("epochlog-")]
+    assert _eventually(lambda: not [each for each in threading.enumerate() if each.name.startswith("epochlog-")])
 
 
 class Later:
