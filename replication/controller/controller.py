@@ -24,6 +24,7 @@ from replication.controller.brokers.heartbeats import ControlState, HeartbeatInt
 from replication.controller.brokers.sessions import BrokerIncarnation, BrokerSessions
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
+from replication.controller.directory_assignments import assign_directories
 from replication.controller.elections import (
     ElectionAnswer,
     balance_leaders,
@@ -31,6 +32,7 @@ from replication.controller.elections import (
     elect_uncleanly,
 )
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest, change_isrs
+from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
 from replication.controller.settings.setting_changes import (
     ResourceChanges,
@@ -203,6 +205,12 @@ class Controller:
     def change_isrs(self, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
         """Change the ISRs of partitions, as their leader asks."""
         return change_isrs(self.cluster, request)
+
+    def assign_directories(
+        self, broker_id: int, broker_epoch: int, directories: Mapping[PartitionKey, UUID]
+    ) -> Decision[None]:
+        """Note in which of its directories a broker has put replicas."""
+        return assign_directories(self.cluster, broker_id, broker_epoch, directories)
 
     # Requests of administrators
 

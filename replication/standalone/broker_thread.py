@@ -1,6 +1,7 @@
 """The thread that keeps a broker in step with a controller of the same process."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Condition
 from typing import Final
 from uuid import UUID
@@ -8,6 +9,8 @@ from uuid import UUID
 from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
+from replication.controller.partition_index import PartitionKey
+from replication.controller.refusal import Refusal
 from replication.metadata.image import ClusterImage
 from replication.standalone.errors import ControllerUnreachableError
 from replication.standalone.isr_queue import IsrQueue
@@ -35,6 +38,7 @@ class BrokerThread(WorkerThread):
         isr_queue: IsrQueue,
         waiter: ThreadWaiter,
         *,
+        broker_id: int,
         broker_epoch: Callable[[], int],
         directory_failed: Callable[[UUID], None],
         lag_ms: int,
@@ -53,6 +57,7 @@ class BrokerThread(WorkerThread):
         self._replicas: Final = replicas
         self._isr_queue: Final = isr_queue
         self._waiter: Final = waiter
+        self._broker_id: Final = broker_id
         self._broker_epoch: Final = broker_epoch
         self._directory_failed: Final = directory_failed
         self._failed: frozenset[UUID] = frozenset()
@@ -61,8 +66,12 @@ class BrokerThread(WorkerThread):
 
     def wait_for_role(self, broker_id: int, seconds: float) -> bool:
         """Return whether the replicas stand, within so many seconds, where the broker is not fenced any more."""
+        return self.wait_until(lambda: self.stopped or self._is_active(broker_id), seconds)
+
+    def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Return whether something holds within so many seconds, looked at whenever metadata was applied."""
         with self._applied:
-            return self._applied.wait_for(lambda: self.stopped or self._is_active(broker_id), seconds)
+            return self._applied.wait_for(holds, seconds)
 
     def _is_active(self, broker_id: int) -> bool:
         broker = self.image.brokers.get(broker_id)
@@ -88,7 +97,19 @@ class BrokerThread(WorkerThread):
         for directory_id in failed - self._failed:
             self._directory_failed(directory_id)
         self._failed = failed
+        self._assign_directories()
         self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.hosted)
+
+    def _assign_directories(self) -> None:
+        """Let the metadata say in which directories new replicas lie, so that a disk that is missing is noticed."""
+        unassigned = self._replicas.unassigned
+        if not unassigned:
+            return
+        keys = {PartitionKey(*each): directory for each, directory in unassigned.items()}
+        epoch = self._broker_epoch()
+        with suppress(Refusal):
+            self._controller.decide(lambda deciding: deciding.assign_directories(self._broker_id, epoch, keys))
+        unassigned.clear()
 
     def _give_up(self, error: BaseException) -> None:
         self.failure = error

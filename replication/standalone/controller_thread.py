@@ -19,6 +19,10 @@ class ControllerThread(WorkerThread):
         super().__init__("controller")
         self._controller: Final = controller
 
+    def _give_up(self, error: BaseException) -> None:
+        self._controller.fail(error)
+        super()._give_up(error)
+
     def _round(self) -> None:
         try:
             self._controller.tick()

@@ -8,7 +8,7 @@ from replication.errors import ReplicationError
 class ControllerFailedError(ReplicationError, RuntimeError):
     """What the controller decided could not be written: it decides nothing more."""
 
-    def __init__(self, failure: Exception) -> None:
+    def __init__(self, failure: BaseException) -> None:
         super().__init__(
             f"the metadata could not be written ({failure}); stop the process, see to its disk, and start it again"
         )

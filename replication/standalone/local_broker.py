@@ -1,6 +1,6 @@
 """A broker whose controller is in its own process."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,6 +22,7 @@ from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeErr
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.replicas.logged_fetches import LoggedFetches
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
 from replication.broker.requests.cluster.features import features_of
@@ -95,6 +96,7 @@ class LocalBroker:
             self.address: Final = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
             """Where clients are told that it listens."""
             self._thread: BrokerThread | None = None
+            self._is_closing = False
             self._lifecycle: Final = self._register(stack)
             waiter = ThreadWaiter()
             feed = controller.feed(waiter)
@@ -109,6 +111,7 @@ class LocalBroker:
                 self.replicas,
                 isr_queue,
                 waiter,
+                broker_id=self.identity.broker_id,
                 broker_epoch=lambda: self._lifecycle.broker_epoch,
                 directory_failed=self._lifecycle.directory_failed,
                 lag_ms=settings.replica_lag_time_max_ms,
@@ -139,11 +142,20 @@ class LocalBroker:
 
     @property
     def failure(self) -> BaseException | None:
-        """What has ended its work, though its process lives: the metadata can be applied no more."""
-        return None if self._thread is None else self._thread.failure
+        """What has ended its work, though its process lives: the metadata can be applied no more, or it is fenced."""
+        if self._thread is not None and self._thread.failure is not None:
+            return self._thread.failure
+        if self._is_closing or not self._lifecycle.stopped:
+            return None
+        return BrokerStoppedError(self.identity.broker_id, self._lifecycle.trouble)
+
+    def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Return whether something holds within so many seconds; it is looked at after each change of the metadata."""
+        return self._thread is not None and self._thread.wait_until(holds, seconds)
 
     def close(self) -> None:
         """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
+        self._is_closing = True
         self._lifecycle.begin_controlled_shutdown()
         with suppress(NotInTimeError, BrokerStoppedError):
             self._lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
@@ -152,6 +164,7 @@ class LocalBroker:
 
     def abandon(self) -> None:
         """Stop all of it at once, without a word to the controller."""
+        self._is_closing = True
         self._open.close()
 
     # --- its parts
@@ -194,7 +207,7 @@ class LocalBroker:
         return ReplicaManager(
             self.identity.broker_id,
             self.directories,
-            FetcherManager(settings=FetcherSettings(identity=identity)),
+            FetcherManager(settings=FetcherSettings(identity=identity), observer=LoggedFetches()),
             isr_queue,
             TopicSettings(
                 self._settings.topic_defaults,

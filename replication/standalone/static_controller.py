@@ -40,7 +40,7 @@ class StaticController:
         self._deciding: Final = RLock()
         self._feeds: Final[list[MetadataFeed]] = []
         self._waiters: Final = Waiters()
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         metadata.replay(self._replay)
         self._controller.next_offset = metadata.next_offset
         self._controller.activate(clock())
@@ -57,9 +57,13 @@ class StaticController:
         return self._publisher.published
 
     @property
-    def failure(self) -> Exception | None:
+    def failure(self) -> BaseException | None:
         """Why it decides nothing more; None as long as it does."""
         return self._failure
+
+    def fail(self, error: BaseException) -> None:
+        """Decide nothing more."""
+        self._failure = error
 
     def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
         """Let the controller decide, and return its answer once the decision is on stable storage.

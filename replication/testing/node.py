@@ -13,6 +13,9 @@ from replication.testing.linked_broker import LinkedBroker
 from replication.testing.linked_controller import LinkedController
 from replication.testing.links import Links
 
+_SHUTDOWN_SECONDS: Final = 3.0
+"""A broker that is cut off from its controller hands nothing over."""
+
 
 class Node:
     """Started, stopped, killed, and started again on the same directory and port."""
@@ -48,6 +51,7 @@ class Node:
             listener=ListenerSettings(address=self.address),
             replica_lag_time_max_ms=self._lag_ms,
             heartbeat_interval_ms=self._heartbeat_ms,
+            controlled_shutdown_seconds=_SHUTDOWN_SECONDS,
         )
         try:
             self.broker = LinkedBroker(self.broker_id, self._links, self._controller, directories, settings)

@@ -10,7 +10,8 @@ from uuid import UUID
 from logstore import Log, LogStoreError, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.errors import OfflineDirectoryError
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
 from replication.broker.errors import OtherTopicError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
@@ -23,6 +24,7 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges, PartitionId
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
+from replication.metadata.records import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from replication.protocol.addresses import Address
 
 _log: Final = logging.getLogger(__name__)
@@ -30,6 +32,8 @@ _PARTITION_ERRORS: Final = (LogStoreError, OtherTopicError, OSError)
 """What keeps one partition from being served, and no other."""
 
 
+_NO_DIRECTORIES: Final = (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
+_DISK_ADVICE: Final = "put its disk back, and start the broker with all of its log.dirs"
 _AT_ONCE: Final = 32
 """Threads that wait for the disk."""
 
@@ -77,9 +81,15 @@ class ReplicaManager:
         self._names: Final[dict[PartitionId, TopicPartition]] = {}
         """Of the partitions that are this broker's."""
         self._to_lead: Final[list[_Beginning]] = []
+        self._ids: Final = {root.root: id_ for id_, root in directory_ids.items()}
+        self._new_topics: frozenset[UUID] = frozenset()
+        self.unassigned: Final[dict[PartitionId, UUID]] = {}
+        """In which directories replicas lie of which the metadata does not say it yet."""
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Take an image, of which this is other than in the one before. Raises nothing that one partition is about."""
+        # Of the first image nobody knows what is new.
+        self._new_topics = changes.topics if self._image.brokers else frozenset()
         self._image = image
         # Deletions first: a topic may have been made again under the same name.
         for changed in sorted(changes.partitions | self._led_by(changes.brokers), key=self._exists):
@@ -237,9 +247,7 @@ class ReplicaManager:
             return known.log
         log = self._directories.partitions.get(partition)
         if log is None:
-            root = self._directory_ids.get(state.directory_of(self._broker_id))
-            make = self._directories if root is None or root.failure is not None else root
-            log = make.create(partition, topic_id=topic_id)
+            log = self._make(partition, topic_id, state.directory_of(self._broker_id))
         else:
             held = PartitionMetadata.of(log.directory)
             if held is None:
@@ -247,7 +255,28 @@ class ReplicaManager:
             elif held.topic_id != topic_id:
                 raise OtherTopicError(log.directory, held.topic_id, topic_id)
         log.config = self._settings.of_log(self._image, partition.topic)
+        root_id = self._ids.get(log.directory.parent)
+        if root_id is not None and state.directory_of(self._broker_id) == UNASSIGNED_DIRECTORY:
+            self.unassigned[PartitionId(topic_id, partition.partition)] = root_id
         return log
+
+    def _make(self, partition: TopicPartition, topic_id: UUID, directory_id: UUID) -> Log:
+        """Make a log where there is none. Raises OfflineDirectoryError where there may be one that cannot be seen now.
+
+        An empty one in its place would lead, and what the other holds would be gone for whoever reads.
+        """
+        if directory_id in _NO_DIRECTORIES:
+            if self._directories.offline and topic_id not in self._new_topics:
+                raise OfflineDirectoryError(f"{partition} may lie in a directory that is offline", advice=_DISK_ADVICE)
+            return self._directories.create(partition, topic_id=topic_id)
+        root = self._directory_ids.get(directory_id)
+        if root is None or root.failure is not None:
+            name = format_uuid(directory_id)
+            raise OfflineDirectoryError(
+                f"{partition} lies in the directory with the id {name}, which is not there or has failed",
+                advice=_DISK_ADVICE,
+            )
+        return root.create(partition, topic_id=topic_id)
 
     def _configure(self, topics: Iterable[str]) -> None:
         """Let logs and leaders take what is set for their topics by now."""

@@ -1,5 +1,6 @@
 """What is set for the logs of a topic and for who leads them."""
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigReso
 from replication.metadata.image import ClusterImage
 from replication.metadata.settings.topic_settings import SHARED_SETTINGS
 
+_log: Final = logging.getLogger(__name__)
 REPLICA_LAG_TIME_MAX_MS: Final = 30_000
 
 
@@ -44,7 +46,11 @@ class TopicSettings:
         if shared:
             with suppress(ValueError):
                 return LogConfig.of({**self._defaults, **shared, **own})
-        return LogConfig.of({**self._defaults, **own})
+        try:
+            return LogConfig.of({**self._defaults, **own})
+        except ValueError as error:
+            _log.error("%s: its settings and the broker's own cannot be together (%s): its own hold", topic, error)
+            return LogConfig.of(own)
 
     def _shared(self, image: ClusterImage) -> dict[str, str]:
         """Return what the metadata sets for this broker, or for all, under the names of topics' settings."""

@@ -19,6 +19,7 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.serving.cluster_server import ClusterServer
 from replication.serving.frozen_cluster import FrozenCluster
 from tests.data.replicas import replicas
+from tests.replication.cli.served import everything
 from tests.replication.serving.clients import Seen
 
 ISOLATION = {True: Isolation.READ_COMMITTED, False: Isolation.HIGH_WATERMARK}
@@ -67,11 +68,14 @@ class Served:
     ) -> Iterator[Self]:
         """Serve all brokers of a set, or these directories, on a port and those after it."""
         listener = ListenerSettings(address=Address("127.0.0.1", port))
+        served = paths or brokers(label)
+        before = [everything(path) for path in served]
         with (
-            FrozenCluster.open(paths or brokers(label)) as cluster,
+            FrozenCluster.open(served) as cluster,
             ClusterServer(cluster, listener, saved_groups=saved_groups) as server,
         ):
             yield cls(label, cluster, server)
+        assert [everything(path) for path in served] == before, "a file or its times are not what they were"
 
     @property
     def partitions(self) -> list[TopicPartition]:

@@ -72,8 +72,11 @@ class ListingRequests:
         endpoint = self._endpoint(key, call) if key_type == _GROUP else None
         if endpoint is not None:
             error, message = ErrorCode.NONE, "NONE" if call.version < _FINDS_SEVERAL else ""
-        elif key_type in {_GROUP, _TRANSACTION}:
+        elif key_type == _GROUP:
             error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
+        elif key_type == _TRANSACTION:
+            # There is none, nor will there be: clients would ask again for ever.
+            error, message = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "There are no transactions here."
         else:
             error, message = ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {key_type}."
         node_id, host, port, _ = endpoint or _NOWHERE

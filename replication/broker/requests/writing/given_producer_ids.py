@@ -39,7 +39,7 @@ class GivenProducerIds:
         if (had[0] == _NONE) != (had[1] == _NONE) or request.transactional_id == "":
             return ErrorCode.INVALID_REQUEST, _NONE
         if request.transactional_id is not None:
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE, _NONE
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NONE  # else it would ask again for ever
         try:
             producer_id = self._next()
         except (OSError, ReplicationError):

@@ -85,7 +85,7 @@ def test_a_producer_that_had_an_id_gets_another_one() -> None:
         ({"producer_id": 3}, ErrorCode.INVALID_REQUEST),
         ({"producer_epoch": 3}, ErrorCode.INVALID_REQUEST),
         ({"transactional_id": ""}, ErrorCode.INVALID_REQUEST),
-        ({"transactional_id": "t"}, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        ({"transactional_id": "t"}, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
     ],
 )
 def test_what_makes_no_sense_or_needs_a_coordinator_gets_none(fields: dict[str, Any], error: ErrorCode) -> None:

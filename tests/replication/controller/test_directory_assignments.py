@@ -1,0 +1,61 @@
+"""Brokers tell in which of their directories replicas lie."""
+
+from uuid import UUID
+
+import pytest
+
+from replication.controller.refusal import Refusal
+from replication.metadata.records import UNASSIGNED_DIRECTORY
+from tests.replication.controller.small_cluster import SmallCluster
+
+ONE, OTHER = UUID(int=5_001), UUID(int=5_002)
+
+
+@pytest.fixture
+def cluster() -> SmallCluster:
+    cluster = SmallCluster(2)
+    cluster.now += 60_000  # its session has run out
+    cluster.register(1, incarnation=9, log_dirs=(ONE, OTHER))
+    cluster.heartbeat(1)
+    cluster.heartbeat(2)
+    cluster.topic("orders", (1, 2))
+    return cluster
+
+
+def assign(cluster: SmallCluster, broker_id: int, directory: UUID) -> None:
+    key, epoch = cluster.key("orders"), cluster.epochs[broker_id]
+    cluster.done(cluster.controller.assign_directories(broker_id, epoch, {key: directory}))
+
+
+def test_a_replica_is_where_its_broker_has_put_it(cluster: SmallCluster) -> None:
+    before = cluster.partition("orders")
+    assert before.directory_of(1) == UNASSIGNED_DIRECTORY
+    assign(cluster, 1, OTHER)
+    after = cluster.partition("orders")
+    assert (after.directory_of(1), after.directory_of(2)) == (OTHER, before.directory_of(2))
+    assert (after.leader_epoch, after.partition_epoch) == (before.leader_epoch, before.partition_epoch + 1)
+
+
+def test_what_is_known_changes_nothing(cluster: SmallCluster) -> None:
+    assign(cluster, 1, OTHER)
+    before = cluster.partition("orders")
+    assign(cluster, 1, OTHER)
+    assert cluster.partition("orders") == before
+
+
+def test_a_broker_that_has_no_replica_assigns_none(cluster: SmallCluster) -> None:
+    cluster.register(3)
+    before = cluster.partition("orders")
+    assign(cluster, 3, ONE)
+    assert cluster.partition("orders") == before
+
+
+def test_an_earlier_start_of_a_broker_is_refused(cluster: SmallCluster) -> None:
+    with pytest.raises(Refusal, match="STALE_BROKER_EPOCH"):
+        cluster.controller.assign_directories(1, cluster.epochs[1] - 1, {cluster.key("orders"): ONE})
+
+
+def test_the_leaderships_of_a_directory_that_fails_are_given_away(cluster: SmallCluster) -> None:
+    assign(cluster, 1, OTHER)
+    cluster.heartbeat(1, offline_log_dirs=(OTHER,))
+    assert cluster.partition("orders").leader == 2
