@@ -107,12 +107,12 @@ class StaticController:
         try:
             batch = self._metadata.append(decision.records, level)
             answer = self._controller.appended(decision)
+            self._publisher.replay([batch])
+            published = self._publisher.publish()
         except Exception as error:
             # What is in memory and what is in the log may differ from here on.
             self._failure = error
             raise ControllerFailedError(error) from error
-        self._publisher.replay([batch])
-        published = self._publisher.publish()
         for feed in self._feeds:
             feed.put(published)
         self._waiters.wake()

@@ -224,9 +224,10 @@ class Cluster:
         return None if node is None else node.broker
 
     def _stop_all(self) -> None:
-        for node in self._nodes.values():
-            if node.broker is not None:
-                node.kill()
+        with ExitStack() as stack:  # each, whatever comes of the others
+            for node in self._nodes.values():
+                if node.broker is not None:
+                    stack.callback(node.kill)
 
 
 def _formatted(directory: Path, broker_id: int) -> Path:

@@ -45,7 +45,9 @@ class Node:
         self._directories: LogDirectories | None = None
 
     def start(self) -> None:
-        """Open the directory, and take the broker's place in the cluster."""
+        """Open the directory, and take the broker's place in the cluster. Raises ValueError where it is up."""
+        if self.broker is not None:
+            raise ValueError(f"broker {self.broker_id} is up")
         directories = LogDirectories.open([self.root], filesystem=self._disk, periodic=True)
         settings = LocalBrokerSettings(
             listener=ListenerSettings(address=self.address),
@@ -63,14 +65,18 @@ class Node:
     def stop(self) -> None:
         """Leave in order, with all on stable storage."""
         broker, directories = self._taken()
-        broker.close()
-        directories.close()
+        try:
+            broker.close()
+        finally:
+            directories.close()
 
     def kill(self, *, lose_unflushed: bool = False) -> int:
         """End at once, as by SIGKILL, or by a loss of power; return how many bytes are lost with that."""
         broker, directories = self._taken()
-        broker.abandon()
-        directories.abandon()
+        try:
+            broker.abandon()
+        finally:
+            directories.abandon()
         return self._disk.lose() if lose_unflushed else 0
 
     def _taken(self) -> tuple[LocalBroker, LogDirectories]:

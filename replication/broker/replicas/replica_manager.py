@@ -146,7 +146,6 @@ class ReplicaManager:
         partition = TopicPartition(self._image.topics.by_id[changed.topic_id].name, changed.partition)
         log = self._log(partition, changed.topic_id, state)
         self._names[changed] = partition
-        self.hosted.offline.discard(partition)
         if state.leader == self._broker_id:
             self._lead(partition, changed.topic_id, log, state)
         else:
@@ -194,6 +193,7 @@ class ReplicaManager:
                 self._give_up(each.changed, error)
             else:
                 self.hosted[each.partition] = each.hosted
+                self.hosted.offline.discard(each.partition)
 
     def _follow(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)
@@ -204,6 +204,7 @@ class ReplicaManager:
             self.hosted[partition] = HostedPartition(
                 log, state.leader_epoch, is_leader=False, topic_id=topic_id, root=root
             )
+        self.hosted.offline.discard(partition)
         address = self._address(state.leader)
         if address is None:
             self._fetchers.forget(partition)
@@ -227,7 +228,8 @@ class ReplicaManager:
             partition = TopicPartition(topic.name, changed.partition)
         if partition is None:
             return
-        _log.error("%s is offline here: %s", partition, error)
+        if partition not in self.hosted.offline:
+            _log.error("%s is offline here: %s", partition, error)
         self._stop(partition)
         self.hosted.offline.add(partition)
 
