@@ -13,7 +13,7 @@ from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import TopicPartition
-from logstore.log.frozen.frozen_log import FrozenLog
+from logstore.log.frozen.checked_log import CheckedLog
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from replication.broker.partitions.hosted_partition import HostedPartition
@@ -151,7 +151,7 @@ class TwoBrokers:
         for topic, number, state in self.image.topics.partitions():
             partition = TopicPartition(topic.name, number)
             if NODE in state.replicas:
-                log = FrozenLog.of(RecoveredLog.load(directories[partition]))
+                log = CheckedLog.of(RecoveredLog.load(directories[partition]))
                 if state.leader == NODE:
                     log.lead(state.leader_epoch)
                 self.partitions[partition] = HostedPartition(
