@@ -202,6 +202,7 @@ def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) ->
     assert others - refused - reading == {
         "wait",
         "ensure_readable",
+        "known_producer",
         "attend",
         "leave",
         "wait_async",
