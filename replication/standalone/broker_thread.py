@@ -79,6 +79,7 @@ class BrokerThread(WorkerThread):
 
     def _round(self) -> None:
         self.catch_up()
+        self._back_off.succeeded()
         self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
 
     def catch_up(self) -> None:

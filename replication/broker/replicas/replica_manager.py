@@ -80,6 +80,8 @@ class ReplicaManager:
         self._image = ClusterImage()
         self._names: Final[dict[PartitionId, TopicPartition]] = {}
         """Of the partitions that are this broker's."""
+        self._given_up: Final[dict[PartitionId, TopicPartition]] = {}
+        """Of those that are offline, some of which never had a log here."""
         self._to_lead: Final[list[_Beginning]] = []
         self._ids: Final = {root.root: id_ for id_, root in directory_ids.items()}
         self._new_topics: frozenset[UUID] = frozenset()
@@ -193,7 +195,7 @@ class ReplicaManager:
                 self._give_up(each.changed, error)
             else:
                 self.hosted[each.partition] = each.hosted
-                self.hosted.offline.discard(each.partition)
+                self._take_up(each.changed, each.partition)
 
     def _follow(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)
@@ -204,7 +206,7 @@ class ReplicaManager:
             self.hosted[partition] = HostedPartition(
                 log, state.leader_epoch, is_leader=False, topic_id=topic_id, root=root
             )
-        self.hosted.offline.discard(partition)
+        self._take_up(PartitionId(topic_id, partition.partition), partition)
         address = self._address(state.leader)
         if address is None:
             self._fetchers.forget(partition)
@@ -212,13 +214,13 @@ class ReplicaManager:
             self._fetchers.follow(partition, log, LeaderAddress(state.leader, address), state.leader_epoch, topic_id)
 
     def _drop(self, changed: PartitionId) -> None:
-        """Delete a replica that this broker no longer has."""
-        partition = self._names.pop(changed, None)
-        if partition is None:
-            return
-        self._stop(partition)
-        self.hosted.offline.discard(partition)
-        self._directories.delete(partition)
+        """Delete a replica that this broker no longer has; what was offline for another topic's files has none."""
+        given_up, partition = self._given_up.pop(changed, None), self._names.pop(changed, None)
+        if given_up is not None:
+            self.hosted.offline.discard(given_up)
+        if partition is not None:
+            self._stop(partition)
+            self._directories.delete(partition)
 
     def _give_up(self, changed: PartitionId, error: Exception) -> None:
         """Serve a partition no more, until the metadata says something new of it."""
@@ -227,11 +229,18 @@ class ReplicaManager:
         if partition is None and topic is not None:
             partition = TopicPartition(topic.name, changed.partition)
         if partition is None:
+            _log.error("a partition that is not this broker's any more could not be deleted: %s", error)
             return
         if partition not in self.hosted.offline:
             _log.error("%s is offline here: %s", partition, error)
         self._stop(partition)
         self.hosted.offline.add(partition)
+        self._given_up[changed] = partition
+
+    def _take_up(self, changed: PartitionId, partition: TopicPartition) -> None:
+        """Serve a partition that may have been given up."""
+        self._given_up.pop(changed, None)
+        self.hosted.offline.discard(partition)
 
     def _stop(self, partition: TopicPartition) -> None:
         self._fetchers.forget(partition)

@@ -237,6 +237,27 @@ def test_the_directory_of_an_earlier_topic_is_left_alone_and_the_partition_is_of
     assert (broker.root / "orders-0").exists()
 
 
+def test_a_partition_that_was_offline_is_unknown_once_its_topic_is_deleted(broker: Broker) -> None:
+    broker.directories.create(ORDERS, topic_id=UUID(int=6_000))
+    broker.take(registered(ME), *made(ME, ME))
+    broker.take(RemoveTopicRecord(topic_id=TOPIC))
+    assert not broker.replicas.hosted.offline
+    assert (broker.root / "orders-0").exists(), "the earlier topic's files are not this one's"
+
+
+def test_a_replica_that_cannot_be_deleted_is_told(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: TopicPartition) -> None:
+        raise OSError(5, "Input/output error")
+
+    broker.take(registered(ME), *made(ME, ME))
+    monkeypatch.setattr(broker.directories, "delete", fail)
+    broker.take(RemoveTopicRecord(topic_id=TOPIC))
+    assert "could not be deleted: [Errno 5] Input/output error" in caplog.text
+    assert ORDERS not in broker.replicas.hosted
+
+
 def test_settings_of_the_topic_come_before_those_of_the_broker(broker: Broker) -> None:
     broker.take(registered(ME), *made(ME, ME))
     log, led = broker.replicas.hosted[ORDERS].log, broker.replicas.hosted[ORDERS].led
