@@ -1,5 +1,6 @@
 """A broker's identity, from `meta.properties` in each of its log.dirs (Kafka: MetaPropertiesEnsemble)."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -32,38 +33,46 @@ class BrokerIdentity:
         roots = {root.root: _formatted(root.root) for root in directories.roots if root.root not in directories.offline}
         if not roots:
             raise InconsistentDirectoriesError("no log.dirs root is online, but a broker needs one")
-        (path, (first, first_id)), *others = roots.items()
-        ids = {first_id: path}
-        for other_path, (other, directory_id) in others:
-            if (other.cluster_id, other.node_id) != (first.cluster_id, first.node_id):
-                raise InconsistentDirectoriesError(
-                    f"{path} belongs to node {first.node_id} in cluster {first.cluster_id}, but {other_path} to node "
-                    f"{other.node_id} in cluster {other.cluster_id}; name the log.dirs of one broker"
-                )
-            if directory_id in ids:
-                raise InconsistentDirectoriesError(
-                    f"{ids[directory_id]} and {other_path} have the same directory.id; one is a copy of the other"
-                )
-            ids[directory_id] = other_path
-        assert first.cluster_id is not None  # noqa: S101 - _formatted has looked
+        for fault in contradictions(roots):
+            raise InconsistentDirectoriesError(fault)
+        first = next(iter(roots.values()))
+        assert first.cluster_id is not None  # noqa: S101 - version 1 has both
         assert first.node_id is not None  # noqa: S101
         return cls(
             cluster_id=first.cluster_id,
             broker_id=first.node_id,
-            directory_ids=tuple(ids),
+            directory_ids=tuple(parse_uuid(each.directory_id) for each in roots.values() if each.directory_id),
             previous_broker_epoch=directories.broker_epoch,
         )
 
 
-def _formatted(root: Path) -> tuple[MetaProperties, UUID]:
-    """Return what a root's meta.properties say, and its id."""
+def contradictions(known: Mapping[Path, MetaProperties]) -> Iterator[str]:
+    """Find what keeps log.dirs roots from being those of one broker, by what their meta.properties say."""
+    sound: dict[Path, str] = {}
+    for path, each in known.items():
+        if each.version == 1 and each.directory_id is not None:
+            sound[path] = each.directory_id
+            continue
+        yield (
+            f"{path / META_PROPERTIES_NAME}: version {each.version}, with directory.id {each.directory_id}; "
+            "brokers without ZooKeeper need version 1 and an id, which Kafka 3.7 and later write"
+        )
+    paths, seen = list(sound), dict[str, Path]()
+    for path in paths:
+        first, each = known[paths[0]], known[path]
+        if (each.cluster_id, each.node_id) != (first.cluster_id, first.node_id):
+            yield (
+                f"{paths[0]} belongs to node {first.node_id} in cluster {first.cluster_id}, but {path} to node "
+                f"{each.node_id} in cluster {each.cluster_id}; name the log.dirs of one broker"
+            )
+        other = seen.setdefault(sound[path], path)
+        if other != path:
+            yield f"{other} and {path} have the same directory.id; one is a copy of the other"
+
+
+def _formatted(root: Path) -> MetaProperties:
+    """Return what a root's meta.properties say."""
     path = root / META_PROPERTIES_NAME
     if not path.exists():
         raise InconsistentDirectoriesError(f"{root}: it has no {META_PROPERTIES_NAME}; format it for a cluster first")
-    properties = MetaProperties.read(path)
-    if properties.version != 1 or properties.directory_id is None:
-        raise InconsistentDirectoriesError(
-            f"{path}: version {properties.version}, with directory.id {properties.directory_id}; brokers without "
-            "ZooKeeper need version 1 and an id, which Kafka 3.7 and later write"
-        )
-    return properties, parse_uuid(properties.directory_id)
+    return MetaProperties.read(path)

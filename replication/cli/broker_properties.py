@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from logstore.directory.directory_settings import DirectorySettings
-from logstore.files.meta_properties import parse_properties
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
-from replication.cli.serving_properties import ServingProperties, whole_number
+from replication.cli.serving_properties import ServingProperties, from_file, whole_number
 from replication.controller.controller import ControllerSettings
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS, settings_fault
 from replication.protocol.addresses import Address
@@ -61,10 +60,7 @@ class BrokerProperties:
     @classmethod
     def read(cls, path: Path, address: Address) -> Self:
         """Read a file, for a listener at an address. Raises InvalidSettingsError, with its name, and OSError."""
-        try:
-            return cls.of(parse_properties(path.read_bytes()), address)
-        except InvalidSettingsError as error:
-            raise InvalidSettingsError(f"{path}: {error}") from error
+        return from_file(path, lambda properties: cls.of(properties, address))
 
     @classmethod
     def of(cls, properties: Mapping[str, str], address: Address) -> Self:

@@ -1,7 +1,7 @@
 """A file of properties for `epochlog serve`, under the names that a broker's have in server.properties."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Self, TypeVar
@@ -41,6 +41,14 @@ _NUMBER: Final = re.compile(r"[+-]?\d{1,18}|9223372036854775807", re.ASCII)
 T = TypeVar("T")
 
 
+def from_file(path: Path, take: Callable[[Mapping[str, str]], T]) -> T:
+    """Return what is made of a file of properties. Raises InvalidSettingsError, with the file's name, and OSError."""
+    try:
+        return take(parse_properties(path.read_bytes()))
+    except InvalidSettingsError as error:
+        raise InvalidSettingsError(f"{path}: {error}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class ServingProperties:
     """How clients have to come, and what they may take."""
@@ -51,10 +59,7 @@ class ServingProperties:
     @classmethod
     def read(cls, path: Path, address: Address) -> Self:
         """Read a file, for a listener at an address. Raises InvalidSettingsError, with its name, and OSError."""
-        try:
-            return cls.of(parse_properties(path.read_bytes()), address)
-        except InvalidSettingsError as error:
-            raise InvalidSettingsError(f"{path}: {error}") from error
+        return from_file(path, lambda properties: cls.of(properties, address))
 
     @classmethod
     def of(cls, properties: Mapping[str, str], address: Address) -> Self:

@@ -46,13 +46,8 @@ def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[
     holds something and no meta.properties, OtherNodeError for one of another broker than is given,
     CorruptMetadataError, and OSError.
     """
-    new = [root for root in roots if not (root / META_PROPERTIES_NAME).exists()]
-    for root in new:
-        if root.exists() and any(root.iterdir()):
-            raise NotFormattedError(root)
-    known = {root: MetaProperties.read(root / META_PROPERTIES_NAME) for root in roots if root not in new}
-    for root, each in known.items():
-        ensure_owned(root, each, node_id)
+    new = [root for root in roots if is_new(root)]
+    known = {root: owner_of(root, node_id) for root in roots if root not in new}
     first = next(iter(known.values()), None)
     cluster_id = format_uuid(uuid4()) if first is None else first.cluster_id
     owner = (NODE_ID if node_id is None else node_id) if first is None else first.node_id
@@ -63,7 +58,18 @@ def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[
     return new
 
 
-def ensure_owned(root: Path, properties: MetaProperties, node_id: int | None) -> None:
-    """Raise OtherNodeError where a root is not the broker's with this id, if there is one to be."""
+def is_new(root: Path) -> bool:
+    """Whether a root is nobody's yet: missing, or empty. Raises NotFormattedError where it holds something else."""
+    if (root / META_PROPERTIES_NAME).exists():
+        return False
+    if root.exists() and any(root.iterdir()):
+        raise NotFormattedError(root)
+    return True
+
+
+def owner_of(root: Path, node_id: int | None) -> MetaProperties:
+    """Return whose a root is. Raises OtherNodeError where it is not the broker's with this id, if one is given."""
+    properties = MetaProperties.read(root / META_PROPERTIES_NAME)
     if node_id is not None and properties.node_id != node_id:
         raise OtherNodeError(root, properties.node_id, node_id)
+    return properties

@@ -71,18 +71,15 @@ class StaticController:
         Raises Refusal, what `make` raises, and ControllerFailedError once the log could not be written.
         """
         with self._deciding:
-            if self._failure is not None:
-                raise ControllerFailedError(self._failure) from self._failure
-            decision = make(self._controller)
-            if not decision.records:
-                return self._controller.appended(decision)
-            return self._commit(decision)
+            self._ensure_deciding()
+            return self._commit(make(self._controller))
 
     def tick(self) -> None:
         """Do what is due: sessions that have run out, leaders to balance. Raises ControllerFailedError."""
         with self._deciding:
             while (decision := self._controller.tick(self._clock())) is not None:
-                self.decide(lambda _, due=decision: due)  # type: ignore[misc]
+                self._ensure_deciding()
+                self._commit(decision)
 
     def end_session(self, broker_id: int) -> None:
         """Let a broker register anew at once: who asks holds its directories, so its earlier start is over."""
@@ -102,7 +99,14 @@ class StaticController:
         with self._deciding:
             self._feeds.remove(feed)
 
+    def _ensure_deciding(self) -> None:
+        if self._failure is not None:
+            raise ControllerFailedError(self._failure) from self._failure
+
     def _commit(self, decision: Decision[T]) -> T:
+        """Return the answer of a decision once its records, if it has any, are on stable storage."""
+        if not decision.records:
+            return self._controller.appended(decision)
         level = self._controller.cluster.image.metadata_version
         try:
             batch = self._metadata.append(decision.records, level)

@@ -8,6 +8,7 @@ from logstore.clock import now_ms
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.loading import load_snapshot
 from replication.metadata.metadata_log import append_metadata, read_metadata
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION
 from replication.metadata.records import AbortTransactionRecord, MetadataRecord
 from replication.metadata.transactions import Transactions
 from replication.quorum.local_metadata import LocalMetadata
@@ -61,11 +62,12 @@ class StoredMetadata:
             if aborted is not None:
                 replay(aborted)
 
-    def append(self, records: Sequence[MetadataRecord], metadata_version: int | None = None) -> MetadataBatch:
+    def append(
+        self, records: Sequence[MetadataRecord], metadata_version: int = LATEST_METADATA_VERSION
+    ) -> MetadataBatch:
         """Append records as one batch, which is on stable storage when this returns."""
-        log, level = self._local.log, {} if metadata_version is None else {"metadata_version": metadata_version}
-        now = now_ms()
-        info = append_metadata(log, records, leader_epoch=self.leader_epoch, timestamp=now, **level)
+        log, epoch, now = self._local.log, self.leader_epoch, now_ms()
+        info = append_metadata(log, records, leader_epoch=epoch, metadata_version=metadata_version, timestamp=now)
         log.flush()
         log.advance_high_watermark(log.log_end_offset)
-        return MetadataBatch(info.first_offset, info.last_offset, self.leader_epoch, now, tuple(records))
+        return MetadataBatch(info.first_offset, info.last_offset, epoch, now, tuple(records))

@@ -27,33 +27,19 @@ class SettingRequests:
 
     def change(self, request: Any, call: Call) -> Any:
         """Answer IncrementalAlterConfigs."""
-        changes = [
-            (
-                ConfigResource(each.resource_type, each.resource_name),
-                [SettingChange(config.name, config.config_operation, config.value) for config in each.configs],
-            )
-            for each in request.resources
-        ]
         return self._answered(
             INCREMENTAL_ALTER_CONFIGS,
             call,
-            changes,
+            _changes(request, lambda config: config.config_operation),
             lambda deciding, mine: deciding.change_settings(mine, validate_only=request.validate_only),
         )
 
     def replace(self, request: Any, call: Call) -> Any:
         """Answer AlterConfigs."""
-        changes = [
-            (
-                ConfigResource(each.resource_type, each.resource_name),
-                [SettingChange(config.name, Operation.SET, config.value) for config in each.configs],
-            )
-            for each in request.resources
-        ]
         return self._answered(
             ALTER_CONFIGS,
             call,
-            changes,
+            _changes(request, lambda _: Operation.SET),
             lambda deciding, mine: deciding.replace_settings(mine, validate_only=request.validate_only),
         )
 
@@ -92,3 +78,14 @@ class SettingRequests:
         if number != self._node_id:
             return f"Unexpected broker id, expected {self._node_id}, but received {resource.name}"
         return None
+
+
+def _changes(request: Any, operation: Callable[[Any], int]) -> list[ResourceChanges]:
+    """Return what is to be set, by resource; `operation` says how a setting of the request changes."""
+    return [
+        (
+            ConfigResource(each.resource_type, each.resource_name),
+            [SettingChange(config.name, operation(config), config.value) for config in each.configs],
+        )
+        for each in request.resources
+    ]
