@@ -1,7 +1,6 @@
 """A real cluster of two brokers, and our answers from a copy of the first one's directory."""
 
 import shutil
-import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +23,9 @@ from replication.broker.requests.reading_apis import reading_apis
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.protocol.messages.api import Api
-from replication.protocol.messages.apis import api_with
-from replication.protocol.wire.framing import framed
-from replication.protocol.wire.headers import RequestHeader, read_response_header, write_request_header
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.release import KafkaRelease
+from tests.replication.broker.requests.real_answers import SECONDS, RealAnswers, known_api
 from tests.replication.broker.requests.small_broker import call
 
 NODE = 1
@@ -44,7 +41,6 @@ LATE: Mapping[str, list[list[int]]] = {"late": [[1, 2], [2, 1]]}
 """Of those that are made once the first broker leads none of the others of two."""
 SETTINGS = {"log.initial.task.delay.ms": 500, "log.retention.ms": -1}
 """The checkpoint of where logs start is written soon, and old time stamps stay."""
-SECONDS = 120
 
 
 class TwoBrokers:
@@ -59,7 +55,7 @@ class TwoBrokers:
         try:
             self._write()
             self._copy()
-            self._socket = socket.create_connection(("127.0.0.1", self._cluster.ports[NODE]), SECONDS)
+            self._real = RealAnswers("127.0.0.1", self._cluster.ports[NODE])
         except BaseException:
             self._cluster.close()
             raise
@@ -68,7 +64,7 @@ class TwoBrokers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._socket.close()
+        self._real.close()
         self._cluster.close()
 
     def ask(self, key: int, request: Any, version: int, to_ours: Any = None) -> tuple[Any, Any]:
@@ -76,35 +72,19 @@ class TwoBrokers:
 
         `to_ours` is the request for ours, where it is another one: a session has another id there.
         """
-        api = _api(key)
+        api = known_api(key)
         sent = api.request.write(request, version)
         ours = sent if to_ours is None else api.request.write(to_ours, version)
-        return self._theirs(api, sent, version), self._ours(api, ours, version)
+        return self._real.ask(api, sent, version), self._ours(api, ours, version)
 
     def ask_in_bytes(self, key: int, sent: bytes, version: int) -> tuple[Any, Any]:
         """Do what `ask` does with a request that has been written."""
-        return self._theirs(_api(key), sent, version), self._ours(_api(key), sent, version)
+        return self._real.ask(known_api(key), sent, version), self._ours(known_api(key), sent, version)
 
     def end(self, partition: TopicPartition) -> int:
         """Return the log end offset of a partition; 0 of one that is not here."""
         hosted = self.partitions.find(partition)
         return 0 if hosted is None else hosted.log.log_end_offset
-
-    def _theirs(self, api: Api, sent: bytes, version: int) -> Any:
-        header = RequestHeader(api.key, version, 7, "beside")
-        flexible = api.is_flexible(version)
-        self._socket.sendall(framed(write_request_header(header, flexible=flexible) + sent))
-        frame = self._receive(int.from_bytes(self._receive(4), "big"))
-        _, start = read_response_header(frame, flexible=api.is_answer_flexible(version))
-        return api.response.read(memoryview(frame)[start:], version)
-
-    def _receive(self, size: int) -> bytes:
-        received = bytearray()
-        while len(received) < size:
-            piece = self._socket.recv(size - len(received))
-            assert piece, "the broker has closed the connection"
-            received += piece
-        return bytes(received)
 
     def _ours(self, api: Api, sent: bytes, version: int) -> Any:
         answer = self._apis[api.key].answer(api.request.read(sent, version), call(version))
@@ -169,9 +149,3 @@ def _create(admin: AdminClient, topics: Mapping[str, list[list[int]]]) -> None:
     new = [NewTopic(name, num_partitions=len(each), replica_assignment=each) for name, each in topics.items()]
     for created in admin.create_topics(new).values():
         created.result(SECONDS)
-
-
-def _api(key: int) -> Api:
-    api = api_with(key)
-    assert api is not None
-    return api

@@ -1,6 +1,5 @@
 """A real broker, and ours beside it, each with empty topics of its own: both take the same requests."""
 
-import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,19 +20,16 @@ from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import PartitionRecord, TopicRecord
 from replication.protocol.messages import list_offsets
 from replication.protocol.messages.api import Api
-from replication.protocol.messages.apis import api_with
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.messages.metadata import ClusterMetadata, MetadataRequest
-from replication.protocol.wire.framing import framed
-from replication.protocol.wire.headers import RequestHeader, read_response_header, write_request_header
 from tests.oracle.broker import Broker
 from tests.oracle.release import KafkaRelease
+from tests.replication.broker.requests.real_answers import SECONDS, RealAnswers, known_api
 from tests.replication.broker.requests.small_broker import broker_record, call
 from tests.replication.broker.requests.writing.leading import NoChanges
 
 NODE = 1
 METADATA = 3
-SECONDS = 120
 TOPICS: Mapping[str, Mapping[str, str]] = {
     "plain": {},
     "compacted": {"cleanup.policy": "compact"},
@@ -62,7 +58,7 @@ class TwoWriters:
             for created in admin.create_topics(new).values():
                 created.result(SECONDS)
             host, port = self._broker.address.split(":")
-            self._socket = socket.create_connection((host, int(port)), SECONDS)
+            self._real = RealAnswers(host, int(port))
             self._lead()
         except BaseException:
             self._broker.__exit__(None, None, None)
@@ -72,16 +68,16 @@ class TwoWriters:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._socket.close()
+        self._real.close()
         for log in self.logs.values():
             log.close()
         self._broker.__exit__(kind, error, traceback)
 
     def ask(self, key: int, request: Any, version: int) -> tuple[Any, Any]:
         """Send a request to the real broker and to ours, and return both answers, each as it was read from bytes."""
-        api = _api(key)
+        api = known_api(key)
         sent = api.request.write(request, version)
-        return self._theirs(api, sent, version), self._ours(api, sent, version)
+        return self._real.ask(api, sent, version), self._ours(api, sent, version)
 
     def stored(self, topic: str) -> tuple[bytes, bytes]:
         """Return what both have in the first segment of a topic."""
@@ -91,28 +87,13 @@ class TwoWriters:
 
     def _await_leader(self) -> None:
         """Wait until the real broker leads all it was told to."""
-        api, version = _api(list_offsets.API_KEY), 9
+        api, version = known_api(list_offsets.API_KEY), 9
         asked = dict.fromkeys([TopicPartition(name, 0) for name in TOPICS], OffsetQuestion(list_offsets.LATEST))
         sent = api.request.write(ListOffsetsRequest(partitions=asked), version)
         deadline = time.monotonic() + SECONDS
-        while any(each.error for each in self._theirs(api, sent, version).partitions.values()):
+        while any(each.error for each in self._real.ask(api, sent, version).partitions.values()):
             assert time.monotonic() < deadline, "the real broker does not lead"
             time.sleep(0.1)
-
-    def _theirs(self, api: Api, sent: bytes, version: int) -> Any:
-        header = RequestHeader(api.key, version, 7, "beside")
-        self._socket.sendall(framed(write_request_header(header, flexible=api.is_flexible(version)) + sent))
-        frame = self._receive(int.from_bytes(self._receive(4), "big"))
-        _, start = read_response_header(frame, flexible=api.is_answer_flexible(version))
-        return api.response.read(memoryview(frame)[start:], version)
-
-    def _receive(self, size: int) -> bytes:
-        received = bytearray()
-        while len(received) < size:
-            piece = self._socket.recv(size - len(received))
-            assert piece, "the broker has closed the connection"
-            received += piece
-        return bytes(received)
 
     def _ours(self, api: Api, sent: bytes, version: int) -> Any:
         answer = self._apis[api.key].answer(api.request.read(sent, version), call(version))
@@ -121,9 +102,9 @@ class TwoWriters:
 
     def _lead(self) -> None:
         """Make the same topics here, with the same ids."""
-        api, version = _api(METADATA), 12
+        api, version = known_api(METADATA), 12
         asked = api.request.write(MetadataRequest(topics=tuple(TOPICS)), version)
-        metadata: ClusterMetadata = self._theirs(api, asked, version)
+        metadata: ClusterMetadata = self._real.ask(api, asked, version)
         self._await_leader()
         self.topic_ids = {name: metadata.topics[name].topic_id for name in TOPICS}
         self.image = ClusterImage()
@@ -159,9 +140,3 @@ class TwoWriters:
 class _Blocks:
     def next_block(self) -> range:
         return range(1_000)
-
-
-def _api(key: int) -> Api:
-    api = api_with(key)
-    assert api is not None
-    return api
