@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from logstore import Log, LogConfig, TopicPartition
+from logstore.log.readable_log import ReadableLog
 from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetcher import Fetcher, FetcherRequest
@@ -54,7 +55,7 @@ def catch_up(
     raise AssertionError(f"not caught up after {MANY_ROUNDS} rounds: {fetcher.state(partition)}")
 
 
-def batches(log: Log, start_offset: int, end_offset: int) -> list[tuple[int, bytes]]:
+def batches(log: ReadableLog, start_offset: int, end_offset: int) -> list[tuple[int, bytes]]:
     """The batches that hold offsets from `start_offset` on, with their base offsets, up to `end_offset`."""
     found: dict[int, bytes] = {}
     offset = max(start_offset, log.log_start_offset)
@@ -68,7 +69,7 @@ def batches(log: Log, start_offset: int, end_offset: int) -> list[tuple[int, byt
     return sorted(each for each in found.items() if each[0] < end_offset)
 
 
-def assert_follows(follower: Log, leader: Log, end_offset: int) -> None:
+def assert_follows(follower: ReadableLog, leader: ReadableLog, end_offset: int) -> None:
     """The follower has what the leader has, up to `end_offset`: the same batches, in the same epochs."""
     start = max(follower.log_start_offset, leader.log_start_offset)
     assert follower.log_end_offset == end_offset

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 import pytest
 
@@ -163,7 +163,7 @@ def test_what_has_not_changed_is_not_asked_again(logs: Logs) -> None:
     leader = leading(logs, 0, PARTITION, OTHER)
     fetcher = Fetcher()
     for partition in (PARTITION, OTHER):
-        fetcher.follow(partition, logs("follower", partition), 0, UUID(int=1))
+        fetcher.follow(partition, logs("follower", partition), 0, leader.topic_ids[partition.topic])
     exchange(fetcher, leader)
     write(logs("leader", OTHER), 0, b"a")
     for expected in ([], [OTHER], []):

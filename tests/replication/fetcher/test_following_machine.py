@@ -1,10 +1,11 @@
 """Random histories of a partition: however its replicas and its mirror were led, they end as their leader is.
 
-Real logs, real fetchers, and a leader that answers as a broker does, but for the network. Elections are clean, then
-nothing below the high watermark is lost, or not, then exactly that is cut of which `plan` says so beforehand.
+Real logs, real fetchers, and a broker's own leader and answers, without a network. Elections are clean, then nothing
+below the high watermark is lost, or not, then exactly that is cut of which `plan` says so beforehand.
 """
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -14,13 +15,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from epoch import Truncation, TruncationProtocol, truncate_against
-from logstore import Log, Record
+from logstore import Log
+from logstore.append.encoding import encode_batch
+from replication.broker.partitions.isr_changes import WantedIsr
+from replication.broker.partitions.led_partition import LedPartition
 from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.metadata.partition import PartitionRegistration
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from tests.campaign import Campaign
+from tests.replication.broker.partitions.small_leader import granted, registered
 from tests.replication.fetcher.drive import PARTITION, Cuts, assert_follows, batches, catch_up, exchange, open_log
 from tests.replication.fetcher.leader import Leader
 
@@ -43,9 +50,10 @@ class Histories(RuleBasedStateMachine):
         self.logs: dict[int, Log] = {each: open_log(self.root / str(each)) for each in FOLLOWERS}
         self.cuts = {each: Cuts() for each in FOLLOWERS}
         self.fetchers: dict[int, Fetcher] = {}
-        self.leader_id = 1
-        self.leader_epoch = -1
-        self.isr = set(REPLICAS)
+        self.state = PartitionRegistration(replicas=REPLICAS, isr=REPLICAS, leader=1, leader_epoch=-1)
+        """As the controller has it."""
+        self.brokers = {each: registered(each) for each in REPLICAS}
+        self.led: LedPartition | None = None
         self.committed: dict[int, bytes] = {}
         """What was below a leader's high watermark, by offset of its batch, as long as elections were clean."""
         self.written = 0
@@ -61,17 +69,52 @@ class Histories(RuleBasedStateMachine):
 
     # --- what happens in a cluster
 
+    @property
+    def leader_id(self) -> int:
+        return self.state.leader
+
+    @property
+    def leader_epoch(self) -> int:
+        return self.state.leader_epoch
+
     def elect(self, leader_id: int) -> None:
-        self.leader_id, self.leader_epoch = leader_id, self.leader_epoch + 1
+        if self.led is not None:
+            self.led.resign()
+        self.hear_of(leader_id)
+        self.change(leader=leader_id, leader_epoch=self.leader_epoch + 1)
         log = self.logs[leader_id]
-        log.assign_epoch(self.leader_epoch, log.log_end_offset)
-        self.leader = Leader()
+        self.leader = Leader(broker=leader_id, followers=tuple(each for each in REPLICAS if each != leader_id))
         self.leader.lead(PARTITION, log, self.leader_epoch)
+        self.led = self.leader.partitions[PARTITION].led = LedPartition(
+            PARTITION,
+            self.leader.topic_ids[PARTITION.topic],
+            log,
+            self.state,
+            broker_id=leader_id,
+            broker_of=self.brokers.get,
+            isr_changes=self,
+            clock=lambda: 0,
+        )
         self.fetchers.pop(leader_id, None)
         self.planned = {each: self.plan(each) for each in FOLLOWERS if each != leader_id}
         for each in self.planned:
             self.cuts[each].cuts.clear()
             self.fetcher(each).follow(PARTITION, self.logs[each], self.leader_epoch)
+        self.note_committed()
+
+    def change(self, **fields: Any) -> None:
+        """As the controller does."""
+        self.state = replace(self.state, partition_epoch=self.state.partition_epoch + 1, **fields)
+
+    def hear_of(self, replica: int) -> None:
+        """Unfence its broker."""
+        self.brokers[replica] = registered(replica)
+
+    def ask(self, change: WantedIsr) -> None:
+        """Grant the ISR that the leader wants."""
+        assert self.led is not None
+        self.state = granted(self.state, change)
+        self.led.answered(change, ErrorCode.NONE, self.state)
 
     def fetcher(self, follower: int) -> Fetcher:
         if follower not in self.fetchers:
@@ -86,54 +129,47 @@ class Histories(RuleBasedStateMachine):
         truncation = Truncation(TruncationProtocol.KIP_320, log.epochs.history, log.log_end_offset, log.high_watermark)
         return truncate_against(leader.epochs.history, leader.log_end_offset, truncation).truncate_to
 
-    def advance_high_watermark(self) -> None:
-        """As a leader does, from what its in-sync followers have fetched (Kafka: maybeIncrementLeaderHW)."""
+    def note_committed(self) -> None:
         log = self.logs[self.leader_id]
-        others = [self.leader.reached.get((each, PARTITION), -1) for each in self.isr - {self.leader_id}]
-        offset = min([log.log_end_offset, *others])
-        if offset > log.high_watermark:
-            log.update_high_watermark(offset)
         for base_offset, batch in batches(log, log.log_start_offset, log.high_watermark):
             assert self.committed.setdefault(base_offset, batch) == batch
 
     @rule(records=st.integers(1, 4), appends=st.integers(1, 4))
     def write(self, records: int, appends: int) -> None:
+        assert self.led is not None
         for _ in range(appends):
             self.written += 1
             value = b"%d by %d" % (self.written, self.leader_id)
-            self.logs[self.leader_id].append([Record.of(value)] * records, leader_epoch=self.leader_epoch)
-        self.advance_high_watermark()
+            self.led.append(encode_batch([value] * records), required_acks=1)
+        self.note_committed()
 
     @rule(follower=st.sampled_from(FOLLOWERS), rounds=st.integers(1, 4))
     def replicate(self, follower: int, rounds: int) -> None:
         if follower != self.leader_id:
+            self.hear_of(follower)
             for _ in range(rounds):
                 exchange(self.fetcher(follower), self.leader)
-                self.advance_high_watermark()
+                self.note_committed()
 
     @rule(follower=st.sampled_from(REPLICAS))
-    def shrink_isr(self, follower: int) -> None:
+    def fence(self, follower: int) -> None:
+        """As the controller does where a broker is not heard of any more."""
+        assert self.led is not None
         if follower != self.leader_id:
-            self.isr.discard(follower)
-            self.advance_high_watermark()
-
-    @rule(follower=st.sampled_from(REPLICAS))
-    def expand_isr(self, follower: int) -> None:
-        log = self.logs[self.leader_id]
-        latest = log.epochs.latest
-        needed = max(log.high_watermark, latest.start_offset if latest else 0)
-        if self.leader.reached.get((follower, PARTITION), -1) >= needed:
-            self.isr.add(follower)
+            self.brokers[follower] = self.brokers[follower].with_fenced(fenced=True)
+            self.change(isr=tuple(each for each in self.state.isr if each != follower))
+            self.led.update(self.state)
+            self.note_committed()
 
     @rule(leader=st.sampled_from(REPLICAS))
     def elect_clean(self, leader: int) -> None:
-        if leader in self.isr:
+        if leader in self.state.isr:
             self.elect(leader)
 
     @precondition(lambda self: self.leader_epoch > 0)
     @rule(leader=st.sampled_from(REPLICAS))
     def elect_unclean(self, leader: int) -> None:
-        self.isr = {leader}
+        self.change(isr=(leader,))
         log = self.logs[leader]
         held = dict(batches(log, 0, log.log_end_offset))
         self.committed = {base: batch for base, batch in self.committed.items() if held.get(base) == batch}
@@ -166,11 +202,12 @@ class Histories(RuleBasedStateMachine):
     def catch_up(self, follower: int) -> None:
         if follower == self.leader_id:
             return
+        self.hear_of(follower)
         log, leader = self.logs[follower], self.logs[self.leader_id]
         epochs_known = len(log.epochs.history)
         end = leader.high_watermark if follower == MIRROR else leader.log_end_offset
         asked = catch_up(self.fetcher(follower), self.leader, to=end)
-        self.advance_high_watermark()
+        self.note_committed()
         # A leader's high watermark lags after its election: the mirror may know of more.
         assert_follows(log, leader, max(log.log_end_offset, end))
         exchange(self.fetcher(follower), self.leader)

@@ -11,17 +11,21 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
+from epoch import EndOffset
 from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.wire.kio_messages import response_classes
-from tests.replication.mirror.scripted_leader import FETCH, ScriptedLeader
-from tests.replication.protocol.fake_broker import Asked
+from replication.protocol.messages.fetch import AbortedTransaction, FetchedPartition, FetchResponse
+from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsResponse
+from replication.protocol.messages.metadata import ClusterMetadata, PartitionMetadata, TopicMetadata
+from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
+from tests.replication.mirror.wire_leader import WireLeader
 
 BAD, GOOD = TopicPartition("orders", 0), TopicPartition("orders", 1)
+FOLLOWER = 5
+"""The broker that may follow as a replica does."""
 LATE_SECONDS: Final = 0.6
 LARGE: Final = 20_000_000
 INT32, INT64 = 2**31 - 1, 2**63 - 1
@@ -130,37 +134,32 @@ BATCHES: Final[dict[str, Change]] = {
 # --- what becomes of a partition's answer
 
 
-def _erring(*errors: ErrorCode) -> Callable[[random.Random, Any], Any]:
-    return lambda rng, told: replace(told, error_code=rng.choice(errors), records=b"")
+def _erring(*errors: ErrorCode) -> Callable[[random.Random, FetchedPartition], FetchedPartition]:
+    return lambda rng, told: told._replace(error=rng.choice(errors), records=b"")
 
 
-def _numbers(name: str, *values: int) -> Callable[[random.Random, Any], Any]:
-    return lambda rng, told: replace(told, **{name: rng.choice(values)})
+def _values(name: str, *values: object) -> Callable[[random.Random, Any], Any]:
+    return lambda rng, told: told._replace(**{name: rng.choice(values)})
 
 
-def _diverging(rng: random.Random, told: Any) -> Any:
-    end = response_classes(FETCH, 16).EpochEndOffset(
-        epoch=rng.choice([2, 1, 0, -1, 9]), end_offset=rng.choice([10**6, INT64, told.high_watermark, 7])
-    )
-    return replace(told, records=b"", diverging_epoch=end)
+def _diverging(rng: random.Random, told: FetchedPartition) -> FetchedPartition:
+    end = EndOffset(rng.choice([2, 1, 0, -1, 9]), rng.choice([10**6, INT64, told.high_watermark, 7]))
+    return told._replace(records=b"", diverging_epoch=end)
 
 
-def _aborted(rng: random.Random, told: Any) -> Any:
-    kind = response_classes(FETCH, 16).AbortedTransaction
-    aborted = tuple(
-        kind(producer_id=rng.choice([-1, 0, INT64]), first_offset=rng.choice([-5, INT64])) for _ in range(999)
-    )
-    return replace(told, aborted_transactions=aborted)
+def _aborted(rng: random.Random, told: FetchedPartition) -> FetchedPartition:
+    aborted = (AbortedTransaction(rng.choice([-1, 0, INT64]), rng.choice([-5, INT64])) for _ in range(999))
+    return told._replace(aborted_transactions=tuple(aborted))
 
 
-PARTITION: Final[dict[str, Callable[[random.Random, Any], Any]]] = {
+PARTITION: Final[dict[str, Callable[[random.Random, FetchedPartition], FetchedPartition]]] = {
     "errors": _erring(*(each for each in ErrorCode if each is not ErrorCode.NONE)),
     "out of range": _erring(ErrorCode.OFFSET_OUT_OF_RANGE),
     "out of range, and odd offsets": _erring(ErrorCode.OFFSET_OUT_OF_RANGE),
     "fenced": _erring(ErrorCode.FENCED_LEADER_EPOCH),
     "fenced, and odd epochs": _erring(ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-    "high watermark": _numbers("high_watermark", -1, 0, INT64, -(2**63), 3),
-    "log start": _numbers("log_start_offset", INT64, 10**6, -5, -(2**63)),
+    "high watermark": _values("high_watermark", -1, 0, INT64, -(2**63), 3),
+    "log start": _values("log_start_offset", INT64, 10**6, -5, -(2**63)),
     "aborted transactions": _aborted,
     "diverging": _diverging,
 }
@@ -169,130 +168,125 @@ PARTITION: Final[dict[str, Callable[[random.Random, Any], Any]]] = {
 # --- what becomes of a whole answer
 
 
-def _topics(answer: Any, change: Callable[[Any], Any]) -> Any:
-    return replace(answer, responses=tuple(map(change, answer.responses)))
+class _Twice(dict[TopicPartition, FetchedPartition]):
+    """Is written as if it held everything twice."""
+
+    def items(self) -> Any:
+        return [*super().items()] * 2
 
 
-def _other_partitions(rng: random.Random, answer: Any) -> Any:
-    def change(topic: Any) -> Any:
-        number = rng.choice([7, -1, INT32])
-        return replace(topic, partitions=tuple(replace(each, partition_index=number) for each in topic.partitions))
+def _other_partitions(rng: random.Random, told: FetchResponse) -> FetchResponse:
+    partitions = {
+        each._replace(partition=rng.choice([7, -1, INT32])): fetched for each, fetched in told.partitions.items()
+    }
+    return replace(told, partitions=partitions)
 
-    return _topics(answer, change)
 
-
-def _late(_: random.Random, answer: Any) -> Any:
+def _late(_: random.Random, told: FetchResponse) -> FetchResponse:
     time.sleep(LATE_SECONDS)
-    return answer
+    return told
 
 
-ANSWER: Final[dict[str, Callable[[random.Random, Any], Any]]] = {
-    "silence asked for": lambda _, told: replace(told, throttle_time=timedelta(milliseconds=INT32), responses=()),
-    "silence asked for, and records": lambda _, told: replace(told, throttle_time=timedelta(milliseconds=INT32)),
-    "session errors": lambda rng, told: replace(told, error_code=rng.choice([*ErrorCode]), responses=()),
-    "nothing": lambda _, told: replace(told, responses=()),
+ANSWER: Final[dict[str, Callable[[random.Random, FetchResponse], FetchResponse]]] = {
+    "silence asked for": lambda _, told: replace(told, throttle_time_ms=INT32, partitions={}),
+    "silence asked for, and records": lambda _, told: replace(told, throttle_time_ms=INT32),
+    "session errors": lambda rng, told: replace(told, error=rng.choice([*ErrorCode]), partitions={}),
+    "nothing": lambda _, told: replace(told, partitions={}),
     "sessions": lambda rng, told: replace(told, session_id=rng.choice([-1, 5, INT32])),
     "too late": _late,
     "other partitions": _other_partitions,
-    "other topics": lambda _, told: _topics(told, lambda topic: replace(topic, topic_id=FORGED)),
-    "partitions twice": lambda _, told: replace(told, responses=told.responses * 2),
+    "other topics": lambda _, told: replace(told, topic_ids=dict.fromkeys(told.topic_ids, FORGED)),
+    "partitions twice": lambda _, told: replace(told, partitions=_Twice(told.partitions)),
 }
 
 
 # --- what becomes of metadata
 
 
-def _brokers(name: str, *values: object) -> Callable[[random.Random, Any], Any]:
-    return lambda rng, told: replace(
-        told, brokers=tuple(replace(each, **{name: rng.choice(values)}) for each in told.brokers)
+def _brokers(
+    change: Callable[[random.Random, Any], Any],
+) -> Callable[[random.Random, ClusterMetadata], ClusterMetadata]:
+    return lambda rng, told: replace(told, brokers={number: change(rng, each) for number, each in told.brokers.items()})
+
+
+def _topics(told: ClusterMetadata, change: Callable[[TopicMetadata], TopicMetadata]) -> ClusterMetadata:
+    return replace(told, topics={name: change(topic) for name, topic in told.topics.items()})
+
+
+def _epochs(rng: random.Random, told: ClusterMetadata) -> ClusterMetadata:
+    def odd(each: PartitionMetadata) -> PartitionMetadata:
+        return each._replace(leader_epoch=rng.choice([0, INT32, each.leader_epoch + 1]))
+
+    return _topics(
+        told,
+        lambda topic: replace(
+            topic,
+            partitions={
+                number: odd(each) if number == BAD.partition else each for number, each in topic.partitions.items()
+            },
+        ),
     )
 
 
-def _epochs(rng: random.Random, told: Any) -> Any:
-    def change(each: Any) -> Any:
-        odd = rng.choice([0, INT32, each.leader_epoch + 1])
-        return replace(each, leader_epoch=odd) if each.partition_index == BAD.partition else each
-
-    topics = (replace(topic, partitions=tuple(map(change, topic.partitions))) for topic in told.topics)
-    return replace(told, topics=tuple(topics))
-
-
-METADATA: Final[dict[str, Callable[[random.Random, Any], Any]]] = {
-    "ports": _brokers("port", 0, -1, 70_000, INT32),
-    "hosts": _brokers("host", "", "a" * 70 + ".x", "\0", "..", "256.1.1.1", "[::", "x y"),
-    "leaders that change": _brokers("node_id", 1, 2, 3, INT32),
+METADATA: Final[dict[str, Callable[[random.Random, ClusterMetadata], ClusterMetadata]]] = {
+    "ports": _brokers(_values("port", 0, -1, 70_000, INT32)),
+    "hosts": _brokers(_values("host", "", "a" * 70 + ".x", "\0", "..", "256.1.1.1", "[::", "x y")),
+    "leaders that change": _brokers(_values("id", 1, 2, 3, INT32)),
     "leader epochs": _epochs,
-    "no brokers": lambda _, told: replace(told, brokers=(), topics=()),
-    "topic errors": lambda rng, told: replace(
-        told, topics=tuple(replace(each, error_code=rng.choice([*ErrorCode]), partitions=()) for each in told.topics)
+    "no brokers": lambda _, told: replace(told, brokers={}, topics={}),
+    "topic errors": lambda rng, told: _topics(
+        told, lambda topic: replace(topic, error=rng.choice([*ErrorCode]), partitions={})
     ),
 }
 
 KINDS: Final = (*BATCHES, *PARTITION, *ANSWER, *METADATA)
 
 
-class NonsenseLeader(ScriptedLeader):
+class NonsenseLeader(WireLeader):
     """Leads as its base does; while `kind` is set, what it says of partition `BAD`, or of all, is nonsense."""
 
     def __init__(self, rng: random.Random) -> None:
-        super().__init__()
+        super().__init__(followers=(FOLLOWER,))
         self.kind = ""
         self.asked: Counter[str] = Counter()
-        """Requests by API since the kind was set."""
+        """Answers by kind since the kind was set."""
         self._rng = rng
 
-    def _fetch(self, asked: Asked) -> Any:
-        self.asked["fetch"] += 1
-        answer, kind = super()._fetch(asked), self.kind
+    def tell(self, answer: Any) -> Any:
+        self.asked[type(answer).__name__] += 1
+        match answer:
+            case FetchResponse():
+                return self._fetched(self.kind, answer)
+            case ClusterMetadata() if self.kind in METADATA:
+                return METADATA[self.kind](self._rng, answer)
+            case ListOffsetsResponse() if self.kind == "out of range, and odd offsets":
+                return self._odd(answer, self._offset)
+            case OffsetForLeaderEpochResponse() if self.kind == "fenced, and odd epochs":
+                return self._odd(answer, self._end)
+        return answer
+
+    def _fetched(self, kind: str, answer: FetchResponse) -> Any:
         if kind in ANSWER:
             return ANSWER[kind](self._rng, answer)
-        if kind not in BATCHES and kind not in PARTITION:
-            return answer
-        return _topics(
-            answer,
-            lambda topic: replace(topic, partitions=tuple(self._partition(kind, each) for each in topic.partitions)),
-        )
-
-    def _partition(self, kind: str, told: Any) -> Any:
-        if told.partition_index != BAD.partition:
-            return told
         if kind in PARTITION:
-            return PARTITION[kind](self._rng, told)
-        batches = _split(told.records or b"")
+            return self._odd(answer, lambda told: PARTITION[kind](self._rng, told))
+        return self._odd(answer, lambda told: self._batches(BATCHES[kind], told)) if kind in BATCHES else answer
+
+    def _odd(self, answer: Any, change: Callable[[Any], Any]) -> Any:
+        partitions = {
+            each: change(told) if each.partition == BAD.partition else told for each, told in answer.partitions.items()
+        }
+        return replace(answer, partitions=partitions)
+
+    def _batches(self, change: Change, told: FetchedPartition) -> FetchedPartition:
+        batches = _split(bytes(told.records))
         if batches:
-            BATCHES[kind](self._rng, batches)
-        return replace(told, records=b"".join(batches))
+            change(self._rng, batches)
+        return told._replace(records=b"".join(batches))
 
-    def _metadata(self, asked: Asked) -> Any:
-        self.asked["metadata"] += 1
-        answer, kind = super()._metadata(asked), self.kind
-        return METADATA[kind](self._rng, answer) if kind in METADATA else answer
+    def _offset(self, told: ListedOffset) -> ListedOffset:
+        return told._replace(offset=self._rng.choice([-1, 0, 5, 10**6, INT64]))
 
-    def _list_offsets(self, asked: Asked) -> Any:
-        self.asked["offsets"] += 1
-        answer = super()._list_offsets(asked)
-        if self.kind != "out of range, and odd offsets":
-            return answer
-        return self._odd(answer, "partition_index", lambda: {"offset": self._rng.choice([-1, 0, 5, 10**6, INT64])})
-
-    def _epochs(self, asked: Asked) -> Any:
-        self.asked["epochs"] += 1
-        answer = super()._epochs(asked)
-        if self.kind != "fenced, and odd epochs":
-            return answer
-        return self._odd(
-            answer,
-            "partition",
-            lambda: {
-                "leader_epoch": self._rng.choice([-1, 0, 1, 2, 5, INT32]),
-                "end_offset": self._rng.choice([-1, 0, 3, INT64]),
-            },
-        )
-
-    @staticmethod
-    def _odd(answer: Any, number: str, fields: Callable[[], dict[str, int]]) -> Any:
-        def change(each: Any) -> Any:
-            return replace(each, **fields()) if getattr(each, number) == BAD.partition else each
-
-        topics = (replace(topic, partitions=tuple(map(change, topic.partitions))) for topic in answer.topics)
-        return replace(answer, topics=tuple(topics))
+    def _end(self, told: EpochAnswer) -> EpochAnswer:
+        end = EndOffset(self._rng.choice([-1, 0, 1, 2, 5, INT32]), self._rng.choice([-1, 0, 3, INT64]))
+        return told._replace(end=end)

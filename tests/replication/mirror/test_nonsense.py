@@ -22,7 +22,16 @@ from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.client.client_settings import ClientSettings
 from tests.campaign import Campaign
 from tests.replication.fetcher.drive import batches, open_log
-from tests.replication.mirror.nonsense_leader import ANSWER, BAD, GOOD, KINDS, LATE_SECONDS, METADATA, NonsenseLeader
+from tests.replication.mirror.nonsense_leader import (
+    ANSWER,
+    BAD,
+    FOLLOWER,
+    GOOD,
+    KINDS,
+    LATE_SECONDS,
+    METADATA,
+    NonsenseLeader,
+)
 
 STORIES = Campaign("nonsense of a leader on the wire", full=168, share=6)
 
@@ -51,7 +60,7 @@ def rng() -> random.Random:
 def test_nonsense_is_not_stored_and_once_it_is_over_the_same_follower_has_all(
     tmp_path: Path, rng: random.Random
 ) -> None:
-    kinds = [(kind, identity) for kind in KINDS for identity in (FetchIdentity(), FetchIdentity(5))]
+    kinds = [(kind, identity) for kind in KINDS for identity in (FetchIdentity(), FetchIdentity(FOLLOWER))]
     rng.shuffle(kinds)
     for number in range(STORIES.count):
         kind, identity = kinds[number % len(kinds)]
