@@ -12,6 +12,11 @@ LONGEST_SILENCE_MS: Final = 10_000
 """As far as a broker's quotas look back by default (Kafka: quota.window.num and .size.seconds, but for the window under
 way). A broker that wants more does not read on: it throttles without the client's help (KIP-219)."""
 
+LEAST_WAIT_MS: Final = 50
+"""A leader without news waits before it answers; one that does not time and again is asked 20 times a second."""
+_EARLY_AT_ONCE: Final = 3
+"""So many answers in a row may come too early that tell nothing of what is fetched."""
+
 
 class OpenFetch:
     """One fetch at a time, within its leader's session."""
@@ -23,6 +28,7 @@ class OpenFetch:
         self._observer = observer
         self._asked: tuple[FetchRequest, int] | None = None
         self._not_before = 0
+        self._early = 0
 
     def due_at(self, now: int) -> int | None:
         """Return when to fetch next; None while a fetch is open, or where there is nothing to fetch."""
@@ -74,7 +80,16 @@ class OpenFetch:
             if request.session_id == 0:
                 self._not_before = now + back_off_ms
             return None, ""
+        self._pace(response, asked_at, now)
         return (None, fault) if fault else (asked_at, "")
+
+    def _pace(self, response: FetchResponse, asked_at: int, now: int) -> None:
+        """Wait for a leader that has nothing to tell, and does not wait itself."""
+        not_before = asked_at + min(LEAST_WAIT_MS, self._settings.max_wait_ms)
+        is_news = not response.partitions.keys().isdisjoint(self._session.partitions)
+        self._early = 0 if is_news or now >= not_before else self._early + 1
+        if self._early > _EARLY_AT_ONCE:
+            self._not_before = not_before
 
     def failed(self) -> None:
         """Expect no answer any more."""

@@ -22,6 +22,7 @@ from replication.broker.partitions.led_partition import LedPartition
 from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.fetcher.requests.open_fetch import LEAST_WAIT_MS
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchRequest
@@ -123,6 +124,10 @@ class Histories(RuleBasedStateMachine):
             self.fetchers[follower] = Fetcher(how, observer=self.cuts[follower])
         return self.fetchers[follower]
 
+    def exchange(self, follower: int) -> None:
+        fetcher = self.fetcher(follower)
+        exchange(fetcher, self.leader, fetcher.confirmed_at + LEAST_WAIT_MS)
+
     def plan(self, follower: int) -> int:
         """Where the follower's log must end before it can follow, by what both hold."""
         log, leader = self.logs[follower], self.logs[self.leader_id]
@@ -148,7 +153,7 @@ class Histories(RuleBasedStateMachine):
         if follower != self.leader_id:
             self.hear_of(follower)
             for _ in range(rounds):
-                exchange(self.fetcher(follower), self.leader)
+                self.exchange(follower)
                 self.note_committed()
 
     @rule(follower=st.sampled_from(REPLICAS))
@@ -210,7 +215,7 @@ class Histories(RuleBasedStateMachine):
         self.note_committed()
         # A leader's high watermark lags after its election: the mirror may know of more.
         assert_follows(log, leader, max(log.log_end_offset, end))
-        exchange(self.fetcher(follower), self.leader)
+        self.exchange(follower)
         assert log.high_watermark == min(leader.high_watermark, log.log_end_offset)
         self.assert_few_questions(asked, epochs_known)
         self.assert_as_planned(follower)

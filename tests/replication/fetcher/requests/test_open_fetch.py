@@ -66,6 +66,31 @@ def test_a_leader_that_forgets_a_session_at_its_beginning_is_asked_again_later(f
     assert fetch.due_at(2_001) == 2_001
 
 
+@pytest.mark.parametrize("partitions", [{}, {PARTITION._replace(partition=9): FetchedPartition(ErrorCode.NONE, 0)}])
+def test_a_leader_that_time_and_again_answers_at_once_without_news_is_asked_20_times_a_second(
+    fetch: OpenFetch, partitions: dict[TopicPartition, FetchedPartition]
+) -> None:
+    nothing = FetchResponse(session_id=7, partitions=partitions)
+    now, asked_at = 10, list[int]()
+    fetch.answered(asked(fetch, now), ANSWER, now, BACK_OFF)
+    for _ in range(7):
+        now = fetch.due_at(now) or now
+        asked_at.append(now)
+        fetch.answered(asked(fetch, now), nothing, now + 1, BACK_OFF)
+        now += 1
+    assert asked_at == [10, 11, 12, 13, 63, 113, 163]
+    fetch.answered(asked(fetch, 213), ANSWER, 214, BACK_OFF)
+    assert fetch.due_at(214) == 214
+
+
+def test_a_leader_that_waits_a_little_before_it_has_no_news_is_asked_at_once(fetch: OpenFetch) -> None:
+    nothing = FetchResponse(session_id=7, partitions={})
+    fetch.answered(asked(fetch, 0), ANSWER, 0, BACK_OFF)
+    for now in range(0, 1_000, 50):
+        fetch.answered(asked(fetch, now), nothing, now + 50, BACK_OFF)
+        assert fetch.due_at(now + 50) == now + 50
+
+
 @pytest.mark.parametrize(("asked_ms", "due_at"), [(1, 11), (300, 310)])
 def test_over_its_quota_a_follower_is_silent_as_long_as_it_is_asked_to_be(
     fetch: OpenFetch, asked_ms: int, due_at: int
