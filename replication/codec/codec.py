@@ -111,7 +111,7 @@ class Codec(Generic[T]):
         self._make_plain: Final = _maker(kind, every, present, tuple)
         self.least: Final = sum(field.type.least for field in plain) + flexible
         """The size of the smallest value, in bytes."""
-        self._rows: Final = Rows.of(kind, plain, flexible=flexible)
+        self._rows: Final = Rows.of(kind, every, flexible=flexible)
         """Of values without tags; None where none is of a size that is known beforehand."""
 
     def write(self, out: bytearray, value: T) -> None:
@@ -140,7 +140,7 @@ class Codec(Generic[T]):
 
     def write_many(self, out: bytearray, values: Sequence[T]) -> None:
         """Append the bytes of many values; errors as those of `write`."""
-        rows = None if self._rows is None or self._refused or self._have_tags(values) else self._rows.packed(values)
+        rows = None if self._rows is None or self._refused else self._rows.packed(values)
         if rows is not None:
             out += rows
         else:
@@ -194,9 +194,6 @@ class Codec(Generic[T]):
         else:
             values += self._rest
         return values, position
-
-    def _have_tags(self, values: Sequence[T]) -> bool:
-        return bool(self._tagged) and [*map(self._tags, values)].count(self._untagged) < len(values)
 
     def _write_tags(self, out: bytearray, value: T) -> None:
         contents = self._tags(value)
