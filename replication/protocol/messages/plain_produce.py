@@ -34,17 +34,16 @@ class PlainProduce(NamedTuple):
 
     acks: int
     timeout_ms: int
-    topic: memoryview | bytes
+    topic: str | bytes
     """Its name, or the bytes of its id."""
     partition: int
     records: memoryview
-    """Never empty."""
 
 
 def read_plain(data: Data, *, by_id: bool) -> PlainProduce | None:
     """Read a request that takes up all the bytes."""
     view = memoryview(data)
-    topic: memoryview | bytes
+    topic: str | bytes
     try:
         if by_id:
             transactional_id, acks, timeout_ms, topics, topic = _START_BY_ID.unpack_from(view)
@@ -54,14 +53,14 @@ def read_plain(data: Data, *, by_id: bool) -> PlainProduce | None:
             position = _START.size + name_size - 1
             if not _START.size < position < len(view):
                 return None
-            topic = view[_START.size : position]
+            topic = str(view[_START.size : position], "utf-8")
         partitions, partition = _PARTITION.unpack_from(view, position)
         size, position = read_uvarint(view, position + _PARTITION.size)
     except (IndexError, ValueError, struct.error):
         return None
     end = len(view) - _TAGS_SIZE
     is_plain = transactional_id == _NULL and topics == partitions == _ONE
-    if not is_plain or size <= _NONE or end - position != size - 1 or any(view[end:]):
+    if not is_plain or size == _NULL or end - position != size - 1 or any(view[end:]):
         return None
     plain: PlainProduce = _build(PlainProduce, (acks, timeout_ms, topic, partition, view[position:end]))
     return plain
@@ -81,6 +80,9 @@ def write_plain(
 
 
 def named(topic: str) -> bytes | None:
-    """Return a topic's name as it is written; None where that takes a longer count."""
-    name = topic.encode()
+    """Return a topic's name as it is written; None where it has no such form."""
+    try:
+        name = topic.encode()
+    except UnicodeEncodeError:
+        return None
     return bytes((len(name) + 1,)) + name if len(name) <= _LONGEST_NAME else None

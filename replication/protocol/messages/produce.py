@@ -226,7 +226,7 @@ def _read_plain(data: Data, version: int) -> ProduceRequest | None:
     if plain is None:
         return None
     acks, timeout_ms, topic, partition, records = plain
-    name, topic_ids = _by_id(topic) if by_id else (str(topic, "utf-8"), _NO_IDS)
+    name, topic_ids = _by_id(topic) if by_id else (topic, _NO_IDS)
     key: TopicPartition = _build(TopicPartition, (name, partition))
     return ProduceRequest(partitions={key: records}, acks=acks, timeout_ms=timeout_ms, topic_ids=topic_ids)
 
