@@ -7,7 +7,7 @@ are written:
         index: Int32
         leader_epoch: Annotated[Int32, Since(9)] = -1
 
-Of a NamedTuple any tuple of the same values can be written.
+Of a NamedTuple any tuple of the same values can be written, and many of them as `Columns`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from replication.codec.fields import (
     read_uvarint,
     write_uvarint,
 )
-from replication.codec.rows import Rows
+from replication.codec.rows import Columns, Rows
 
 T = TypeVar("T")
 
@@ -138,12 +138,13 @@ class Codec(Generic[T]):
         values, position = self._read_values(data, position)
         return self._make(values), position
 
-    def write_many(self, out: bytearray, values: Sequence[T]) -> None:
+    def write_many(self, out: bytearray, values: Sequence[T] | Columns) -> None:
         """Append the bytes of many values; errors as those of `write`."""
         rows = None if self._rows is None or self._refused else self._rows.packed(values)
         if rows is not None:
             out += rows
         else:
+            value: Any
             for value in values:
                 self.write(out, value)
 

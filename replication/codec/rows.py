@@ -1,6 +1,6 @@
 """Many values that are written in the same number of bytes each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct as Layout
 from struct import pack
 from typing import Any, Final, NamedTuple, Self
@@ -9,6 +9,20 @@ from replication.codec.field import Field, getter_of_all
 
 _MANY: Final = 5
 """It takes longer to look whether all that may be empty is so than to write fewer values one at a time."""
+
+
+class Columns:
+    """Many values by their fields, in the order of the class: who has them so need make no tuple of each."""
+
+    def __init__(self, *columns: Sequence[Any]) -> None:
+        """Take as many of each field."""
+        self.columns = columns
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return zip(*self.columns, strict=True)
 
 
 class _Blanks(NamedTuple):
@@ -66,11 +80,11 @@ class Rows:
                 layout += "x" * Layout(">" + field.type.letter).size
         return cls(kind, every, Layout(">" + layout + "x" * flexible), blanks)
 
-    def packed(self, values: Sequence[Any]) -> bytearray | None:
+    def packed(self, values: Sequence[Any] | Columns) -> bytearray | None:
         """Return the bytes of values; None where some have tags or content. Raises struct.error and ValueError."""
         if not values or (len(values) < _MANY and (self._blanks or self._tags)):
             return None
-        columns = tuple(zip(*(values if self._contents is None else map(self._contents, values)), strict=True))
+        columns = self._columns(values)
         if any(columns[column].count(default) < len(values) for column, default in self._tags):
             return None
         counts: list[bytes] = []
@@ -84,6 +98,11 @@ class Rows:
             for place, byte in enumerate(count, blanks.place):
                 rows[place :: self._size] = bytes([byte]) * len(values)
         return rows
+
+    def _columns(self, values: Sequence[Any] | Columns) -> Sequence[Sequence[Any]]:
+        if isinstance(values, Columns):
+            return values.columns
+        return tuple(zip(*(values if self._contents is None else map(self._contents, values)), strict=True))
 
 
 def _blanks(column: int, field: Field, place: int) -> _Blanks:
