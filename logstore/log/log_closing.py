@@ -43,7 +43,7 @@ class LogClosing:
 
     def abandon(self) -> None:
         """Close the files and write nothing. Raises OSError."""
-        self._guard.state = CLOSED
+        self._guard.close()
         try:
             for segment in self._contents.segments.segments:
                 segment.abandon()
@@ -73,7 +73,7 @@ class LogClosing:
         self.is_complete = True
 
     def _let_go(self) -> None:
-        self._guard.state = CLOSED
+        self._guard.close()
         self._contents.wake()
         self._contents.epochs.close(self._guard.refuse)
         if self._directory_lock is not None:

@@ -92,8 +92,10 @@ class ReadableLog:
 
     @property
     def offsets(self) -> LogOffsets:
-        """All four in one look, for who needs them again and again."""
+        """All four in one look, for who is about to read. Raises as `ensure_readable` does."""
         contents = self._contents
+        if not contents.is_readable:
+            self._guard.refuse()
         start, high_watermark = contents.log_start_offset, contents.high_watermark
         # As `contents.last_stable_offset`, but never above the high watermark that is told with it.
         transactions, stable = contents.producers.transactions, high_watermark

@@ -29,6 +29,8 @@ class ProducerState:
     state.end_offset = log_end_offset
     """
 
+    __slots__ = ("_expiration_ms", "_producers", "_snapshot_offset", "_snapshots", "end_offset", "transactions")
+
     def __init__(self, directory: Path, *, filesystem: FileSystem = REAL, expiration_ms: int = DAY_MS) -> None:
         """Know nothing, but find the snapshot files; `reload` reads one. Raises OSError."""
         self.end_offset: int = 0
@@ -141,8 +143,10 @@ class ProducerState:
     def successor(self) -> "ProducerState":
         """Return a copy that changes on its own, and writes no file before `take_place` is called."""
         successor = ProducerState.__new__(ProducerState)
-        vars(successor).update(vars(self))  # a truncation waits: `copy` takes five times as long
-        successor._snapshots = PreparedSnapshots(self._snapshots)  # noqa: SLF001  of this class, as what follows
+        successor.end_offset = self.end_offset
+        successor._snapshot_offset = self._snapshot_offset  # noqa: SLF001  of this class, as what follows
+        successor._snapshots = PreparedSnapshots(self._snapshots)  # noqa: SLF001
+        successor._expiration_ms = self._expiration_ms  # noqa: SLF001
         successor._producers = self._producers.copy()  # noqa: SLF001
         successor.transactions = self.transactions.copy()
         return successor

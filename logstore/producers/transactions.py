@@ -1,6 +1,5 @@
 """Which transactions are open, and which have ended without all replicas knowing: both hold back readers (KIP-98)."""
 
-from bisect import insort
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -16,31 +15,36 @@ class Unreplicated(NamedTuple):
 
 
 class Transactions:
-    """The transactions of one log, in the order in which they began."""
+    """The transactions of one log, in the order in which they began.
+
+    Tuples, so that whoever reads without a lock has them as they were at a moment, and logs without any share one.
+    """
+
+    __slots__ = ("open", "unreplicated")
 
     def __init__(self) -> None:
         """Begin without any."""
-        self.open: list[StartedTransaction] = []
+        self.open: tuple[StartedTransaction, ...] = ()
         """Those that have not ended; whoever reads without a lock looks at them before the others."""
-        self.unreplicated: list[Unreplicated] = []
+        self.unreplicated: tuple[Unreplicated, ...] = ()
         """Those that have, but of which not all replicas know."""
 
     def copy(self) -> "Transactions":
         """Return those that change on their own."""
         copied = Transactions()
-        copied.open = self.open.copy()
-        copied.unreplicated = self.unreplicated.copy()
+        copied.open = self.open
+        copied.unreplicated = self.unreplicated
         return copied
 
     def clear(self) -> None:
         """Forget all."""
-        self.open.clear()
-        self.unreplicated.clear()
+        self.open = self.unreplicated = ()
 
     def start(self, transactions: Iterable[StartedTransaction]) -> None:
         """Take over transactions that began."""
-        for transaction in transactions:
-            insort(self.open, transaction)
+        begun = tuple(transactions)
+        if begun:
+            self.open = tuple(sorted(self.open + begun))
 
     def end(self, transaction: EndedTransaction) -> AbortedTransaction | None:
         """Take over a transaction's end; give its index entry if it was aborted."""
@@ -53,14 +57,16 @@ class Transactions:
                 self._last_stable_offset(transaction),
             )
         # In this order: readers who look in between must not find it in neither.
-        insort(self.unreplicated, Unreplicated(transaction.first_offset, transaction.last_offset))
-        self.open.remove(StartedTransaction(transaction.first_offset, transaction.producer_id))
+        ended = Unreplicated(transaction.first_offset, transaction.last_offset)
+        self.unreplicated = tuple(sorted((*self.unreplicated, ended)))
+        place = self.open.index(StartedTransaction(transaction.first_offset, transaction.producer_id))
+        self.open = self.open[:place] + self.open[place + 1 :]
         return aborted
 
     def forget_replicated(self, offset: int) -> None:
         """Forget the ended transactions whose markers are below `offset`."""
         if self.unreplicated:
-            self.unreplicated = [each for each in self.unreplicated if each.last_offset >= offset]
+            self.unreplicated = tuple(each for each in self.unreplicated if each.last_offset >= offset)
 
     @property
     def first_open_offset(self) -> int | None:

@@ -7,7 +7,7 @@ are written:
         index: Int32
         leader_epoch: Annotated[Int32, Since(9)] = -1
 
-Of a NamedTuple any tuple of the same values can be written.
+Of a NamedTuple any tuple of the same values can be written, and many of them as `Columns`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ from replication.codec.fields import (
     read_uvarint,
     write_uvarint,
 )
-from replication.codec.rows import Rows
+from replication.codec.rows import Columns, Rows
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ class Codec(Generic[T]):
         self._make_plain: Final = _maker(kind, every, present, tuple)
         self.least: Final = sum(field.type.least for field in plain) + flexible
         """The size of the smallest value, in bytes."""
-        self._rows: Final = Rows.of(kind, plain, flexible=flexible)
+        self._rows: Final = Rows.of(kind, every, flexible=flexible)
         """Of values without tags; None where none is of a size that is known beforehand."""
 
     def write(self, out: bytearray, value: T) -> None:
@@ -138,12 +138,13 @@ class Codec(Generic[T]):
         values, position = self._read_values(data, position)
         return self._make(values), position
 
-    def write_many(self, out: bytearray, values: Sequence[T]) -> None:
+    def write_many(self, out: bytearray, values: Sequence[T] | Columns) -> None:
         """Append the bytes of many values; errors as those of `write`."""
-        rows = None if self._rows is None or self._refused or self._have_tags(values) else self._rows.packed(values)
+        rows = None if self._rows is None or self._refused else self._rows.packed(values)
         if rows is not None:
             out += rows
         else:
+            value: Any
             for value in values:
                 self.write(out, value)
 
@@ -194,9 +195,6 @@ class Codec(Generic[T]):
         else:
             values += self._rest
         return values, position
-
-    def _have_tags(self, values: Sequence[T]) -> bool:
-        return bool(self._tagged) and [*map(self._tags, values)].count(self._untagged) < len(values)
 
     def _write_tags(self, out: bytearray, value: T) -> None:
         contents = self._tags(value)

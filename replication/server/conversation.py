@@ -1,8 +1,6 @@
 """From the frames of one connection to what is answered: no socket, no thread, no clock."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from logstore.log.state.waiters import Waiter
@@ -50,13 +48,18 @@ class Waiting:
 
     def parts(self, now: float) -> list[Part] | None:
         """Return the frame of the answer, empty where none is wanted; None as long as there is none; or HangUpError."""
-        with _hanging_up(self._received):
+        try:
             answer = self._pending.answer()
             if answer is None and now >= self.deadline:
                 answer = self._pending.expire()
             if answer is NO_ANSWER:
                 return []
             return None if answer is None else self._received.answer_parts(answer)
+        except HangUpError as error:
+            _add_parts(error, self._received)
+            raise
+        except Exception as error:
+            raise _hang_up(error, self._received) from error
 
 
 class Conversation:
@@ -90,14 +93,17 @@ class Conversation:
             received = ReceivedRequest.of(frame, start)
         except (MalformedRequestError, UnsupportedRequestError) as error:
             raise HangUpError("request", str(error)) from error
-        with _hanging_up(received):
-            answer = api.answer(received.request, self._call(received))
+        header = received.header
+        try:
+            answer = api.answer(received.request, Call(header.api_version, authentication.caller, header.client_id))
             if answer is None:
                 return []
             return Waiting(answer, received) if _is_pending(answer) else received.answer_parts(answer)
-
-    def _call(self, received: ReceivedRequest) -> Call:
-        return Call(received.header.api_version, self._authentication.caller, received.header.client_id)
+        except HangUpError as error:
+            _add_parts(error, received)
+            raise
+        except Exception as error:
+            raise _hang_up(error, received) from error
 
 
 def _start(frame: memoryview) -> RequestStart:
@@ -119,18 +125,15 @@ def _is_pending(answer: Any) -> bool:
     return hasattr(answer, "attend")
 
 
-@contextmanager
-def _hanging_up(received: ReceivedRequest) -> Iterator[None]:
+def _add_parts(error: HangUpError, received: ReceivedRequest) -> None:
+    if error.answer is not None:
+        error.parts = received.answer_parts(error.answer)
+
+
+def _hang_up(error: Exception, received: ReceivedRequest) -> HangUpError:
     """Make everything that goes wrong with a request the end of its connection, and of nothing else."""
-    try:
-        yield
-    except HangUpError as error:
-        if error.answer is not None:
-            error.parts = received.answer_parts(error.answer)
-        raise
-    except (MalformedRequestError, UnsupportedRequestError) as error:
-        raise HangUpError("request", str(error)) from error
-    except Exception as error:
-        asked = f"{received.api.name} in version {received.header.api_version}"
-        _LOGGER.exception("%s of client %.100r could not be answered", asked, received.header.client_id)
-        raise HangUpError("failure", f"{asked} could not be answered: {error!r}") from error
+    if isinstance(error, MalformedRequestError | UnsupportedRequestError):
+        return HangUpError("request", str(error))
+    asked = f"{received.api.name} in version {received.header.api_version}"
+    _LOGGER.error("%s of client %.100r could not be answered", asked, received.header.client_id, exc_info=error)
+    return HangUpError("failure", f"{asked} could not be answered: {error!r}")

@@ -165,7 +165,7 @@ def _hosted(broker: FrozenBroker, topics: ClusterImage, damages: Damages) -> Hos
     for partition, copy in broker.copies.items():
         topic = topics.topics.by_id.get(copy.topic_id)
         state = topic.partitions.get(partition.partition) if topic and topic.name == partition.topic else None
-        if state is None:
+        if topic is None or state is None:
             continue
         is_leader, latest = state.leader == broker.node_id, copy.log.epochs.latest_epoch
         if is_leader and (latest is None or state.leader_epoch > latest):
@@ -174,7 +174,7 @@ def _hosted(broker: FrozenBroker, topics: ClusterImage, damages: Damages) -> Hos
             copy.log,
             state.leader_epoch,
             is_leader=is_leader,
-            topic_id=copy.topic_id,
+            topic_id=topic.id,
             damage=copy.log.recovered.damage,
             root=str(copy.log.directory.parent),
             on_failure=partial(damages.note, partition, broker.name),

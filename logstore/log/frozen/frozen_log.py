@@ -14,7 +14,7 @@ from logstore.log.flusher import Flusher
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import CLOSED, LogGuard
+from logstore.log.state.log_guard import LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log_config import LogConfig
 from logstore.offline.partition_directory import PartitionDirectory
@@ -93,7 +93,7 @@ class FrozenLog(ReadableLog):
     def close(self) -> None:
         """Close its files; what was read stays valid."""
         with self._guard.lock:
-            self._guard.state = CLOSED
+            self._guard.close()
             for segment in self._contents.segments.segments:
                 segment.abandon()
             self._contents.wake()

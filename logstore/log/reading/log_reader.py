@@ -11,7 +11,7 @@ from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.isolation import Isolation
 from logstore.log.state.log_contents import LogContents, LogPlace
 from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import CLOSED, LogGuard
+from logstore.log.state.log_guard import LogGuard
 from logstore.log.timestamp_search import (
     EARLIEST,
     LARGEST,
@@ -54,7 +54,7 @@ class LogReader:
             offset, max_bytes = whole_number(offset, "offset"), whole_number(max_bytes, "max_bytes")
         contents, guard = self._contents, self._guard
         while True:
-            if guard.state is CLOSED or guard.is_inherited:
+            if not contents.is_readable:
                 guard.refuse()
             changes = contents.changes
             try:

@@ -29,6 +29,7 @@ class LogContents:
         "end_waiters",
         "epochs",
         "high_watermark",
+        "is_readable",
         "last_cut",
         "log_start_offset",
         "producers",
@@ -42,6 +43,8 @@ class LogContents:
         self.segments: SegmentList = SegmentList(loaded.segments)
         self.end: LogPlace = self._place_at(loaded.log_end_offset)
         self.changes: int = 0
+        self.is_readable: bool = True
+        """Until the log is closed; not in a process that was forked from the one that opened it."""
         self.log_start_offset: int = loaded.log_start_offset
         self.high_watermark: int = loaded.log_start_offset
         self.recovery_point: int = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)

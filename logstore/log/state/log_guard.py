@@ -51,6 +51,7 @@ class LogGuard(CallGuard):
     def detach(self) -> None:
         """Refuse further calls, and leave everything as it is: for a forked process, whose copy has no lock."""
         super().detach()  # first: whatever a call that goes on here makes of the state
+        self._contents.is_readable = False
         self.state = LogState.INHERITED
         self._contents.wake()  # who waits here would wait for ever
 
@@ -94,6 +95,11 @@ class LogGuard(CallGuard):
         self.state = before
         return result
 
+    def close(self) -> None:
+        """Refuse further calls: the log is closed."""
+        self.state = CLOSED
+        self._contents.is_readable = False
+
     # --- what may be done now
 
     def ensure_open(self) -> None:
@@ -116,7 +122,7 @@ class LogGuard(CallGuard):
 
     def ensure_readable(self) -> None:
         """Raise where the log is closed, or another process's."""
-        if self.state is CLOSED or self.is_inherited:
+        if not self._contents.is_readable:
             self.refuse()
 
     def refuse(self) -> NoReturn:

@@ -145,13 +145,14 @@ class ReplicaManager:
         if state is None:
             self._drop(changed)
             return
-        partition = TopicPartition(self._image.topics.by_id[changed.topic_id].name, changed.partition)
+        topic = self._image.topics.by_id[changed.topic_id]
+        partition = TopicPartition(topic.name, changed.partition)
         log = self._log(partition, changed.topic_id, state)
         self._names[changed] = partition
         if state.leader == self._broker_id:
-            self._lead(partition, changed.topic_id, log, state)
+            self._lead(partition, topic.id, log, state)
         else:
-            self._follow(partition, changed.topic_id, log, state)
+            self._follow(partition, topic.id, log, state)
 
     def _lead(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)

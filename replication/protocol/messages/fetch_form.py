@@ -1,7 +1,7 @@
 """The fields of Fetch in all versions, and what our terms make of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 from uuid import UUID
@@ -22,6 +22,7 @@ from replication.codec.fields import (
     String,
     Uuid,
 )
+from replication.codec.rows import Columns
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import code_of
 from replication.protocol.errors import MalformedResponseError
@@ -236,36 +237,38 @@ def _encode_response(response: FetchResponse, version: int) -> _Response:
 
 
 def _fetched(partitions: Mapping[TopicPartition, FetchedPartition]) -> Mapping[str, Any]:
-    """Return each as a _Fetched, by topic: as a plain tuple, as with `_asked`."""
-    topics: dict[str, Any] = defaultdict(list)
-    for (topic, index), (
+    """Return those of each topic as Columns of a _Fetched."""
+    topics: dict[str, tuple[list[int], list[FetchedPartition]]] = defaultdict(lambda: ([], []))
+    last = None
+    for (topic, index), answer in partitions.items():
+        if topic is not last:
+            last, (indexes, told) = topic, topics[topic]
+        indexes.append(index)
+        told.append(answer)
+    return {topic: _columns(*entries) for topic, entries in topics.items()}
+
+
+def _columns(indexes: Sequence[int], told: Sequence[FetchedPartition]) -> Columns:
+    error, high_watermark, log_start, records, diverging, leader, snapshot, stable, aborted, preferred = zip(
+        *told, strict=True
+    )
+    return Columns(
+        indexes,
         error,
         high_watermark,
-        log_start,
-        records,
-        diverging,
-        leader,
-        snapshot,
         stable,
+        log_start,
         aborted,
         preferred,
-    ) in partitions.items():
-        topics[topic].append(
-            (
-                index,
-                error,
-                high_watermark,
-                stable,
-                log_start,
-                aborted,
-                preferred,
-                records,
-                diverging or _NO_END,
-                leader or _NO_LEADER,
-                snapshot or _NO_SNAPSHOT,
-            )
-        )
-    return topics
+        records,
+        _filled(diverging, _NO_END),
+        _filled(leader, _NO_LEADER),
+        _filled(snapshot, _NO_SNAPSHOT),
+    )
+
+
+def _filled(column: Sequence[Any], blank: Any) -> Sequence[Any]:
+    return [each or blank for each in column] if any(column) else (blank,) * len(column)
 
 
 def read_response(data: Data, version: int, topic_names: Mapping[UUID, str]) -> FetchResponse:

@@ -16,6 +16,10 @@ def _itself(message: Any, _: int) -> Any:
     return message
 
 
+def _nothing(_: Any, __: int) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Form(Generic[MessageT]):
     """How a message is written and read: in `encode` and `decode` as its fields, by the codec of these as bytes."""
@@ -28,13 +32,21 @@ class Form(Generic[MessageT]):
     encode: Callable[[MessageT, int], Any] = _itself
     """Returns the fields of a message, in a version; left out where the message is an instance of `fields`."""
     decode: Callable[[Any, int], MessageT] = _itself
+    read_plain: Callable[[Data, int], MessageT | None] = _nothing
+    """Reads what is most often sent in less time; None for anything else, valid or not."""
+    write_plain: Callable[[MessageT, int], bytes | None] = _nothing
+    """Writes it; None for anything else."""
 
     def write(self, message: MessageT, version: int) -> bytes:
         """Return a message as bytes; InvalidMessageError if the version cannot say it."""
-        return self.write_fields(self.encode(message, version), version)
+        plain = self.write_plain(message, version)
+        return self.write_fields(self.encode(message, version), version) if plain is None else plain
 
     def write_parts(self, message: MessageT, version: int) -> list[Part]:
         """Return what makes up a message, with views of records as they are; InvalidMessageError as in `write`."""
+        plain = self.write_plain(message, version)
+        if plain is not None:
+            return [plain]
         return write_message_parts(self._codec(version), self.encode(message, version), self.name)
 
     def read(self, data: Data, version: int) -> MessageT:
@@ -42,7 +54,8 @@ class Form(Generic[MessageT]):
 
         MalformedRequestError or MalformedResponseError if it does not.
         """
-        return self.decode(self.read_fields(data, version), version)
+        plain = self.read_plain(data, version)
+        return self.decode(self.read_fields(data, version), version) if plain is None else plain
 
     def read_fields(self, data: Data, version: int) -> Any:
         """Read the fields alone; errors as those of `read`."""

@@ -1,6 +1,6 @@
 """Messages on a stream of bytes: each after its size, a big-endian int32."""
 
-from typing import Final
+from typing import Final, NoReturn
 
 from replication.codec.gathered import Part
 from replication.protocol.errors import MalformedResponseError
@@ -46,15 +46,11 @@ class FrameReader:
         """Refuse frames of more than `limit` bytes."""
         self.limit = limit
         """Of the frames that follow."""
-        self._size = bytearray(SIZE_BYTES)
+        self._size = memoryview(bytearray(SIZE_BYTES))
         self._buffer = bytearray(_FIRST_CAPACITY)
-        self._frame_bytes: int | None = None
-        self._received = 0
-
-    @property
-    def announced(self) -> int | None:
+        self.announced: int | None = None
         """How large the frame is that has begun to arrive, before any room is made for it; None between frames."""
-        return self._frame_bytes
+        self._received = 0
 
     def holds_more_than(self, size: int) -> bool:
         """Whether the buffer is larger than that."""
@@ -66,38 +62,40 @@ class FrameReader:
 
     def wanted(self) -> memoryview:
         """Where the next bytes go: not empty, and never longer than what the frame still lacks."""
-        if self._frame_bytes is None:
-            return memoryview(self._size)[self._received :]
-        self._make_room(self._frame_bytes)
-        return memoryview(self._buffer)[self._received : self._frame_bytes]
+        size = self.announced
+        if size is None:
+            return self._size[self._received :]
+        if len(self._buffer) < size:
+            self._make_room(size)
+        return memoryview(self._buffer)[self._received : size]
 
     def received(self, count: int) -> memoryview | None:
         """Return the frame that `count` more bytes complete, to be read until `wanted` is called again; or None.
 
         MalformedResponseError for a size that no frame has.
         """
-        self._received += count
-        if self._frame_bytes is None and self._received == SIZE_BYTES:
-            self._frame_bytes, self._received = self._announced(), 0
-        if self._received != self._frame_bytes:
+        received, size = self._received + count, self.announced
+        if size is None and received == SIZE_BYTES:
+            received, size = 0, int.from_bytes(self._size, "big", signed=True)
+            if not 0 <= size <= self.limit:
+                self._refuse(size)
+            self.announced = size
+        if received != size:
+            self._received = received
             return None
-        frame = memoryview(self._buffer)[: self._received].toreadonly()
-        self._frame_bytes, self._received = None, 0
-        return frame
+        self.announced, self._received = None, 0
+        return memoryview(self._buffer)[:size].toreadonly()
 
-    def _announced(self) -> int:
-        size = int.from_bytes(self._size, "big", signed=True)
-        if 0 <= size <= self.limit:
-            return size
-        guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), _NOT_KAFKA)
+    def _refuse(self, size: int) -> NoReturn:
+        start = bytes(self._size)
+        guess = next((who for foreign, who in _FOREIGN if start.startswith(foreign)), _NOT_KAFKA)
         raise MalformedResponseError(
-            f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), but at most {self.limit:,} "
-            f"are allowed; {guess}"
+            f"a message of {size:,} bytes is announced ({start!r}), but at most {self.limit:,} are allowed; {guess}"
         )
 
     def _make_room(self, size: int) -> None:
         """Let the buffer grow with what has arrived, not with what is announced; frames handed out stay as they are."""
-        if self._received < len(self._buffer) or len(self._buffer) >= size:
+        if self._received < len(self._buffer):
             return
         larger = bytearray(min(size, 2 * len(self._buffer)))
         larger[: self._received] = memoryview(self._buffer)[: self._received]

@@ -1,5 +1,6 @@
 """What stands before each request and each answer."""
 
+import struct
 from typing import Final, NamedTuple
 
 from replication.codec.codec import codec_of
@@ -8,6 +9,11 @@ from replication.protocol.wire.message_bytes import read_part, write_message
 
 _REQUEST: Final = "RequestHeader"
 _RESPONSE: Final = "ResponseHeader"
+_START: Final = struct.Struct(">hhi")
+_STARTS: Final = struct.Struct(">hhih")
+"""And the size of the client id that follows."""
+# Half the cost of calling a NamedTuple's class.
+_build: Final = tuple.__new__
 
 
 class RequestStart(NamedTuple):
@@ -39,17 +45,39 @@ def write_request_header(header: RequestHeader, *, flexible: bool) -> bytes:
 
 def read_request_start(frame: Data) -> RequestStart:
     """Read what a request's header begins with; MalformedRequestError."""
-    return read_part(codec_of(RequestStart, 0, flexible=False), frame, _REQUEST)[0]
+    if len(frame) < _START.size:
+        return read_part(codec_of(RequestStart, 0, flexible=False), frame, _REQUEST)[0]
+    start: RequestStart = _build(RequestStart, _START.unpack_from(frame))
+    return start
 
 
 def read_request_header(frame: Data, *, flexible: bool) -> tuple[RequestHeader, int]:
     """Return a request's header, and where the request itself begins; MalformedRequestError."""
-    return read_part(codec_of(RequestHeader, 0, flexible=flexible), frame, _REQUEST)
+    found = _plain_request_header(frame, flexible=flexible)
+    return found or read_part(codec_of(RequestHeader, 0, flexible=flexible), frame, _REQUEST)
+
+
+def _plain_request_header(frame: Data, *, flexible: bool) -> tuple[RequestHeader, int] | None:
+    """Read a header as most are: with a client id, and without tags."""
+    begins = _STARTS.size
+    if len(frame) < begins:
+        return None
+    api_key, api_version, correlation_id, size = _STARTS.unpack_from(frame)
+    if not 0 < size <= len(frame) - begins - flexible:
+        return None
+    ends = begins + size
+    if flexible and frame[ends]:
+        return None
+    try:
+        client_id = str(frame[begins:ends], "utf-8")
+    except UnicodeDecodeError:
+        return None
+    return _build(RequestHeader, (api_key, api_version, correlation_id, client_id)), ends + flexible
 
 
 def write_response_header(correlation_id: int, *, flexible: bool) -> bytes:
     """Return what stands before an answer."""
-    return write_message(codec_of(_ResponseHeader, 0, flexible=flexible), _ResponseHeader(correlation_id), _RESPONSE)
+    return correlation_id.to_bytes(4, "big", signed=True) + b"\0" * flexible
 
 
 def read_response_header(frame: Data, *, flexible: bool) -> tuple[int, int]:

@@ -110,13 +110,14 @@ class Connection:
         frames = FrameReader(authentication.most_bytes or most_bytes)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
             found = conversation.receive(frame)
-            if not frames.holds_more_than(_IDLE_BYTES):
+            has_much_room = frames.holds_more_than(_IDLE_BYTES)
+            if not has_much_room:
                 # So little is each connection's own: who waits for records, or reads slowly, keeps nobody else out.
                 self._give_back(surroundings.memory)
-            self._stream.send(self._answer(found))
+            self._stream.send(self._answer(found) if isinstance(found, Waiting) else found)
             frames.limit = authentication.most_bytes or most_bytes
-            self._give_back(surroundings.memory)
-            if frames.holds_more_than(_IDLE_BYTES):
+            if has_much_room:
+                self._give_back(surroundings.memory)
                 del frame  # else the room would stay until the next one
                 self._make_room_small(frames)
 
@@ -131,7 +132,8 @@ class Connection:
 
     def _next_frame(self, frames: FrameReader, memory: RequestMemory) -> memoryview | None:
         """Return the next request, or None at the end; what waits for memory has no more than its size."""
-        while count := self._stream.receive(frames.wanted()):
+        receive = self._stream.receive
+        while count := receive(frames.wanted()):
             try:
                 frame = frames.received(count)
             except MalformedResponseError as error:
@@ -143,9 +145,7 @@ class Connection:
                 self._held_bytes = frames.announced
         return None
 
-    def _answer(self, found: list[Part] | Waiting) -> list[Part]:
-        if not isinstance(found, Waiting):
-            return found
+    def _answer(self, found: Waiting) -> list[Part]:
         found.attend(self._waiter)
         try:
             while (parts := found.parts(time.monotonic())) is None:

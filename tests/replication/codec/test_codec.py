@@ -26,6 +26,7 @@ from replication.codec.fields import (
     UInt16,
     Uuid,
 )
+from replication.codec.rows import Columns
 
 FLEXIBLE_SINCE = 2
 UNREADABLE = (IndexError, OverflowError, ValueError, struct.error)
@@ -128,13 +129,15 @@ def test_what_a_version_lacks_has_its_default_when_it_is_read() -> None:
     assert _read(Row, _written(Row(1, 2, 3, 4, 5), 2), 2) == Row(1, 7, 3, 4, 5)
 
 
-@given(st.lists(st.tuples(int32, st.sampled_from([9, 5])), max_size=4), versions)
+@given(st.lists(st.tuples(int32, st.sampled_from([9, 9, 9, 5])), max_size=8), versions)
 def test_many_rows_stand_one_after_another_with_tags_or_without(numbers: list[tuple[int, int]], version: int) -> None:
     many = tuple(Row(index, tagged=tagged) for index, tagged in numbers)
     data = _written(Rows(many), version)
     flexible = version >= FLEXIBLE_SINCE
     length = bytes([len(many) + 1]) if flexible else len(many).to_bytes(4)
     assert data == length + b"".join(_written(row, version) for row in many) + bytes(flexible)
+    if many:
+        assert _written(Rows(Columns(*zip(*many, strict=True))), version) == data  # type: ignore[arg-type]
     told = Rows(tuple(row if flexible else row._replace(tagged=9) for row in many))
     assert _read(Rows, data, version) == told
     assert _read(Rows, memoryview(data), version) == told

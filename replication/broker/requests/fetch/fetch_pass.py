@@ -66,7 +66,9 @@ class FetchPass:
         if hosted is None or partition is None:
             absence = ErrorCode.UNKNOWN_TOPIC_ID if partition is None else self._lookup.absence(partition)
             return self._refuse(partition, hosted, absence)
-        if topic_id is not None and hosted.topic_id is not topic_id and _is_other(hosted.topic_id, topic_id):
+        known_id = hosted.topic_id
+        # Most are the same object, and UUIDs take four times as long to compare as their numbers.
+        if known_id is not topic_id and topic_id is not None and known_id is not None and known_id.int != topic_id.int:
             return self._refuse(partition, hosted, ErrorCode.INCONSISTENT_TOPIC_ID)
         offset, _, current, last_fetched_epoch, _, _, _ = asked
         # Most are asked about as they are: nothing more to look at.
@@ -75,13 +77,12 @@ class FetchPass:
             if error is not _NONE:
                 return self._refuse(partition, hosted, error)
         self.is_anything_known = True
-        offsets = start, high_watermark, stable, end = hosted.log.offsets
+        try:
+            offsets = start, high_watermark, stable, end = hosted.log.offsets
+        except LogStoreError as failure:  # nothing ever happens to a closed log
+            return self._refuse(partition, hosted, storage_error(hosted, failure))
         # And most have nothing to give: what `_look` would answer too, in three times the time.
         if last_fetched_epoch < 0 and offsets[self._limit] <= offset <= end and start <= offset and not hosted.damage:
-            try:
-                hosted.log.ensure_readable()
-            except LogStoreError:
-                return self._look(partition, hosted, asked, offsets)
             self.is_quiet = True
             return _build(
                 FetchedPartition,
@@ -149,7 +150,6 @@ class FetchPass:
         elif start <= offset <= end and offsets[self._limit] <= offset:
             if hosted.damage is not None and offset == end:
                 return None
-            log.ensure_readable()  # nothing ever happens to a closed one
             self.is_quiet = True
         else:
             records, aborted = self._records(log, offset, asked.max_bytes)
@@ -171,11 +171,6 @@ class FetchPass:
             return view.data, None
         aborted = tuple(AbortedTransaction(each.producer_id, each.first_offset) for each in view.aborted_transactions)
         return view.data, aborted
-
-
-def _is_other(known: UUID | None, asked: UUID) -> bool:
-    """Whether a copy is known to be of another topic: each has an id of its own, so that most differ as objects."""
-    return known is not None and known.int != asked.int  # UUIDs take four times as long to compare
 
 
 def _diverging(log: ReadableLog, end: int, asked: FetchPartition) -> EndOffset | None:
