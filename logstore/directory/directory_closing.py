@@ -35,7 +35,7 @@ class DirectoryClosing:
         logs = self._partitions.logs
         steps: list[Callable[[], object]] = [
             lambda: self._checkpoints.write_high_watermarks(logs),
-            *(partial(_close_or_abandon, log) for log in logs.values()),
+            *(partial(close_or_abandon, log) for log in logs.values()),
             lambda: self._checkpoints.write_recovery_points(logs),
         ]
         do_all(steps, f"the logs in {self._root}")
@@ -59,7 +59,8 @@ class DirectoryClosing:
         self._lock.release()
 
 
-def _close_or_abandon(log: Log) -> None:
+def close_or_abandon(log: Log) -> None:
+    """Close a log in order, unless it is poisoned. Raises OSError."""
     try:
         log.close()
     except LogPoisonedError:

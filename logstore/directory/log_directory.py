@@ -16,12 +16,12 @@ from logstore.batch.buffer import Buffer
 from logstore.clock import now_ms
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
-from logstore.directory.deleted_partitions import DeletedPartitions
-from logstore.directory.directory_closing import DirectoryClosing
+from logstore.directory.directory_closing import DirectoryClosing, close_or_abandon
 from logstore.directory.directory_settings import DirectorySettings
+from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
+from logstore.directory.lifecycle.partition_creation import PartitionCreation
+from logstore.directory.lifecycle.partition_deletion import PartitionDeletion
 from logstore.directory.log_opener import LogOpener
-from logstore.directory.partition_creation import PartitionCreation
-from logstore.directory.partition_deletion import PartitionDeletion
 from logstore.directory.periodic_tasks import PeriodicTasks
 from logstore.directory.periodic_thread import PeriodicThread
 from logstore.directory.root_loader import RootLoader, ensure_holds_no_segments
@@ -272,6 +272,18 @@ class LogDirectory:
             self._guard.ensure_online()
             self.log(partition).abandon()
             self._deletion.delete(partition)
+
+    def set_aside_stray(self, partition: TopicPartition) -> Path:
+        """Take out a partition that is not its broker's any more: its directory is marked `-stray`, and kept.
+
+        Returns its new path. Kafka does so at start (LogManager.loadLog), and leaves the removal to the operator.
+        Raises as `log`, and OSError.
+        """
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
+            self._guard.ensure_online()
+            close_or_abandon(self.log(partition))
+            return self._deletion.set_aside(partition)
 
     # --- what is due from time to time
 

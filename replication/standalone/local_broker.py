@@ -215,6 +215,7 @@ class LocalBroker:
                 replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
             ),
             directory_ids=_by_id(self.directories),
+            broker_epoch=lambda: self.broker_epoch,
             listener=self._settings.listener.name,
             clock=monotonic_ms,
         )

@@ -17,4 +17,4 @@ class Partitions:
     set_aside: dict[str, DirectoryMark] = field(default_factory=dict)
     """The directories marked `-future` or `-stray`, by name."""
     may_be_torn: bool = False
-    """Whether the root was not closed in order, and some that were set aside have not been recovered."""
+    """Whether the root was not closed in order, and copies that were being moved have not been recovered."""

@@ -17,6 +17,7 @@ from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.replicas.strays import set_strays_aside
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.metadata.configurations import ConfigResourceType
@@ -63,15 +64,21 @@ class ReplicaManager:
         settings: TopicSettings,
         *,
         directory_ids: Mapping[UUID, LogDirectory],
+        broker_epoch: Callable[[], int],
         listener: str,
         clock: Callable[[], int],
     ) -> None:
-        """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds."""
+        """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
+
+        `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
+        """
         self.hosted: Final = HostedPartitions()
         """What requests are answered from."""
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._directory_ids: Final = directory_ids
+        self._broker_epoch: Final = broker_epoch
+        self._has_sorted_out = False
         self._fetchers: Final = fetchers
         self._isr_changes: Final = isr_changes
         self._settings: Final = settings
@@ -89,12 +96,16 @@ class ReplicaManager:
         """In which directories replicas lie of which the metadata does not say it yet."""
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
-        """Take an image, of which this is other than in the one before. Raises nothing that one partition is about."""
+        """Take an image, of which this is other than in the one before. Raises nothing that one partition is about.
+
+        Raises DuplicatePartitionError where two roots hold the same partition of this broker's.
+        """
         # Of the first image nobody knows what is new.
         self._new_topics = changes.topics if self._image.brokers else frozenset()
         self._image = image
+        others = self._led_by(changes.brokers) | self._sort_out()
         # Deletions first: a topic may have been made again under the same name.
-        for changed in sorted(changes.partitions | self._led_by(changes.brokers), key=self._exists):
+        for changed in sorted(changes.partitions | others, key=self._exists):
             try:
                 self._apply(changed)
             except _PARTITION_ERRORS as error:
@@ -128,6 +139,22 @@ class ReplicaManager:
         for partition, hosted in list(self.hosted.items()):
             _resign(hosted)
             del self.hosted[partition]
+
+    def _sort_out(self) -> frozenset[PartitionId]:
+        """Set strays aside, once, by the first image that is known to be no older than this start.
+
+        Returns what may be served by that: partitions whose place an earlier topic's files had.
+        """
+        if self._has_sorted_out or not self._knows_this_start():
+            return frozenset()
+        self._has_sorted_out = True
+        set_strays_aside(self._image, self._broker_id, self._directories)
+        self._directories.ensure_no_duplicates()
+        return frozenset(self._given_up)
+
+    def _knows_this_start(self) -> bool:
+        broker = self._image.brokers.get(self._broker_id)
+        return broker is not None and broker.epoch == self._broker_epoch()
 
     # --- one partition
 

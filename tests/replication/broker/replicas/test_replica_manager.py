@@ -31,7 +31,9 @@ from replication.metadata.records import (
 from replication.protocol.addresses import Address
 
 ME, OTHER = 1, 2
-TOPIC = UUID(int=7_000)
+EPOCH = 10 + ME
+"""Of this start of the broker, as `registered` has it."""
+TOPIC, EARLIER = UUID(int=7_000), UUID(int=6_000)
 ORDERS = TopicPartition("orders", 0)
 
 
@@ -83,6 +85,7 @@ class Broker:
             self.isr_changes,
             TopicSettings({"retention.ms": "1000"}),
             directory_ids={UUID(int=1_001): self.directories.roots[0]},
+            broker_epoch=lambda: EPOCH,
             listener="PLAINTEXT",
             clock=lambda: self.now,
         )
@@ -136,6 +139,10 @@ def made(leader: int, *replicas: int, epoch: int = 0) -> list[MetadataRecord]:
 
 def changed(**fields: int | tuple[int, ...]) -> PartitionChangeRecord:
     return PartitionChangeRecord(partition_id=0, topic_id=TOPIC, **fields)  # type: ignore[arg-type]
+
+
+def strays(broker: Broker) -> list[Path]:
+    return sorted(broker.root.glob("*-stray"))
 
 
 def batch() -> bytes:
@@ -229,17 +236,61 @@ def test_a_replica_that_was_moved_away_is_deleted(broker: Broker) -> None:
     assert not (broker.root / "orders-0").exists()
 
 
-def test_the_directory_of_an_earlier_topic_is_left_alone_and_the_partition_is_offline(broker: Broker) -> None:
-    broker.directories.create(ORDERS, topic_id=UUID(int=6_000))
+def test_the_directory_of_an_earlier_topic_is_set_aside_and_the_partition_begins_anew(broker: Broker) -> None:
+    broker.directories.create(ORDERS, topic_id=EARLIER).append([b"earlier"])
     broker.take(registered(ME), *made(ME, ME))
-    assert ORDERS not in broker.replicas.hosted
-    assert ORDERS in broker.replicas.hosted.offline
-    assert (broker.root / "orders-0").exists()
+    assert broker.led()
+    assert broker.replicas.hosted[ORDERS].log.log_end_offset == 0
+    (stray,) = strays(broker)
+    with Log.open_read_only(stray) as log:
+        assert [each.value for each in log.records()] == [b"earlier"]
+
+
+@pytest.mark.parametrize("replicas", [(OTHER,), (OTHER, ME)], ids=["moved away", "still here"])
+def test_a_replica_that_is_not_this_brokers_any_more_is_set_aside(broker: Broker, replicas: tuple[int, ...]) -> None:
+    broker.directories.create(ORDERS, topic_id=TOPIC)
+    broker.take(registered(ME), registered(OTHER), *made(OTHER, *replicas))
+    is_here = ME in replicas
+    assert (ORDERS in broker.replicas.hosted, (broker.root / "orders-0").exists()) == (is_here, is_here)
+    assert len(strays(broker)) == (not is_here)
+
+
+def test_what_has_no_topic_id_is_taken_for_the_topic_of_its_name(broker: Broker) -> None:
+    broker.directories.create(ORDERS).append([b"kept"])
+    broker.directories.create(TopicPartition("gone", 0))
+    broker.take(registered(ME), *made(ME, ME))
+    assert broker.replicas.hosted[ORDERS].log.log_end_offset == 1
+    assert [path.name.partition(".")[0] for path in strays(broker)] == ["gone-0"]
+
+
+def test_as_long_as_the_metadata_may_be_older_than_this_start_nothing_is_set_aside(broker: Broker) -> None:
+    broker.directories.create(ORDERS, topic_id=EARLIER)
+    broker.directories.create(TopicPartition("unknown", 0), topic_id=EARLIER)
+    broker.take(replace(registered(ME), broker_epoch=EPOCH - 1), *made(ME, ME))
+    assert broker.replicas.hosted.offline == {ORDERS}
+    assert not strays(broker)
+    broker.take(registered(ME))
+    assert broker.led()
+    assert not broker.replicas.hosted.offline
+    assert len(strays(broker)) == 2
+
+
+def test_a_stray_that_cannot_be_renamed_takes_its_own_partition_offline(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    broker.directories.create(ORDERS, topic_id=EARLIER)
+    monkeypatch.setattr(broker.directories.roots[0], "set_aside_stray", fail)
+    broker.take(registered(ME), *made(ME, ME))
+    assert broker.replicas.hosted.offline == {ORDERS}
+    assert "not to be set aside: [Errno 28]" in caplog.text
 
 
 def test_a_partition_that_was_offline_is_unknown_once_its_topic_is_deleted(broker: Broker) -> None:
-    broker.directories.create(ORDERS, topic_id=UUID(int=6_000))
-    broker.take(registered(ME), *made(ME, ME))
+    broker.directories.create(ORDERS, topic_id=EARLIER)
+    broker.take(replace(registered(ME), broker_epoch=EPOCH - 1), *made(ME, ME))
     broker.take(RemoveTopicRecord(topic_id=TOPIC))
     assert not broker.replicas.hosted.offline
     assert (broker.root / "orders-0").exists(), "the earlier topic's files are not this one's"
