@@ -19,6 +19,7 @@ from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.directory_closing import DirectoryClosing, close_or_abandon
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
+from logstore.directory.lifecycle.future_partitions import FuturePartitions
 from logstore.directory.lifecycle.partition_creation import PartitionCreation
 from logstore.directory.lifecycle.partition_deletion import PartitionDeletion
 from logstore.directory.log_opener import LogOpener
@@ -80,6 +81,10 @@ class LogDirectory:
         opener = self._opener = LogOpener(environment, checkpoints)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
+        self.futures: FuturePartitions = FuturePartitions(
+            environment, partitions, disk, guard, deleted, checkpoints, writer, opener
+        )
+        """The copies of partitions that are being moved here from another root of the same broker."""
         self._closing = DirectoryClosing(environment, lock, partitions, checkpoints)
         self._schedule = PeriodicTasks(
             {
@@ -179,7 +184,7 @@ class LogDirectory:
 
     @property
     def set_aside(self) -> Mapping[str, DirectoryMark]:
-        """The directories marked `-future` or `-stray`, by name, which are left to a broker.
+        """The directories marked `-future` or `-stray`, by name, which are left to a broker; see `futures`.
 
         The entries of their partitions in the checkpoint files are kept. Kafka opens such logs too.
         """

@@ -22,9 +22,9 @@ class DeletedPartitions:
         """Add a directory that has already been renamed, as found at start-up."""
         self._due[directory] = due_ms
 
-    def rename(self, directory: Path, due_ms: int) -> Path:
-        """Rename a live partition's directory, durably. Raises OSError."""
-        renamed = directory.with_name(marked_name(directory.name, DirectoryMark.DELETE))
+    def rename(self, directory: Path, due_ms: int, *, name: str | None = None) -> Path:
+        """Rename a partition's directory, durably; `name` is its name without a mark. Raises OSError."""
+        renamed = directory.with_name(marked_name(name or directory.name, DirectoryMark.DELETE))
         self._filesystem.rename(directory, renamed)
         self._filesystem.fsync_directory(directory.parent)
         self.add(renamed, due_ms)

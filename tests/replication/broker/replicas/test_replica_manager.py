@@ -1,5 +1,6 @@
 """A broker's logs follow the metadata: made, led, followed, deleted."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges
 from replication.metadata.records import (
+    UNASSIGNED_DIRECTORY,
     ConfigRecord,
     Endpoint,
     MetadataRecord,
@@ -29,6 +31,7 @@ from replication.metadata.records import (
     TopicRecord,
 )
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 
 ME, OTHER = 1, 2
 EPOCH = 10 + ME
@@ -72,9 +75,9 @@ class NoChanges:
 class Broker:
     """A replica manager, and the metadata that it is given record by record."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *others: Path) -> None:
         self.root = root
-        self.directories = LogDirectories.open([root])
+        self.directories = LogDirectories.open([root, *others])
         self.fetchers = Followed()
         self.isr_changes = NoChanges()
         self.now = 0
@@ -84,7 +87,7 @@ class Broker:
             self.fetchers,
             self.isr_changes,
             TopicSettings({"retention.ms": "1000"}),
-            directory_ids={UUID(int=1_001): self.directories.roots[0]},
+            directory_ids={UUID(int=1_001 + each): root for each, root in enumerate(self.directories.roots)},
             broker_epoch=lambda: EPOCH,
             listener="PLAINTEXT",
             clock=lambda: self.now,
@@ -137,7 +140,7 @@ def made(leader: int, *replicas: int, epoch: int = 0) -> list[MetadataRecord]:
     ]
 
 
-def changed(**fields: int | tuple[int, ...]) -> PartitionChangeRecord:
+def changed(**fields: int | tuple[int, ...] | tuple[UUID, ...]) -> PartitionChangeRecord:
     return PartitionChangeRecord(partition_id=0, topic_id=TOPIC, **fields)  # type: ignore[arg-type]
 
 
@@ -353,3 +356,38 @@ def test_many_begin_to_lead_at_once_and_one_that_cannot_is_offline_alone(
     led = {each.partition for each, hosted in broker.replicas.hosted.items() if hosted.led is not None}
     assert led == set(range(count)) - {3}
     assert broker.replicas.hosted.offline == {TopicPartition("orders", 3)}
+
+
+def test_a_follower_whose_log_has_moved_fetches_on_into_the_other(tmp_path: Path) -> None:
+    broker = Broker(tmp_path / "one", tmp_path / "other")
+    one, other = broker.directories.roots
+    topic, first = made(OTHER, OTHER, ME, epoch=2)
+    assert isinstance(first, PartitionRecord)
+    first = replace(first, directories=(UUID(int=50), UNASSIGNED_DIRECTORY))
+    broker.take(registered(ME), registered(OTHER, 9_093), topic, first)
+    log = broker.replicas.hosted[ORDERS].log
+    assert isinstance(log, Log)
+    assert broker.replicas.unassigned.popitem()[1] in {UUID(int=1_001), UUID(int=1_002)}
+    target = one if log.directory.parent == other.root else other
+    log.append([b"one", b"two"], leader_epoch=2)
+    log.update_high_watermark(1)
+    assert broker.replicas.moves.ask(ORDERS, str(target.root)) is ErrorCode.NONE
+    deadline = time.monotonic() + 20
+    while not broker.replicas.moves.caught_up():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    broker.replicas.move_on()
+    assert broker.replicas.hosted[ORDERS].log is log, "not before the metadata says where it will lie"
+    (directory,) = broker.replicas.unassigned.values()
+    assert broker.fetchers.leaders[ORDERS][1] == 2
+    broker.fetchers.leaders.clear()
+    broker.take(changed(directories=(UUID(int=50), directory)))
+    log.append([b"three"], leader_epoch=2)
+    broker.replicas.move_on()
+    moved = broker.replicas.hosted[ORDERS].log
+    assert moved.directory == target.root / "orders-0"
+    assert (moved.log_end_offset, moved.high_watermark) == (3, 1)
+    assert broker.fetchers.leaders[ORDERS][1] == 2
+    assert not (log.directory.parent / "orders-0").exists()
+    broker.replicas.close()
+    broker.directories.close()
