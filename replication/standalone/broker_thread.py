@@ -95,6 +95,7 @@ class BrokerThread(WorkerThread):
             self._check_lag_at = monotonic_ms() + self._lag_check_ms
             self._replicas.check_lag()
         self._replicas.move_on()
+        self._replicas.retry()
         failed = self._replicas.notice_failures()
         for directory_id in failed - self._failed:
             self._directory_failed(directory_id)

@@ -10,13 +10,14 @@ from uuid import UUID
 from logstore import Log, LogStoreError, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.readable_log import ReadableLog
-from replication.broker.errors import OtherTopicError, UnfinishedCopyError
+from replication.broker.errors import LostTailError, OtherTopicError, UnfinishedCopyError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.replicas.passing_failures import PassingFailures, is_torn
+from replication.broker.replicas.replica_logs import ReplicaLogs
 from replication.broker.replicas.replica_move import ReplicaMove
 from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.broker.replicas.replica_places import ReplicaPlaces
@@ -32,7 +33,7 @@ from replication.metadata.partition import PartitionRegistration
 from replication.protocol.addresses import Address
 
 _log: Final = logging.getLogger(__name__)
-_PARTITION_ERRORS: Final = (LogStoreError, OtherTopicError, OSError)
+_PARTITION_ERRORS: Final = (LogStoreError, LostTailError, OtherTopicError, OSError)
 """What keeps one partition from being served, and no other."""
 
 
@@ -89,6 +90,7 @@ class ReplicaManager:
         self._settings: Final = settings
         self._listener: Final = listener
         self._clock: Final = clock
+        self._passing: Final = PassingFailures(clock)
         self._image = ClusterImage()
         self._names: Final[dict[PartitionId, TopicPartition]] = {}
         """Of the partitions that are this broker's."""
@@ -101,6 +103,7 @@ class ReplicaManager:
         """In which directories replicas lie of which the metadata does not say it yet."""
         self.moves: Final = ReplicaMoves(self.hosted, directories, self._is_known, wake)
         """From one directory to another."""
+        self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Take an image, of which this is other than in the one before. Raises nothing that one partition is about.
@@ -153,6 +156,26 @@ class ReplicaManager:
                 continue
             if self._places.may_switch(changed, move.target.root, state.directory_of(self._broker_id)):
                 self._switch(changed, move, hosted)
+
+    def retry(self) -> None:
+        """Serve what a full disk has kept from being served, if there is room by now: logs that it tore are recovered.
+
+        Such logs refuse writes from then on; Kafka takes their whole directory offline.
+        """
+        if not self._passing.is_due():
+            return
+        torn = [changed for changed, each in self._names.items() if self._is_torn(each)]
+        for changed in dict.fromkeys([*torn, *self._passing.take()]):
+            try:
+                self._stop(self._names.get(changed, _NOBODY))
+                self._apply(changed)
+            except _PARTITION_ERRORS as error:
+                self._give_up(changed, error)
+        self._begin_to_lead()
+
+    def _is_torn(self, partition: TopicPartition) -> bool:
+        hosted = self.hosted.get(partition)
+        return hosted is not None and is_torn(hosted.log)
 
     def close(self) -> None:
         """Lead and follow nothing any more; the logs stay open."""
@@ -272,6 +295,7 @@ class ReplicaManager:
         if given_up is not None:
             self.hosted.offline.discard(given_up)
         self._places.forget(changed)
+        self._passing.forget(changed)
         if partition is not None:
             self.moves.drop(partition, is_deleted=True)
             self._stop(partition)
@@ -292,11 +316,13 @@ class ReplicaManager:
         self._stop(partition)
         self.hosted.offline.add(partition)
         self._given_up[changed] = partition
+        self._passing.note(changed, error)
 
     def _take_up(self, changed: PartitionId, partition: TopicPartition) -> None:
         """Serve a partition that may have been given up."""
         self._given_up.pop(changed, None)
         self.hosted.offline.discard(partition)
+        self._passing.forget(changed)
 
     def _stop(self, partition: TopicPartition) -> None:
         self._fetchers.forget(partition)
@@ -354,21 +380,8 @@ class ReplicaManager:
         known = self.hosted.get(partition)
         if known is not None and isinstance(known.log, Log) and known.topic_id == topic_id:
             return known.log
-        log = self._directories.partitions.get(partition)
-        if log is None:
-            log = self._places.make(
-                partition,
-                topic_id,
-                state.directory_of(self._broker_id),
-                is_new=topic_id in self._new_topics,
-                preferred=self.moves.wanted(partition),
-            )
-        else:
-            held = PartitionMetadata.of(log.directory)
-            if held is None:
-                PartitionMetadata(topic_id).write(log.directory / PARTITION_METADATA_NAME)
-            elif held.topic_id != topic_id:
-                raise OtherTopicError(log.directory, held.topic_id, topic_id)
+        preferred = self.moves.wanted(partition)
+        log = self._logs.open(partition, topic_id, state, is_new=topic_id in self._new_topics, preferred=preferred)
         log.config = self._settings.of_log(self._image, partition.topic)
         return log
 

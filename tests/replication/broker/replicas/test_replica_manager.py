@@ -1,6 +1,5 @@
 """A broker's logs follow the metadata: made, led, followed, deleted."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,100 +8,30 @@ from uuid import UUID
 
 import pytest
 
-from logstore import Log, LogConfig, Record, TopicPartition
-from logstore.append.encoding import encode
-from logstore.directory.log_directories import LogDirectories
+from logstore import Log, LogConfig, TopicPartition
 from replication.broker.errors import NotLeaderError
-from replication.broker.partitions.isr_changes import WantedIsr
-from replication.broker.replicas.replica_manager import ReplicaManager
-from replication.broker.replicas.topic_settings import TopicSettings
-from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
-from replication.metadata.image import ClusterImage
-from replication.metadata.image_changes import ImageChanges
+from replication.fetcher.fetcher_manager import LeaderAddress
 from replication.metadata.records import (
-    UNASSIGNED_DIRECTORY,
     ConfigRecord,
-    Endpoint,
-    MetadataRecord,
-    PartitionChangeRecord,
     PartitionRecord,
-    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
 from replication.protocol.addresses import Address
-from replication.protocol.error_code import ErrorCode
-
-ME, OTHER = 1, 2
-EPOCH = 10 + ME
-"""Of this start of the broker, as `registered` has it."""
-TOPIC, EARLIER = UUID(int=7_000), UUID(int=6_000)
-ORDERS = TopicPartition("orders", 0)
-
-
-class Followed(FetcherManager):
-    """Notes who is followed, and fetches nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.leaders: dict[TopicPartition, tuple[LeaderAddress, int]] = {}
-
-    def follow(
-        self,
-        partition: TopicPartition,
-        log: Log,
-        leader: LeaderAddress,
-        leader_epoch: int,
-        topic_id: UUID | None = None,
-    ) -> None:
-        del log, topic_id
-        self.leaders[partition] = leader, leader_epoch
-
-    def forget(self, partition: TopicPartition) -> None:
-        self.leaders.pop(partition, None)
-
-
-class NoChanges:
-    """Takes what leaders want, and answers nothing."""
-
-    def __init__(self) -> None:
-        self.wanted: list[WantedIsr] = []
-
-    def ask(self, change: WantedIsr) -> None:
-        self.wanted.append(change)
-
-
-class Broker:
-    """A replica manager, and the metadata that it is given record by record."""
-
-    def __init__(self, root: Path, *others: Path) -> None:
-        self.root = root
-        self.directories = LogDirectories.open([root, *others])
-        self.fetchers = Followed()
-        self.isr_changes = NoChanges()
-        self.now = 0
-        self.replicas = ReplicaManager(
-            ME,
-            self.directories,
-            self.fetchers,
-            self.isr_changes,
-            TopicSettings({"retention.ms": "1000"}),
-            directory_ids={UUID(int=1_001 + each): root for each, root in enumerate(self.directories.roots)},
-            broker_epoch=lambda: EPOCH,
-            listener="PLAINTEXT",
-            clock=lambda: self.now,
-        )
-        self.image = ClusterImage()
-
-    def take(self, *records: MetadataRecord) -> None:
-        before = self.image.frozen()
-        self.image.replay_all(records)
-        after = self.image.frozen()
-        self.replicas.apply(after, ImageChanges.between(before, after))
-
-    def led(self) -> bool:
-        hosted = self.replicas.hosted.get(ORDERS)
-        return hosted is not None and hosted.led is not None
+from tests.replication.broker.replicas.managed_broker import (
+    EARLIER,
+    EPOCH,
+    ME,
+    ORDERS,
+    OTHER,
+    TOPIC,
+    Broker,
+    batch,
+    changed,
+    made,
+    registered,
+    strays,
+)
 
 
 @pytest.fixture
@@ -111,45 +40,6 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     yield broker
     broker.replicas.close()
     broker.directories.close()
-
-
-def registered(broker_id: int, port: int = 9_092) -> RegisterBrokerRecord:
-    return RegisterBrokerRecord(
-        broker_id=broker_id,
-        incarnation_id=UUID(int=broker_id),
-        broker_epoch=10 + broker_id,
-        end_points=(Endpoint(name="PLAINTEXT", host="127.0.0.1", port=port, security_protocol=0),),
-        features=(),
-        rack=None,
-        fenced=False,
-    )
-
-
-def made(leader: int, *replicas: int, epoch: int = 0) -> list[MetadataRecord]:
-    return [
-        TopicRecord(name="orders", topic_id=TOPIC),
-        PartitionRecord(
-            partition_id=0,
-            topic_id=TOPIC,
-            replicas=replicas,
-            isr=replicas,
-            leader=leader,
-            leader_epoch=epoch,
-            partition_epoch=0,
-        ),
-    ]
-
-
-def changed(**fields: int | tuple[int, ...] | tuple[UUID, ...]) -> PartitionChangeRecord:
-    return PartitionChangeRecord(partition_id=0, topic_id=TOPIC, **fields)  # type: ignore[arg-type]
-
-
-def strays(broker: Broker) -> list[Path]:
-    return sorted(broker.root.glob("*-stray"))
-
-
-def batch() -> bytes:
-    return bytes(encode([Record.of(b"paid")], None)[0])
 
 
 def test_a_partition_that_the_broker_leads_is_made_and_led_in_its_epoch(broker: Broker) -> None:
@@ -356,38 +246,3 @@ def test_many_begin_to_lead_at_once_and_one_that_cannot_is_offline_alone(
     led = {each.partition for each, hosted in broker.replicas.hosted.items() if hosted.led is not None}
     assert led == set(range(count)) - {3}
     assert broker.replicas.hosted.offline == {TopicPartition("orders", 3)}
-
-
-def test_a_follower_whose_log_has_moved_fetches_on_into_the_other(tmp_path: Path) -> None:
-    broker = Broker(tmp_path / "one", tmp_path / "other")
-    one, other = broker.directories.roots
-    topic, first = made(OTHER, OTHER, ME, epoch=2)
-    assert isinstance(first, PartitionRecord)
-    first = replace(first, directories=(UUID(int=50), UNASSIGNED_DIRECTORY))
-    broker.take(registered(ME), registered(OTHER, 9_093), topic, first)
-    log = broker.replicas.hosted[ORDERS].log
-    assert isinstance(log, Log)
-    assert broker.replicas.unassigned.popitem()[1] in {UUID(int=1_001), UUID(int=1_002)}
-    target = one if log.directory.parent == other.root else other
-    log.append([b"one", b"two"], leader_epoch=2)
-    log.update_high_watermark(1)
-    assert broker.replicas.moves.ask(ORDERS, str(target.root)) is ErrorCode.NONE
-    deadline = time.monotonic() + 20
-    while not broker.replicas.moves.caught_up():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    broker.replicas.move_on()
-    assert broker.replicas.hosted[ORDERS].log is log, "not before the metadata says where it will lie"
-    (directory,) = broker.replicas.unassigned.values()
-    assert broker.fetchers.leaders[ORDERS][1] == 2
-    broker.fetchers.leaders.clear()
-    broker.take(changed(directories=(UUID(int=50), directory)))
-    log.append([b"three"], leader_epoch=2)
-    broker.replicas.move_on()
-    moved = broker.replicas.hosted[ORDERS].log
-    assert moved.directory == target.root / "orders-0"
-    assert (moved.log_end_offset, moved.high_watermark) == (3, 1)
-    assert broker.fetchers.leaders[ORDERS][1] == 2
-    assert not (log.directory.parent / "orders-0").exists()
-    broker.replicas.close()
-    broker.directories.close()
