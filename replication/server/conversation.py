@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from logstore.log.state.waiters import Waiter
 from replication.codec.gathered import Part
+from replication.errors import ReplicationError
 from replication.protocol.errors import MalformedRequestError, UnsupportedRequestError
 from replication.protocol.messages import api_versions
 from replication.protocol.wire.headers import RequestStart, read_request_start
@@ -130,6 +131,8 @@ def _hanging_up(received: ReceivedRequest) -> Iterator[None]:
         raise
     except (MalformedRequestError, UnsupportedRequestError) as error:
         raise HangUpError("request", str(error)) from error
+    except ReplicationError as error:  # foreseen, such as a controller that cannot be asked
+        raise HangUpError("failure", f"{received.api.name} could not be answered: {error}") from error
     except Exception as error:
         asked = f"{received.api.name} in version {received.header.api_version}"
         _LOGGER.exception("%s of client %.100r could not be answered", asked, received.header.client_id)
