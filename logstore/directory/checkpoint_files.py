@@ -76,6 +76,7 @@ class CheckpointFiles(LogObserver):
     def forget(self, partition: TopicPartition) -> None:
         """Note that a partition is gone."""
         self._cleaned.pop(partition, None)
+        self._others.discard(partition)
 
     def write_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
         """Write up to where each log is flushed, where it starts, and what has changed for the cleaner, durably.

@@ -20,10 +20,10 @@ class CheckpointWriter:
         """Write the recovery points and the log start offsets. Raises OSError, and as `ensure_online` does."""
         with self._disk.watched():
             self._guard.ensure_online()
-            self._files.write_recovery_points(self._partitions.logs)
+            self._files.write_recovery_points(self._partitions.open_logs)
 
     def write_high_watermarks(self) -> None:
         """Write the high watermarks. Raises OSError, and as `ensure_online` does."""
         with self._disk.watched():
             self._guard.ensure_online()
-            self._files.write_high_watermarks(self._partitions.logs)
+            self._files.write_high_watermarks(self._partitions.open_logs)

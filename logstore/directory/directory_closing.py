@@ -32,22 +32,22 @@ class DirectoryClosing:
 
     def close_in_order(self, broker_epoch: int) -> None:
         """Close the logs, write the checkpoints and the clean-shutdown file. Raises OSError, NotClosedError."""
-        logs = self._partitions.logs
+        logs = self._partitions.open_logs
         steps: list[Callable[[], object]] = [
             lambda: self._checkpoints.write_high_watermarks(logs),
-            *(partial(_close_or_abandon, log) for log in logs.values()),
+            *(partial(close_or_abandon, log) for log in logs.values()),
             lambda: self._checkpoints.write_recovery_points(logs),
         ]
         do_all(steps, f"the logs in {self._root}")
         is_complete = all(log.is_complete for log in logs.values())
         if is_complete and not self._partitions.unreadable and not self._partitions.may_be_torn:
             CleanShutdown(broker_epoch).write(self._root / CLEAN_SHUTDOWN_NAME, self._filesystem)
-        self._partitions.logs = {}
+        self._partitions.let_go()
 
     def let_go(self) -> None:
         """Abandon the logs that are open yet, and release the lock."""
         try:
-            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self._root}")
+            do_all([log.abandon for log in self._partitions.open_logs.values()], f"the logs in {self._root}")
         except (OSError, LogStoreError):
             self._release()
             raise
@@ -55,11 +55,12 @@ class DirectoryClosing:
         self._release()
 
     def _release(self) -> None:
-        self._partitions.logs = {}
+        self._partitions.let_go()
         self._lock.release()
 
 
-def _close_or_abandon(log: Log) -> None:
+def close_or_abandon(log: Log) -> None:
+    """Close a log in order, unless it is poisoned. Raises OSError."""
     try:
         log.close()
     except LogPoisonedError:

@@ -62,13 +62,15 @@ class LogDirectories:
         cls,
         roots: Iterable[str | os.PathLike[str]],
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
+        *,
+        duplicates: bool = False,
         **options: Unpack[_Options],
     ) -> Self:
         """Open each root in its own thread, with the options of `LogDirectory.open`.
 
         A root whose disk fails is offline from the start. Raises DirectoryLockedError; the disk's OSError if no root
-        is left; DuplicatePartitionError if two roots hold the same partition. All locks are released if an error is
-        raised.
+        is left; DuplicatePartitionError if two roots hold the same partition, unless `duplicates` leaves them to a
+        caller who knows which are stray. All locks are released if an error is raised.
         """
         opened: list[LogDirectory] = []
         paths = [Path(root).absolute() for root in roots]
@@ -83,8 +85,10 @@ class LogDirectories:
                 futures = {path: threads.submit(open_root, path) for path in paths}
             offline = _offline({path: future.exception() for path, future in futures.items()})
             directories = [future.result() for path, future in futures.items() if path not in offline]
-            _ensure_no_duplicates(directories)
-            return cls(directories, offline)
+            opened_all = cls(directories, offline)
+            if not duplicates:
+                opened_all.ensure_no_duplicates()
+            return opened_all  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException:
             with suppress(OSError, LogStoreError):
                 do_all([directory.abandon for directory in opened], "the log directories")
@@ -147,6 +151,23 @@ class LogDirectories:
         """Delete a partition: its directory is renamed now, and removed later."""
         self._root_of(partition).delete(partition)
 
+    def ensure_no_duplicates(self) -> None:
+        """Raise DuplicatePartitionError where two roots hold one partition (Kafka: LogManager.loadLog).
+
+        A directory marked `-future` is the copy of a move between the roots, and no such duplicate.
+        """
+        found: dict[TopicPartition, Path] = {}
+        for directory in self.roots:
+            for partition in (*directory.partitions, *directory.unreadable):
+                path = directory.root / str(partition)
+                other = found.setdefault(partition, path)
+                if other != path:
+                    raise DuplicatePartitionError(
+                        f"two roots hold the partition {partition}: {other} and {path}",
+                        file=path,
+                        advice="keep the log that is right, and move the other out of its root",
+                    )
+
     def run_periodic(self) -> None:
         """Do what is due in each root. Raises nothing."""
         for root in self.roots:
@@ -192,21 +213,3 @@ def _offline(failures: Mapping[Path, BaseException | None]) -> dict[Path, OSErro
         elif failure is not None:
             raise failure
     return offline
-
-
-def _ensure_no_duplicates(directories: Iterable[LogDirectory]) -> None:
-    """Raise DuplicatePartitionError where two roots hold one partition (Kafka: LogManager.loadLog).
-
-    A directory marked `-future` is the copy of a move between the roots, and no such duplicate.
-    """
-    found: dict[TopicPartition, Path] = {}
-    for directory in directories:
-        for partition in (*directory.partitions, *directory.unreadable):
-            path = directory.root / str(partition)
-            other = found.setdefault(partition, path)
-            if other != path:
-                raise DuplicatePartitionError(
-                    f"two roots hold the partition {partition}: {other} and {path}",
-                    file=path,
-                    advice="keep the log that is right, and move the other out of its root",
-                )

@@ -16,12 +16,13 @@ from logstore.batch.buffer import Buffer
 from logstore.clock import now_ms
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
-from logstore.directory.deleted_partitions import DeletedPartitions
-from logstore.directory.directory_closing import DirectoryClosing
+from logstore.directory.directory_closing import DirectoryClosing, close_or_abandon
 from logstore.directory.directory_settings import DirectorySettings
+from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
+from logstore.directory.lifecycle.future_partitions import FuturePartitions
+from logstore.directory.lifecycle.partition_creation import PartitionCreation
+from logstore.directory.lifecycle.partition_deletion import PartitionDeletion
 from logstore.directory.log_opener import LogOpener
-from logstore.directory.partition_creation import PartitionCreation
-from logstore.directory.partition_deletion import PartitionDeletion
 from logstore.directory.periodic_tasks import PeriodicTasks
 from logstore.directory.periodic_thread import PeriodicThread
 from logstore.directory.root_loader import RootLoader, ensure_holds_no_segments
@@ -80,6 +81,10 @@ class LogDirectory:
         opener = self._opener = LogOpener(environment, checkpoints)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
+        self.futures: FuturePartitions = FuturePartitions(
+            environment, partitions, disk, guard, deleted, checkpoints, writer, opener
+        )
+        """The copies of partitions that are being moved here from another root of the same broker."""
         self._closing = DirectoryClosing(environment, lock, partitions, checkpoints)
         self._schedule = PeriodicTasks(
             {
@@ -179,7 +184,7 @@ class LogDirectory:
 
     @property
     def set_aside(self) -> Mapping[str, DirectoryMark]:
-        """The directories marked `-future` or `-stray`, by name, which are left to a broker.
+        """The directories marked `-future` or `-stray`, by name, which are left to a broker; see `futures`.
 
         The entries of their partitions in the checkpoint files are kept. Kafka opens such logs too.
         """
@@ -272,6 +277,18 @@ class LogDirectory:
             self._guard.ensure_online()
             self.log(partition).abandon()
             self._deletion.delete(partition)
+
+    def set_aside_stray(self, partition: TopicPartition) -> Path:
+        """Take out a partition that is not its broker's any more: its directory is marked `-stray`, and kept.
+
+        Returns its new path. Kafka does so at start (LogManager.loadLog), and leaves the removal to the operator.
+        Raises as `log`, and OSError.
+        """
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
+            self._guard.ensure_online()
+            close_or_abandon(self.log(partition))
+            return self._deletion.set_aside(partition)
 
     # --- what is due from time to time
 

@@ -20,11 +20,21 @@ class LogOpener:
         self._checkpoints = checkpoints
         self._open_files = OpenFiles(environment.settings.max_open_files)
 
-    def open(self, partition: TopicPartition, known: PartitionCheckpoints, progress: OnBytes = lambda _: None) -> Log:
-        """Open a partition's log, of which so much is known. Raises as `Log.open` does."""
+    def open(
+        self,
+        partition: TopicPartition,
+        known: PartitionCheckpoints,
+        progress: OnBytes = lambda _: None,
+        *,
+        name: str | None = None,
+    ) -> Log:
+        """Open a partition's log, of which so much is known; `name` is that of its directory where it has a mark.
+
+        Raises as `Log.open` does.
+        """
         environment = self._environment
         return Log.open(
-            environment.root / str(partition),
+            environment.root / (name or str(partition)),
             environment.config_of(partition),
             checkpoints=known,
             in_directory=True,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from logstore.awaited_threads import AwaitedThreads
 from logstore.directory.checkpoint_files import CheckpointFiles
-from logstore.directory.deleted_partitions import DeletedPartitions
+from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
 from logstore.directory.log_opener import LogOpener
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
@@ -54,8 +54,9 @@ class RootLoader:
         """
         self._pass_over_links()
         live = self._sort_out()
-        # Nobody has recovered those that were set aside.
-        self._partitions.may_be_torn = bool(self._partitions.set_aside) and not known.clean_shutdown
+        # Nobody has recovered those. Strays were closed before they were set aside.
+        has_copies = DirectoryMark.FUTURE in self._partitions.set_aside.values()
+        self._partitions.may_be_torn = has_copies and not known.clean_shutdown
         if known.clean_shutdown:
             for partition in live:
                 self._load_one(partition, known, progress)

@@ -40,3 +40,23 @@ class OtherTopicError(ReplicationError, ValueError):
             f"cluster's topic of that name is {format_uuid(expected)}: it was deleted and made again meanwhile; move "
             "the directory out of its log.dirs root, and start the broker again"
         )
+
+
+class UnfinishedCopyError(ReplicationError, RuntimeError):
+    """The copy of a log does not come to its end, as there is nothing to copy."""
+
+    def __init__(self, directory: str | PathLike[str], copy_end: int, log_end: int) -> None:
+        super().__init__(
+            f"{fspath(directory)} ends at offset {copy_end:,}, and the log at {log_end:,} with nothing in between: it"
+            " is moved once another record has been written"
+        )
+
+
+class LostTailError(ReplicationError, RuntimeError):
+    """A leader's log has lost its end, which followers may hold: it must not go on in the same epoch."""
+
+    def __init__(self, partition: TopicPartition, end: int, former_end: int) -> None:
+        super().__init__(
+            f"{partition} ended at offset {former_end:,} and was recovered up to {end:,} only, and followers may hold"
+            " the rest: it goes on once it is led in another epoch; start the broker again for that"
+        )

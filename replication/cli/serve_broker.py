@@ -120,7 +120,9 @@ def _lines(broker: "StandaloneBroker") -> Iterator[str]:
         f"{counted(len(hosted), 'partition')}, leads {led}."
     )
     yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
-    for partition in broker.strays:
-        complain(f"{partition}: not served: by the metadata it is not this broker's; its directory is left alone")
+    for path in broker.strays:
+        complain(
+            f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"
+        )
     for partition in sorted(hosted.offline):
         complain(f"{partition}: offline; the log says why")

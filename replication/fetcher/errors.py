@@ -75,3 +75,10 @@ def reason_of(error: Exception) -> str:
     if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.filename:
         message = f"{error.filename}: {error.strerror}"
     return "; ".join([message, *getattr(error, "__notes__", ())])
+
+
+class FetchersClosedError(ReplicationError, ValueError):
+    """Nothing is followed any more: those who follow were closed."""
+
+    def __init__(self, partition: TopicPartition) -> None:
+        super().__init__(f"{partition} cannot be followed: the fetchers are closed")

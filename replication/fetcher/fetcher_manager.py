@@ -8,6 +8,7 @@ from uuid import UUID
 
 from logstore import Log, TopicPartition
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
+from replication.fetcher.errors import FetchersClosedError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings
@@ -69,11 +70,14 @@ class FetcherManager:
         leader_epoch: int,
         topic_id: UUID | None = None,
     ) -> None:
-        """Follow a partition, or its new leader. Nothing else may append to `log` until `forget`."""
+        """Follow a partition, or its new leader. Nothing else may append to `log` until `forget`.
+
+        Raises FetchersClosedError after `close`.
+        """
         is_known, log_end_offset = self.state(partition) is not None, log.log_end_offset
         with self._changing:
             if self._closed:
-                raise ValueError(f"{partition} cannot be followed: the fetchers are closed")
+                raise FetchersClosedError(partition)
             thread = self._thread(leader, fetcher_number(partition, self._threads_per_leader))
             if self._places.get(partition) is not thread:
                 self._leave(partition)

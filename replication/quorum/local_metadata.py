@@ -14,12 +14,17 @@ from logstore.file_name import FileKind, parse_file_name
 from logstore.log.isolation import Isolation
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
+from replication.metadata.control_messages import decode_control
+from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
-from replication.metadata.snapshot import MetadataSnapshot
+from replication.metadata.records.control import ControlMessage, KRaftVersion, Voters
+from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
 from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.messages.fetch import SnapshotId
 from replication.quorum.fetched_snapshot import PARTIAL_SUFFIX, FetchedSnapshot
 
+_OF_QUORUM: Final = (KRaftVersion, Voters)
+_READ_BYTES: Final = 8 << 20
 _CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
 """Only snapshots replace records. Kafka: MetadataLogConfig, KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
 
@@ -107,6 +112,54 @@ class LocalMetadata:
         with suppress(OSError):  # the next `open` removes them
             self._remove_leftovers()
 
+    @property
+    def bytes_since_snapshot(self) -> int:
+        """Return how much the log has beyond the snapshot: whole segments, as each snapshot begins a new one."""
+        end_offset = 0 if self.snapshot is None else self.snapshot.end_offset
+        segments = self.log.segments
+        ends = [*(each.base_offset for each in segments[1:]), self.log.log_end_offset]
+        return sum(each.size for each, end in zip(segments, ends, strict=True) if end > end_offset)
+
+    def take_snapshot(self, image: ClusterImage, end_offset: int, epoch: int) -> None:
+        """Write a snapshot of an image that has all below `end_offset`, the last of it in `epoch`.
+
+        The log begins from then on where the snapshot before has ended, so that followers who are not far behind need
+        no snapshot. Another thread may append meanwhile. Raises MetadataError too.
+        """
+        before = self.snapshot
+        if end_offset <= (0 if before is None else before.end_offset):
+            return
+        last = next(iter(self.log.read(end_offset - 1, 1).batches()))
+        self.snapshot = write_snapshot(
+            self.log.directory,
+            image,
+            end_offset=end_offset,
+            epoch=epoch,
+            last_contained_log_timestamp=last.max_timestamp,
+            quorum=self._said_by_quorum(end_offset),
+            filesystem=self._filesystem,
+        )
+        if before is not None and before.end_offset > self.log.log_start_offset:
+            self.log.delete_records(before.end_offset)
+            self.log.delete_old_segments()
+        self._remove_leftovers(before)
+
+    def _said_by_quorum(self, end_offset: int) -> list[ControlMessage]:
+        """Return what was said last of the quorum below an offset, where its voters may change (KIP-853)."""
+        said: dict[type[ControlMessage], ControlMessage] = {}
+        offset = self.log.log_start_offset
+        if self.snapshot is not None:
+            offset = max(offset, self.snapshot.end_offset)
+            said |= {type(each): each for each in self.snapshot.control_messages() if isinstance(each, _OF_QUORUM)}
+        while offset < end_offset:
+            view = self.log.read(offset, _READ_BYTES)
+            for batch in view.batches():
+                if batch.is_control and batch.base_offset < end_offset:
+                    messages = map(decode_control, batch.records())
+                    said |= {type(each): each for each in messages if isinstance(each, _OF_QUORUM)}
+            offset = view.next_offset
+        return [said[kind] for kind in _OF_QUORUM if kind in said]
+
     def _go_on_from_snapshot(self) -> None:
         """Let the log begin where the snapshot ends, unless it holds what the snapshot was made of, or goes on from it.
 
@@ -127,10 +180,14 @@ class LocalMetadata:
         within = log.log_start_offset < end_offset <= log.log_end_offset
         return within and log.epochs.epoch_for_offset(end_offset - 1) == epoch
 
-    def _remove_leftovers(self) -> None:
-        """Remove what a crash has left of a snapshot, and the snapshots that a later one has replaced."""
+    def _remove_leftovers(self, kept: MetadataSnapshot | None = None) -> None:
+        """Remove what a crash has left of a snapshot, and the snapshots that a later one has replaced.
+
+        Except for one that may be being fetched.
+        """
+        names = {each.path.name for each in (self.snapshot, kept) if each is not None}
         for path in list(self.log.directory.iterdir()):
             is_snapshot = parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT
-            is_replaced = is_snapshot and self.snapshot is not None and path.name != self.snapshot.path.name
+            is_replaced = is_snapshot and self.snapshot is not None and path.name not in names
             if is_replaced or path.name.endswith(f".checkpoint{PARTIAL_SUFFIX}"):
                 self._filesystem.unlink(path)

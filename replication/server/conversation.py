@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from logstore.log.state.waiters import Waiter
 from replication.codec.gathered import Part
+from replication.errors import ReplicationError
 from replication.protocol.errors import MalformedRequestError, UnsupportedRequestError
 from replication.protocol.messages import api_versions
 from replication.protocol.wire.headers import RequestStart, read_request_start
@@ -134,6 +135,8 @@ def _hang_up(error: Exception, received: ReceivedRequest) -> HangUpError:
     """Make everything that goes wrong with a request the end of its connection, and of nothing else."""
     if isinstance(error, MalformedRequestError | UnsupportedRequestError):
         return HangUpError("request", str(error))
+    if isinstance(error, ReplicationError):  # foreseen, such as a controller that cannot be asked
+        return HangUpError("failure", f"{received.api.name} could not be answered: {error}")
     asked = f"{received.api.name} in version {received.header.api_version}"
     _LOGGER.error("%s of client %.100r could not be answered", asked, received.header.client_id, exc_info=error)
     return HangUpError("failure", f"{asked} could not be answered: {error!r}")

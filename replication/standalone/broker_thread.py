@@ -11,6 +11,7 @@ from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
+from replication.fetcher.errors import FetchersClosedError
 from replication.metadata.image import ClusterImage
 from replication.standalone.errors import ControllerUnreachableError
 from replication.standalone.isr_queue import IsrQueue
@@ -78,7 +79,11 @@ class BrokerThread(WorkerThread):
         return broker is not None and not broker.fenced
 
     def _round(self) -> None:
-        self.catch_up()
+        try:
+            self.catch_up()
+        except FetchersClosedError:  # the broker ends in the middle of it
+            self.stop(wait=False)
+            return
         self._back_off.succeeded()
         self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
 
@@ -94,6 +99,8 @@ class BrokerThread(WorkerThread):
         if monotonic_ms() >= self._check_lag_at:
             self._check_lag_at = monotonic_ms() + self._lag_check_ms
             self._replicas.check_lag()
+        self._replicas.move_on()
+        self._replicas.retry()
         failed = self._replicas.notice_failures()
         for directory_id in failed - self._failed:
             self._directory_failed(directory_id)

@@ -1,12 +1,14 @@
 """Directories that have not been any broker's yet (Kafka: kafka-storage format)."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 from epoch.filesystem import REAL
 from logstore.errors import InvalidDirectoryNameError
+from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import parse_directory_name
@@ -42,27 +44,42 @@ def _is_partition(path: Path) -> bool:
 def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[Path]:
     """Make the roots that are new or empty directories of one broker; return these.
 
-    They join the cluster of those that are formatted already, or a new one. Raises NotFormattedError for a root that
-    holds something and no meta.properties, OtherNodeError for one of another broker than is given,
-    CorruptMetadataError, and OSError.
+    They join the cluster of those that are formatted already, or a new one. They are locked meanwhile: of two first
+    starts at once one is refused. Raises NotFormattedError for a root that holds something and no meta.properties,
+    OtherNodeError for one of another broker than is given, DirectoryLockedError, CorruptMetadataError, and OSError.
     """
+    new = [root for root in roots if is_new(root)]
+    for root in roots:
+        if root not in new:
+            owner_of(root, node_id)  # before anything is made
+    with ExitStack() as locks:
+        for root in new:
+            REAL.make_directories(root)
+            locks.enter_context(DirectoryLock.acquire(root))
+        return _formatted(roots, node_id)
+
+
+def _formatted(roots: Sequence[Path], node_id: int | None) -> list[Path]:
+    # Once more: another start may have been here before they were locked.
     new = [root for root in roots if is_new(root)]
     known = {root: owner_of(root, node_id) for root in roots if root not in new}
     first = next(iter(known.values()), None)
     cluster_id = format_uuid(uuid4()) if first is None else first.cluster_id
     owner = (NODE_ID if node_id is None else node_id) if first is None else first.node_id
     for root in new:
-        REAL.make_directories(root)
         properties = MetaProperties(1, cluster_id, owner, format_uuid(uuid4()))
         properties.write(root / META_PROPERTIES_NAME)
     return new
 
 
 def is_new(root: Path) -> bool:
-    """Whether a root is nobody's yet: missing, or empty. Raises NotFormattedError where it holds something else."""
+    """Whether a root is nobody's yet: missing, or empty. Raises NotFormattedError where it holds something else.
+
+    A lock is what a first start has left that came no further.
+    """
     if (root / META_PROPERTIES_NAME).exists():
         return False
-    if root.exists() and any(root.iterdir()):
+    if root.exists() and any(path.name != LOCK_NAME for path in root.iterdir()):
         raise NotFormattedError(root)
     return True
 

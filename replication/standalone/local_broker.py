@@ -25,8 +25,10 @@ from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.broker.replicas.logged_fetches import LoggedFetches
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
+from replication.broker.requests import log_dir_moves
 from replication.broker.requests.cluster.features import features_of
 from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.log_dir_moves import LogDirMoves
 from replication.broker.requests.reading_apis import reading_apis
 from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
@@ -36,7 +38,7 @@ from replication.protocol.messages.broker_registration import BrokerRegistration
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.advertised_address import advertised_address
 from replication.server.connections.listener_settings import ListenerSettings
-from replication.server.served_api import ServedApis
+from replication.server.served_api import ServedApi, ServedApis
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
 from replication.standalone.broker_thread import BrokerThread
@@ -102,7 +104,7 @@ class LocalBroker:
             feed = controller.feed(waiter)
             stack.callback(controller.drop, feed)
             isr_queue = IsrQueue(self.identity.broker_id, waiter)
-            self.replicas: Final = self._replica_manager(isr_queue)
+            self.replicas: Final = self._replica_manager(isr_queue, waiter)
             """The logs that it has, and their roles."""
             stack.callback(self.replicas.close)
             thread = self._thread = BrokerThread(
@@ -202,7 +204,7 @@ class LocalBroker:
     def _applied_offset(self) -> int:
         return -1 if self._thread is None else self._thread.applied_offset
 
-    def _replica_manager(self, isr_queue: IsrQueue) -> ReplicaManager:
+    def _replica_manager(self, isr_queue: IsrQueue, waiter: ThreadWaiter) -> ReplicaManager:
         identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)
         return ReplicaManager(
             self.identity.broker_id,
@@ -215,8 +217,10 @@ class LocalBroker:
                 replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
             ),
             directory_ids=_by_id(self.directories),
+            broker_epoch=lambda: self.broker_epoch,
             listener=self._settings.listener.name,
             clock=monotonic_ms,
+            wake=waiter.wake,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:
@@ -234,7 +238,14 @@ class LocalBroker:
         endpoint = Endpoint(self.identity.broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
         return {
-            **reading_apis(hosted, known, roots, create_topics=create if self._settings.auto_create_topics else None),
+            **reading_apis(
+                hosted,
+                known,
+                roots,
+                create_topics=create if self._settings.auto_create_topics else None,
+                futures=self.replicas.moves.described,
+            ),
+            log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, LogDirMoves(self.replicas.moves.ask).answer),
             **writing_apis(hosted, known, producer_ids=ProducerIds(self._controller, self.identity.broker_id)),
             **groups,
             **administration_apis(self._controller, node_id=self.identity.broker_id),

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from logstore import TopicPartition
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from logstore.errors import LogStoreError
+from logstore.topic_partition import DirectoryMark
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.standalone.controller_thread import ControllerThread
@@ -62,7 +62,8 @@ class StandaloneBroker:
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = StoredMetadata.open(metadata_in)
             stack.callback(metadata.close)
-            directories = LogDirectories.open(roots, settings=directory_settings, periodic=True)
+            # Which of two directories of a partition is stray the metadata tells.
+            directories = LogDirectories.open(roots, duplicates=True, settings=directory_settings, periodic=True)
             stack.callback(directories.close)
             controller = StaticController(BrokerIdentity.of(directories).cluster_id, metadata, controller_settings)
             begin_cluster(controller)
@@ -87,11 +88,11 @@ class StandaloneBroker:
             error.add_note(str(also))
 
     @property
-    def strays(self) -> list[TopicPartition]:
-        """The partitions in its directories that are not its own by the metadata: left alone, and not served."""
-        known = self.local.replicas.hosted
-        held = self.local.directories.partitions
-        return sorted(each for each in held if each not in known and each not in known.offline)
+    def strays(self) -> list[Path]:
+        """The directories that were set aside, now or earlier: by the metadata they are not this broker's."""
+        roots = self.local.directories.roots
+        marked = ((root.root / name, mark) for root in roots for name, mark in root.set_aside.items())
+        return sorted(path for path, mark in marked if mark is DirectoryMark.STRAY)
 
     @property
     def failure(self) -> BaseException | None:

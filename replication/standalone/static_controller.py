@@ -81,6 +81,15 @@ class StaticController:
                 self._ensure_deciding()
                 self._commit(decision)
 
+    def take_due_snapshot(self) -> None:
+        """Write a snapshot of the metadata if one is due. Raises MetadataError, OSError, and LogStoreError."""
+        if not self._metadata.is_snapshot_due:
+            return
+        with self._deciding:
+            published = self.published
+            self._metadata.begin_segment()
+        self._metadata.take_snapshot(published)
+
     def end_session(self, broker_id: int) -> None:
         """Let a broker register anew at once: who asks holds its directories, so its earlier start is over."""
         with self._deciding:

@@ -6,12 +6,16 @@ from typing import Final, Self
 
 from logstore.clock import now_ms
 from replication.metadata.batches import MetadataBatch
+from replication.metadata.image_publisher import PublishedImage
 from replication.metadata.loading import load_snapshot
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION
 from replication.metadata.records import AbortTransactionRecord, MetadataRecord
 from replication.metadata.transactions import Transactions
 from replication.quorum.local_metadata import LocalMetadata
+
+SNAPSHOT_BYTES: Final = 20 << 20
+"""Kafka: metadata.log.max.record.bytes.between.snapshots."""
 
 
 class StoredMetadata:
@@ -20,9 +24,13 @@ class StoredMetadata:
     What another controller has left in the log counts as committed: there is nobody who could say otherwise.
     """
 
-    def __init__(self, local: LocalMetadata) -> None:
-        """Go on from a copy, as the controller of a new epoch; `close` closes it."""
+    def __init__(self, local: LocalMetadata, snapshot_bytes: int = SNAPSHOT_BYTES) -> None:
+        """Go on from a copy, as the controller of a new epoch; `close` closes it.
+
+        A snapshot is due after so many bytes of records.
+        """
         self._local: Final = local
+        self._snapshot_bytes: Final = snapshot_bytes
         log, snapshot = local.log, local.snapshot
         log.advance_high_watermark(log.log_end_offset)
         latest = log.epochs.latest_epoch
@@ -61,6 +69,22 @@ class StoredMetadata:
             aborted = transactions.take(self.append([AbortTransactionRecord(reason="the controller has changed")]))
             if aborted is not None:
                 replay(aborted)
+
+    @property
+    def is_snapshot_due(self) -> bool:
+        """Whether so much was written since the last one."""
+        return self._local.bytes_since_snapshot >= self._snapshot_bytes
+
+    def begin_segment(self) -> None:
+        """Let what follows be apart from what the next snapshot contains."""
+        self._local.log.roll()
+
+    def take_snapshot(self, published: PublishedImage) -> None:
+        """Write a snapshot of an image of this log, and drop what the one before has in it. Raises MetadataError too.
+
+        Another thread may append meanwhile.
+        """
+        self._local.take_snapshot(published.image, published.applied_offset + 1, published.epoch)
 
     def append(
         self, records: Sequence[MetadataRecord], metadata_version: int = LATEST_METADATA_VERSION

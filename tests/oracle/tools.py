@@ -23,6 +23,7 @@ CLASSES: Final = {
     "kafka-leader-election": f"{_TOOLS}LeaderElectionCommand",
     "kafka-log-dirs": f"{_TOOLS}LogDirsCommand",
     "kafka-producer-perf-test": f"{_TOOLS}ProducerPerformance",
+    "kafka-reassign-partitions": f"{_TOOLS}reassign.ReassignPartitionsCommand",
     "kafka-topics": f"{_TOOLS}TopicCommand",
 }
 BEFORE_4_4: Final = {**CLASSES, "kafka-configs": "kafka.admin.ConfigCommand"}

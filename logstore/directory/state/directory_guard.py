@@ -40,7 +40,7 @@ class DirectoryGuard(CallGuard):
     @property
     def log_in_call(self) -> Log | None:
         """A log of which this thread is in the middle of a call."""
-        return next((log for log in list(self._partitions.logs.values()) if log.is_in_call), None)
+        return next((log for log in list(self._partitions.open_logs.values()) if log.is_in_call), None)
 
     def ensure_logs_not_nested(self) -> None:
         """Raise ReentrantCallError in the middle of a log's call of this thread, for which all would wait in vain."""

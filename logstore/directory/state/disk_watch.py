@@ -35,7 +35,7 @@ class DiskWatch:
 
     def notice_failures(self) -> None:
         """Take the root offline if a write or fsync of a log has failed; not for one whose call was interrupted."""
-        for log in self._partitions.logs.values():
+        for log in self._partitions.open_logs.values():
             if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
                 self._fail(log.failure)
                 return
@@ -53,5 +53,5 @@ class DiskWatch:
         """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
         self.failure = error
         with suppress(OSError, LogStoreError):  # `error` is reported
-            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self._root}")
-        self._partitions.logs = {}
+            do_all([log.abandon for log in self._partitions.open_logs.values()], f"the logs in {self._root}")
+        self._partitions.let_go()

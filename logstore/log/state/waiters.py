@@ -1,6 +1,7 @@
 """Who waits for a log to change: threads and event loops, each woken without a lock."""
 
 from _thread import allocate_lock
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Protocol
 from weakref import ref
@@ -31,10 +32,15 @@ class Waiters(dict[int, "ref[Waiter]"]):
 
     def wake(self) -> None:
         """Wake them all: what they wait for may be there."""
+        for waiter in self.living():
+            waiter.wake()
+
+    def living(self) -> Iterator[Waiter]:
+        """Give those that somebody holds yet."""
         for held in list(self.values()):
             waiter = held()
             if waiter is not None:
-                waiter.wake()
+                yield waiter
 
 
 class ThreadWaiter:

@@ -44,6 +44,14 @@ class HostedPartition:
         self.is_leader = is_leader
         self.wake()
 
+    def replace_log(self, log: ReadableLog, root: str) -> None:
+        """Go on with a log of another directory, which holds the same."""
+        self.log, self.root = log, root
+        # After that: who attends meanwhile attends to one of them, and is woken.
+        for waiter in self._waiters.living():
+            log.attend(waiter)
+        self.wake()
+
     def attend(self, waiter: Waiter) -> None:
         """Wake it from now on whenever the log or who leads changes, or the copy is given up."""
         self._waiters.add(waiter)

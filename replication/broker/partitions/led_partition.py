@@ -220,6 +220,17 @@ class LedPartition:
         self._ask(change)
         return ErrorCode.NONE
 
+    def replace_log(self, make: Callable[[], Log]) -> Log:
+        """Go on with the log that `make` returns, which holds the same; nothing is appended while it is made.
+
+        What `make` raises is raised, and the log stays. Raises NotLeaderError after `resign`.
+        """
+        with self._lock:
+            if not self._leads:
+                raise NotLeaderError(self.partition, self._broker_id, self.leader_epoch)
+            self._log = make()
+            return self._log
+
     def check_lag(self) -> None:
         """Want an ISR without those that have not caught up for too long (Kafka: maybeShrinkIsr)."""
         with self._lock:

@@ -10,30 +10,34 @@ from uuid import UUID
 from logstore import Log, LogStoreError, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import OfflineDirectoryError
-from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
-from replication.broker.errors import OtherTopicError
+from logstore.log.readable_log import ReadableLog
+from replication.broker.errors import LostTailError, OtherTopicError, UnfinishedCopyError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.replicas.passing_failures import PassingFailures, is_torn
+from replication.broker.replicas.replica_logs import ReplicaLogs
+from replication.broker.replicas.replica_move import ReplicaMove
+from replication.broker.replicas.replica_moves import ReplicaMoves
+from replication.broker.replicas.replica_places import ReplicaPlaces
+from replication.broker.replicas.strays import set_strays_aside
 from replication.broker.replicas.topic_settings import TopicSettings
+from replication.broker.replicas.unfinished_moves import UnfinishedMoves
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges, PartitionId
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from replication.protocol.addresses import Address
 
 _log: Final = logging.getLogger(__name__)
-_PARTITION_ERRORS: Final = (LogStoreError, OtherTopicError, OSError)
+_PARTITION_ERRORS: Final = (LogStoreError, LostTailError, OtherTopicError, OSError)
 """What keeps one partition from being served, and no other."""
 
 
-_NO_DIRECTORIES: Final = (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
-_DISK_ADVICE: Final = "put its disk back, and start the broker with all of its log.dirs"
+_NOBODY: Final = TopicPartition("", -1)
 _AT_ONCE: Final = 32
 """Threads that wait for the disk."""
 
@@ -63,38 +67,55 @@ class ReplicaManager:
         settings: TopicSettings,
         *,
         directory_ids: Mapping[UUID, LogDirectory],
+        broker_epoch: Callable[[], int],
         listener: str,
         clock: Callable[[], int],
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds."""
+        """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
+
+        `wake` is called when `move_on` has something to do.
+
+        `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
+        """
         self.hosted: Final = HostedPartitions()
         """What requests are answered from."""
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._directory_ids: Final = directory_ids
+        self._broker_epoch: Final = broker_epoch
+        self._has_sorted_out = False
         self._fetchers: Final = fetchers
         self._isr_changes: Final = isr_changes
         self._settings: Final = settings
         self._listener: Final = listener
         self._clock: Final = clock
+        self._passing: Final = PassingFailures(clock)
         self._image = ClusterImage()
         self._names: Final[dict[PartitionId, TopicPartition]] = {}
         """Of the partitions that are this broker's."""
         self._given_up: Final[dict[PartitionId, TopicPartition]] = {}
         """Of those that are offline, some of which never had a log here."""
         self._to_lead: Final[list[_Beginning]] = []
-        self._ids: Final = {root.root: id_ for id_, root in directory_ids.items()}
         self._new_topics: frozenset[UUID] = frozenset()
-        self.unassigned: Final[dict[PartitionId, UUID]] = {}
+        self._places: Final = ReplicaPlaces(directories, directory_ids)
+        self.unassigned: Final = self._places.unassigned
         """In which directories replicas lie of which the metadata does not say it yet."""
+        self.moves: Final = ReplicaMoves(self.hosted, directories, self._is_known, wake)
+        """From one directory to another."""
+        self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
-        """Take an image, of which this is other than in the one before. Raises nothing that one partition is about."""
+        """Take an image, of which this is other than in the one before. Raises nothing that one partition is about.
+
+        Raises DuplicatePartitionError where two roots hold the same partition of this broker's.
+        """
         # Of the first image nobody knows what is new.
         self._new_topics = changes.topics if self._image.brokers else frozenset()
         self._image = image
+        others = self._led_by(changes.brokers) | self._sort_out()
         # Deletions first: a topic may have been made again under the same name.
-        for changed in sorted(changes.partitions | self._led_by(changes.brokers), key=self._exists):
+        for changed in sorted(changes.partitions | others, key=self._exists):
             try:
                 self._apply(changed)
             except _PARTITION_ERRORS as error:
@@ -120,14 +141,68 @@ class ReplicaManager:
                 hosted = self.hosted.get(partition)
                 if hosted is not None and hosted.log.directory.parent in failed:
                     self._give_up(changed, OSError(f"{hosted.log.directory.parent} has failed"))
-        return frozenset(id_ for id_, root in self._directory_ids.items() if root.failure is not None)
+        return self._places.failed()
+
+    def move_on(self) -> None:
+        """Let copies that have caught up take their logs' places, once the metadata says that they are to lie there."""
+        for changed in list(self._places.ahead):
+            state, hosted = self._state(changed), self.hosted.get(self._names.get(changed, _NOBODY))
+            if state is not None and hosted is not None:
+                self._note_place(changed, hosted.log, state)
+        for move in self.moves.caught_up():
+            changed = PartitionId(move.topic_id, move.partition.partition)
+            state, hosted = self._state(changed), self.hosted.get(move.partition)
+            if state is None or hosted is None or hosted.topic_id != move.topic_id:
+                continue
+            if self._places.may_switch(changed, move.target.root, state.directory_of(self._broker_id)):
+                self._switch(changed, move, hosted)
+
+    def retry(self) -> None:
+        """Serve what a full disk has kept from being served, if there is room by now: logs that it tore are recovered.
+
+        Such logs refuse writes from then on; Kafka takes their whole directory offline.
+        """
+        if not self._passing.is_due():
+            return
+        torn = [changed for changed, each in self._names.items() if self._is_torn(each)]
+        for changed in dict.fromkeys([*torn, *self._passing.take()]):
+            try:
+                self._stop(self._names.get(changed, _NOBODY))
+                self._apply(changed)
+            except _PARTITION_ERRORS as error:
+                self._give_up(changed, error)
+        self._begin_to_lead()
+
+    def _is_torn(self, partition: TopicPartition) -> bool:
+        hosted = self.hosted.get(partition)
+        return hosted is not None and is_torn(hosted.log)
 
     def close(self) -> None:
         """Lead and follow nothing any more; the logs stay open."""
+        self.moves.stop()
         self._fetchers.close()
         for partition, hosted in list(self.hosted.items()):
             _resign(hosted)
             del self.hosted[partition]
+
+    def _sort_out(self) -> frozenset[PartitionId]:
+        """Set strays aside, once, by the first image that is known to be no older than this start.
+
+        Returns what may be served by that: partitions whose place an earlier topic's files had.
+        """
+        if self._has_sorted_out or not self._knows_this_start():
+            return frozenset()
+        self._has_sorted_out = True
+        set_strays_aside(self._image, self._broker_id, self._directories)
+        unfinished = UnfinishedMoves(self._image, self._broker_id, self._directories, self._directory_ids)
+        for partition, root in unfinished.settle().items():
+            self.moves.want(partition, root)
+        self._directories.ensure_no_duplicates()
+        return frozenset(self._given_up)
+
+    def _knows_this_start(self) -> bool:
+        broker = self._image.brokers.get(self._broker_id)
+        return broker is not None and broker.epoch == self._broker_epoch()
 
     # --- one partition
 
@@ -149,6 +224,7 @@ class ReplicaManager:
         partition = TopicPartition(topic.name, changed.partition)
         log = self._log(partition, changed.topic_id, state)
         self._names[changed] = partition
+        self._note_place(changed, log, state)
         if state.leader == self._broker_id:
             self._lead(partition, topic.id, log, state)
         else:
@@ -219,7 +295,10 @@ class ReplicaManager:
         given_up, partition = self._given_up.pop(changed, None), self._names.pop(changed, None)
         if given_up is not None:
             self.hosted.offline.discard(given_up)
+        self._places.forget(changed)
+        self._passing.forget(changed)
         if partition is not None:
+            self.moves.drop(partition, is_deleted=True)
             self._stop(partition)
             self._directories.delete(partition)
 
@@ -234,14 +313,17 @@ class ReplicaManager:
             return
         if partition not in self.hosted.offline:
             _log.error("%s is offline here: %s", partition, error)
+        self.moves.drop(partition)
         self._stop(partition)
         self.hosted.offline.add(partition)
         self._given_up[changed] = partition
+        self._passing.note(changed, error)
 
     def _take_up(self, changed: PartitionId, partition: TopicPartition) -> None:
         """Serve a partition that may have been given up."""
         self._given_up.pop(changed, None)
         self.hosted.offline.discard(partition)
+        self._passing.forget(changed)
 
     def _stop(self, partition: TopicPartition) -> None:
         self._fetchers.forget(partition)
@@ -250,45 +332,59 @@ class ReplicaManager:
             _resign(hosted)
             del self.hosted[partition]
 
+    def _switch(self, changed: PartitionId, move: ReplicaMove, hosted: HostedPartition) -> None:
+        """Go on with the copy of a move, and delete the log that it was made of; those who lead or follow go on."""
+        source = hosted.log
+        with self.moves.held(move) as is_wanted:
+            if not is_wanted or not isinstance(source, Log):
+                return
+            try:
+                if hosted.led is not None:
+                    log = hosted.led.replace_log(partial(move.finish, source))
+                else:
+                    self._fetchers.forget(move.partition)
+                    log = move.finish(source)
+            except (*_PARTITION_ERRORS, UnfinishedCopyError) as error:
+                _log.error("%s stays in %s: %s", move.partition, source.directory.parent, error)
+                move.is_caught_up = False
+                self._serve_again(changed, hosted)
+                return
+            hosted.replace_log(log, str(move.target.root))
+            self.moves.done(move)
+        _log.info("%s lies in %s from now on", move.partition, move.target.root)
+        self._serve_again(changed, hosted)
+        try:
+            self._places.root_of(source).delete(move.partition)
+        except _PARTITION_ERRORS as error:
+            _log.error("%s is left, and of no use any more: %s", source.directory, error)
+
+    def _serve_again(self, changed: PartitionId, hosted: HostedPartition) -> None:
+        """Follow on with a log that was let go of; who leads has gone on already."""
+        if hosted.led is None:
+            try:
+                self._apply(changed)
+            except _PARTITION_ERRORS as error:
+                self._give_up(changed, error)
+
     # --- what it needs for that
+
+    def _is_known(self, partition: TopicPartition) -> bool:
+        topic = self._image.topics.by_name.get(partition.topic)
+        return topic is not None and partition.partition in topic.partitions
+
+    def _note_place(self, changed: PartitionId, log: ReadableLog, state: PartitionRegistration) -> None:
+        wanted = self.moves.wanted(self._names[changed])
+        self._places.note(changed, log.directory.parent, state.directory_of(self._broker_id), wanted)
 
     def _log(self, partition: TopicPartition, topic_id: UUID, state: PartitionRegistration) -> Log:
         """Return a partition's log, made where there is none. Raises LogStoreError, OtherTopicError, and OSError."""
         known = self.hosted.get(partition)
         if known is not None and isinstance(known.log, Log) and known.topic_id == topic_id:
             return known.log
-        log = self._directories.partitions.get(partition)
-        if log is None:
-            log = self._make(partition, topic_id, state.directory_of(self._broker_id))
-        else:
-            held = PartitionMetadata.of(log.directory)
-            if held is None:
-                PartitionMetadata(topic_id).write(log.directory / PARTITION_METADATA_NAME)
-            elif held.topic_id != topic_id:
-                raise OtherTopicError(log.directory, held.topic_id, topic_id)
+        preferred = self.moves.wanted(partition)
+        log = self._logs.open(partition, topic_id, state, is_new=topic_id in self._new_topics, preferred=preferred)
         log.config = self._settings.of_log(self._image, partition.topic)
-        root_id = self._ids.get(log.directory.parent)
-        if root_id is not None and state.directory_of(self._broker_id) == UNASSIGNED_DIRECTORY:
-            self.unassigned[PartitionId(topic_id, partition.partition)] = root_id
         return log
-
-    def _make(self, partition: TopicPartition, topic_id: UUID, directory_id: UUID) -> Log:
-        """Make a log where there is none. Raises OfflineDirectoryError where there may be one that cannot be seen now.
-
-        An empty one in its place would lead, and what the other holds would be gone for whoever reads.
-        """
-        if directory_id in _NO_DIRECTORIES:
-            if self._directories.offline and topic_id not in self._new_topics:
-                raise OfflineDirectoryError(f"{partition} may lie in a directory that is offline", advice=_DISK_ADVICE)
-            return self._directories.create(partition, topic_id=topic_id)
-        root = self._directory_ids.get(directory_id)
-        if root is None or root.failure is not None:
-            name = format_uuid(directory_id)
-            raise OfflineDirectoryError(
-                f"{partition} lies in the directory with the id {name}, which is not there or has failed",
-                advice=_DISK_ADVICE,
-            )
-        return root.create(partition, topic_id=topic_id)
 
     def _configure(self, topics: Iterable[str]) -> None:
         """Let logs and leaders take what is set for their topics by now."""

@@ -2,11 +2,12 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from logstore import TopicPartition
+from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.protocol.error_code import ErrorCode
@@ -24,8 +25,14 @@ _SINCE_CORDONED: Final = 5
 class LogDirs:
     """Tells of the entries of log.dirs (Kafka: ReplicaManager.describeLogDirs)."""
 
-    def __init__(self, partitions: HostedPartitions, roots: Sequence[str]) -> None:
-        """Tell of these roots, also of those that hold nothing."""
+    def __init__(
+        self,
+        partitions: HostedPartitions,
+        roots: Sequence[str],
+        futures: Callable[[], Iterable[FutureReplica]] = tuple,
+    ) -> None:
+        """Tell of these roots, also of those that hold nothing, and of copies that are being made in them."""
+        self._futures = futures
         self._partitions = partitions
         self._roots = roots
 
@@ -35,17 +42,34 @@ class LogDirs:
         asked = None
         if request.topics is not None:
             asked = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
-        by_root: dict[str, list[tuple[TopicPartition, HostedPartition]]] = defaultdict(list)
+        by_root: dict[str, list[tuple[TopicPartition, _Described]]] = defaultdict(list)
         for partition, hosted in tuple(self._partitions.items()):
             if asked is None or partition in asked:
-                by_root[hosted.root].append((partition, hosted))
+                by_root[hosted.root].append((partition, _described(hosted)))
+        for future in self._futures():
+            if asked is None or future.partition in asked:
+                told = _Described(future.size, future.offset_lag, is_future=True)
+                by_root[future.root].append((future.partition, told))
         roots = dict.fromkeys((*self._roots, *by_root))
         results = tuple(_result(classes, root, by_root.get(root, ()), call.version) for root in roots)
         error = {"error_code": ErrorCode.NONE} if call.version >= _SINCE_ERROR else {}
         return classes.DescribeLogDirsResponse(throttle_time=timedelta(), results=results, **error)
 
 
-def _result(classes: Any, root: str, held: Iterable[tuple[TopicPartition, HostedPartition]], version: int) -> Any:
+class _Described(NamedTuple):
+    """A log, or the copy of one."""
+
+    size: int
+    offset_lag: int
+    is_future: bool
+
+
+def _described(hosted: HostedPartition) -> _Described:
+    log = hosted.log
+    return _Described(log.size, max(0, log.high_watermark - log.log_end_offset), is_future=False)
+
+
+def _result(classes: Any, root: str, held: Iterable[tuple[TopicPartition, _Described]], version: int) -> Any:
     topics = tuple(
         classes.DescribeLogDirsTopic(name=topic, partitions=tuple(_partition(classes, *each) for each in entries))
         for topic, entries in by_topic(held).items()
@@ -56,13 +80,9 @@ def _result(classes: Any, root: str, held: Iterable[tuple[TopicPartition, Hosted
     return classes.DescribeLogDirsResult(error_code=ErrorCode.NONE, log_dir=root, topics=topics, **more)
 
 
-def _partition(classes: Any, index: int, hosted: HostedPartition) -> Any:
-    log = hosted.log
+def _partition(classes: Any, index: int, told: _Described) -> Any:
     return classes.DescribeLogDirsPartition(
-        partition_index=index,
-        partition_size=log.size,
-        offset_lag=max(0, log.high_watermark - log.log_end_offset),
-        is_future_key=False,
+        partition_index=index, partition_size=told.size, offset_lag=told.offset_lag, is_future_key=told.is_future
     )
 
 

@@ -1,7 +1,8 @@
 """All requests that only read, of consumers, followers and administrators."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
+from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests import log_dirs
 from replication.broker.requests.cluster.described_brokers import DescribedBrokers
@@ -36,12 +37,14 @@ def reading_apis(
     *,
     fetch_max_bytes: int = MAX_BYTES,
     create_topics: CreateTopics | None = None,
+    futures: Callable[[], Iterable[FutureReplica]] = tuple,
 ) -> ServedApis:
     """Return what answers from these partitions, and from what is known of the cluster.
 
     `roots` are its log.dirs. An answer to a fetch has no more than `fetch_max_bytes` of records, but for its first
     batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading. `create_topics` makes topics that
-    clients ask for and that are not there (Kafka: auto.create.topics.enable).
+    clients ask for and that are not there (Kafka: auto.create.topics.enable). `futures` tells of the copies by which
+    partitions move between the roots.
     """
     lookup = PartitionLookup(partitions, cluster)
     return {
@@ -50,7 +53,7 @@ def reading_apis(
         metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster, create_topics).answer),
         offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),
         describe_configs.API_KEY: ServedApi(describe_configs.VERSIONS, DescribedSettings(cluster).answer),
-        log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots).answer),
+        log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots, futures).answer),
         describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, DescribedBrokers(cluster).answer),
         describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, PartitionProducers(lookup, cluster).answer),
         describe_topic_partitions.API_KEY: ServedApi(describe_topic_partitions.VERSIONS, TopicPages(cluster).answer),

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 import pytest
 
-from logstore import TopicPartition
+from logstore import Log, TopicPartition
 from logstore.directory.log_directory import LogDirectory
 from tests.data.replicas import replicas
 from tests.replication.cli.command import epochlog
@@ -74,7 +74,7 @@ def test_partitions_without_the_metadata_are_refused_and_nothing_of_them_is_chan
     assert everything(tmp_path / "broker-1") == before
 
 
-def test_partitions_that_the_metadata_does_not_know_are_named_and_left_alone(tmp_path: Path) -> None:
+def test_partitions_that_the_metadata_does_not_know_are_set_aside_and_named(tmp_path: Path) -> None:
     root = tmp_path / "data"
     with broker(root) as (process, _):
         process.terminate()
@@ -82,8 +82,13 @@ def test_partitions_that_the_metadata_does_not_know_are_named_and_left_alone(tmp
     with LogDirectory.open(root) as directory:
         directory.create(TopicPartition("stray", 0)).append([b"kept"])
     with broker(root) as (_, told):
-        assert told["strays"] == ["stray-0"]
+        (stray,) = map(Path, told["strays"])
+        assert (stray.parent, stray.name.partition(".")[0]) == (root, "stray-0")
         assert told["partitions"] == 0
+    with broker(root) as (_, told):
+        assert told["strays"] == [str(stray)]
+    with Log.open_read_only(stray) as log:
+        assert [each.value for each in log.records()] == [b"kept"]
     assert epochlog("verify", root).status == 0
 
 

@@ -16,6 +16,7 @@ from epoch.resource_limits import ResourceLimitError
 from logstore import AppendInfo, Log, Record, TopicPartition
 from replication.fetcher import fetcher_thread
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
+from replication.fetcher.errors import FetchersClosedError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher import FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress, fetcher_number
@@ -225,7 +226,7 @@ def test_after_close_no_log_is_touched(setting: Setting, wire: Wire) -> None:
     manager.close()
     threads = [each for each in threading.enumerate() if each.name.startswith("fetcher-1")]
     assert threads == []
-    with pytest.raises(ValueError, match="the fetchers are closed"):
+    with pytest.raises(FetchersClosedError, match="the fetchers are closed"):
         manager.follow(partition, log, leader, 1)
     assert all(each.closed.is_set() for each in wire.connections)
 

@@ -10,6 +10,7 @@ import pytest
 
 from logstore.log.state.waiters import ThreadWaiter, Waiter
 from replication.codec.gathered import Part
+from replication.errors import ReplicationError
 from replication.protocol.client.exchange import Exchange
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsRequest, ApiVersionsResponse
@@ -184,6 +185,18 @@ def test_a_handler_that_fails_ends_its_connection_and_is_logged(
         conversation(metadata(answer)).receive(frame_of(exchange, MetadataRequest(topics=None)))
     assert "Metadata in version 9 of client 'tester'" in caplog.text
     assert "Traceback" in caplog.text
+
+
+def test_a_handler_that_fails_as_was_foreseen_ends_its_connection_with_the_reason_alone(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise ReplicationError("the controller cannot be asked")
+
+    exchange = in_version(METADATA, 9)
+    with pytest.raises(HangUpError, match="Metadata could not be answered: the controller cannot be asked"):
+        conversation(metadata(fail)).receive(frame_of(exchange, MetadataRequest(topics=None)))
+    assert not caplog.text
 
 
 def test_an_answer_may_have_to_wait() -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from logstore.errors import DirectoryLockedError
+from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from replication.standalone.errors import NotFormattedError, OtherNodeError
 from replication.standalone.formatting import ensure_formatted
@@ -46,3 +48,29 @@ def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_pat
     with pytest.raises(NotFormattedError, match=r"two is not empty and has no meta\.properties"):
         ensure_formatted([tmp_path / "one", tmp_path / "two"], 7)
     assert not (tmp_path / "one").exists()
+
+
+def test_of_two_first_starts_at_once_one_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    roots = [tmp_path / "one", tmp_path / "two"]
+    roots[1].mkdir()
+    with DirectoryLock.acquire(roots[1]):
+        with pytest.raises(DirectoryLockedError):
+            ensure_formatted(roots, 7)
+        assert not any((root / META_PROPERTIES_NAME).exists() for root in roots)
+    assert ensure_formatted(roots, 8) == roots
+    assert {properties(root).cluster_id for root in roots} == {properties(roots[0]).cluster_id}
+
+
+def test_what_another_start_has_formatted_before_it_was_locked_is_taken_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acquire = DirectoryLock.acquire
+
+    def acquire_late(root: Path) -> DirectoryLock:
+        monkeypatch.undo()
+        ensure_formatted([root], 7)
+        return acquire(root)
+
+    monkeypatch.setattr(DirectoryLock, "acquire", acquire_late)
+    assert ensure_formatted([tmp_path / "one"]) == []
+    assert properties(tmp_path / "one").node_id == 7

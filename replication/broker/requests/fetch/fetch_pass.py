@@ -125,6 +125,7 @@ class FetchPass:
     def _look(
         self, partition: Pair, hosted: HostedPartition, asked: FetchPartition, offsets: LogOffsets
     ) -> FetchedPartition:
+        log = hosted.log
         try:
             answer = self._read(hosted, asked, offsets)
             if answer is not None:
@@ -133,6 +134,8 @@ class FetchPass:
         except (OffsetOutOfRangeError, UnknownEpochError):
             error = ErrorCode.OFFSET_OUT_OF_RANGE
         except (LogStoreError, OSError) as failure:
+            if hosted.log is not log:  # the partition has moved to another directory meanwhile
+                return self._look(partition, hosted, asked, hosted.log.offsets)
             error = storage_error(hosted, failure)
         except ValueError:  # such as a negative max_bytes
             error = ErrorCode.UNKNOWN_SERVER_ERROR

@@ -8,95 +8,30 @@ from uuid import UUID
 
 import pytest
 
-from logstore import Log, LogConfig, Record, TopicPartition
-from logstore.append.encoding import encode
-from logstore.directory.log_directories import LogDirectories
+from logstore import Log, LogConfig, TopicPartition
 from replication.broker.errors import NotLeaderError
-from replication.broker.partitions.isr_changes import WantedIsr
-from replication.broker.replicas.replica_manager import ReplicaManager
-from replication.broker.replicas.topic_settings import TopicSettings
-from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
-from replication.metadata.image import ClusterImage
-from replication.metadata.image_changes import ImageChanges
+from replication.fetcher.fetcher_manager import LeaderAddress
 from replication.metadata.records import (
     ConfigRecord,
-    Endpoint,
-    MetadataRecord,
-    PartitionChangeRecord,
     PartitionRecord,
-    RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
 )
 from replication.protocol.addresses import Address
-
-ME, OTHER = 1, 2
-TOPIC = UUID(int=7_000)
-ORDERS = TopicPartition("orders", 0)
-
-
-class Followed(FetcherManager):
-    """Notes who is followed, and fetches nothing."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.leaders: dict[TopicPartition, tuple[LeaderAddress, int]] = {}
-
-    def follow(
-        self,
-        partition: TopicPartition,
-        log: Log,
-        leader: LeaderAddress,
-        leader_epoch: int,
-        topic_id: UUID | None = None,
-    ) -> None:
-        del log, topic_id
-        self.leaders[partition] = leader, leader_epoch
-
-    def forget(self, partition: TopicPartition) -> None:
-        self.leaders.pop(partition, None)
-
-
-class NoChanges:
-    """Takes what leaders want, and answers nothing."""
-
-    def __init__(self) -> None:
-        self.wanted: list[WantedIsr] = []
-
-    def ask(self, change: WantedIsr) -> None:
-        self.wanted.append(change)
-
-
-class Broker:
-    """A replica manager, and the metadata that it is given record by record."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.directories = LogDirectories.open([root])
-        self.fetchers = Followed()
-        self.isr_changes = NoChanges()
-        self.now = 0
-        self.replicas = ReplicaManager(
-            ME,
-            self.directories,
-            self.fetchers,
-            self.isr_changes,
-            TopicSettings({"retention.ms": "1000"}),
-            directory_ids={UUID(int=1_001): self.directories.roots[0]},
-            listener="PLAINTEXT",
-            clock=lambda: self.now,
-        )
-        self.image = ClusterImage()
-
-    def take(self, *records: MetadataRecord) -> None:
-        before = self.image.frozen()
-        self.image.replay_all(records)
-        after = self.image.frozen()
-        self.replicas.apply(after, ImageChanges.between(before, after))
-
-    def led(self) -> bool:
-        hosted = self.replicas.hosted.get(ORDERS)
-        return hosted is not None and hosted.led is not None
+from tests.replication.broker.replicas.managed_broker import (
+    EARLIER,
+    EPOCH,
+    ME,
+    ORDERS,
+    OTHER,
+    TOPIC,
+    Broker,
+    batch,
+    changed,
+    made,
+    registered,
+    strays,
+)
 
 
 @pytest.fixture
@@ -105,41 +40,6 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     yield broker
     broker.replicas.close()
     broker.directories.close()
-
-
-def registered(broker_id: int, port: int = 9_092) -> RegisterBrokerRecord:
-    return RegisterBrokerRecord(
-        broker_id=broker_id,
-        incarnation_id=UUID(int=broker_id),
-        broker_epoch=10 + broker_id,
-        end_points=(Endpoint(name="PLAINTEXT", host="127.0.0.1", port=port, security_protocol=0),),
-        features=(),
-        rack=None,
-        fenced=False,
-    )
-
-
-def made(leader: int, *replicas: int, epoch: int = 0) -> list[MetadataRecord]:
-    return [
-        TopicRecord(name="orders", topic_id=TOPIC),
-        PartitionRecord(
-            partition_id=0,
-            topic_id=TOPIC,
-            replicas=replicas,
-            isr=replicas,
-            leader=leader,
-            leader_epoch=epoch,
-            partition_epoch=0,
-        ),
-    ]
-
-
-def changed(**fields: int | tuple[int, ...]) -> PartitionChangeRecord:
-    return PartitionChangeRecord(partition_id=0, topic_id=TOPIC, **fields)  # type: ignore[arg-type]
-
-
-def batch() -> bytes:
-    return bytes(encode([Record.of(b"paid")], None)[0])
 
 
 def test_a_partition_that_the_broker_leads_is_made_and_led_in_its_epoch(broker: Broker) -> None:
@@ -229,17 +129,61 @@ def test_a_replica_that_was_moved_away_is_deleted(broker: Broker) -> None:
     assert not (broker.root / "orders-0").exists()
 
 
-def test_the_directory_of_an_earlier_topic_is_left_alone_and_the_partition_is_offline(broker: Broker) -> None:
-    broker.directories.create(ORDERS, topic_id=UUID(int=6_000))
+def test_the_directory_of_an_earlier_topic_is_set_aside_and_the_partition_begins_anew(broker: Broker) -> None:
+    broker.directories.create(ORDERS, topic_id=EARLIER).append([b"earlier"])
     broker.take(registered(ME), *made(ME, ME))
-    assert ORDERS not in broker.replicas.hosted
-    assert ORDERS in broker.replicas.hosted.offline
-    assert (broker.root / "orders-0").exists()
+    assert broker.led()
+    assert broker.replicas.hosted[ORDERS].log.log_end_offset == 0
+    (stray,) = strays(broker)
+    with Log.open_read_only(stray) as log:
+        assert [each.value for each in log.records()] == [b"earlier"]
+
+
+@pytest.mark.parametrize("replicas", [(OTHER,), (OTHER, ME)], ids=["moved away", "still here"])
+def test_a_replica_that_is_not_this_brokers_any_more_is_set_aside(broker: Broker, replicas: tuple[int, ...]) -> None:
+    broker.directories.create(ORDERS, topic_id=TOPIC)
+    broker.take(registered(ME), registered(OTHER), *made(OTHER, *replicas))
+    is_here = ME in replicas
+    assert (ORDERS in broker.replicas.hosted, (broker.root / "orders-0").exists()) == (is_here, is_here)
+    assert len(strays(broker)) == (not is_here)
+
+
+def test_what_has_no_topic_id_is_taken_for_the_topic_of_its_name(broker: Broker) -> None:
+    broker.directories.create(ORDERS).append([b"kept"])
+    broker.directories.create(TopicPartition("gone", 0))
+    broker.take(registered(ME), *made(ME, ME))
+    assert broker.replicas.hosted[ORDERS].log.log_end_offset == 1
+    assert [path.name.partition(".")[0] for path in strays(broker)] == ["gone-0"]
+
+
+def test_as_long_as_the_metadata_may_be_older_than_this_start_nothing_is_set_aside(broker: Broker) -> None:
+    broker.directories.create(ORDERS, topic_id=EARLIER)
+    broker.directories.create(TopicPartition("unknown", 0), topic_id=EARLIER)
+    broker.take(replace(registered(ME), broker_epoch=EPOCH - 1), *made(ME, ME))
+    assert broker.replicas.hosted.offline == {ORDERS}
+    assert not strays(broker)
+    broker.take(registered(ME))
+    assert broker.led()
+    assert not broker.replicas.hosted.offline
+    assert len(strays(broker)) == 2
+
+
+def test_a_stray_that_cannot_be_renamed_takes_its_own_partition_offline(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    broker.directories.create(ORDERS, topic_id=EARLIER)
+    monkeypatch.setattr(broker.directories.roots[0], "set_aside_stray", fail)
+    broker.take(registered(ME), *made(ME, ME))
+    assert broker.replicas.hosted.offline == {ORDERS}
+    assert "not to be set aside: [Errno 28]" in caplog.text
 
 
 def test_a_partition_that_was_offline_is_unknown_once_its_topic_is_deleted(broker: Broker) -> None:
-    broker.directories.create(ORDERS, topic_id=UUID(int=6_000))
-    broker.take(registered(ME), *made(ME, ME))
+    broker.directories.create(ORDERS, topic_id=EARLIER)
+    broker.take(replace(registered(ME), broker_epoch=EPOCH - 1), *made(ME, ME))
     broker.take(RemoveTopicRecord(topic_id=TOPIC))
     assert not broker.replicas.hosted.offline
     assert (broker.root / "orders-0").exists(), "the earlier topic's files are not this one's"

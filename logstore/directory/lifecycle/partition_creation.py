@@ -46,7 +46,8 @@ class PartitionCreation:
             raise PartitionExistsError(f"the partition {partition} already exists", file=path)
         with self._disk.watched():
             if self._checkpoints.speak_of(partition):
-                # Of one that was deleted: after a crash that would be taken for what the new one holds.
+                # Of one that was deleted or set aside: after a crash that would be taken for what the new one holds.
+                self._checkpoints.forget(partition)
                 self._writer.write_recovery_points()
                 self._writer.write_high_watermarks()
             # Whatever breaks this off, the next call goes on with it.

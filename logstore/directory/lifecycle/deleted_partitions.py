@@ -1,13 +1,10 @@
 """Deleted partition directories: renamed at once, removed after a delay (Kafka: LogManager.asyncDelete)."""
 
 from pathlib import Path
-from typing import Final
-from uuid import uuid4
 
 from epoch.filesystem import REAL, FileSystem
-
-_MAX_NAME: Final = 255
-"""Characters of a file name."""
+from logstore.directory.lifecycle.marked_name import marked_name
+from logstore.topic_partition import DirectoryMark
 
 
 class DeletedPartitions:
@@ -25,10 +22,9 @@ class DeletedPartitions:
         """Add a directory that has already been renamed, as found at start-up."""
         self._due[directory] = due_ms
 
-    def rename(self, directory: Path, due_ms: int) -> Path:
-        """Rename a live partition's directory, durably. Raises OSError."""
-        suffix = f".{uuid4().hex}-delete"
-        renamed = directory.with_name(directory.name[: _MAX_NAME - len(suffix)] + suffix)
+    def rename(self, directory: Path, due_ms: int, *, name: str | None = None) -> Path:
+        """Rename a partition's directory, durably; `name` is its name without a mark. Raises OSError."""
+        renamed = directory.with_name(marked_name(name or directory.name, DirectoryMark.DELETE))
         self._filesystem.rename(directory, renamed)
         self._filesystem.fsync_directory(directory.parent)
         self.add(renamed, due_ms)

@@ -1,0 +1,1 @@
+"""How partitions of a log directory come, go, and are moved."""

@@ -1,0 +1,38 @@
+"""Answers AlterReplicaLogDirs: replicas move to other directories of this broker (KIP-113)."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from logstore import TopicPartition
+from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.by_topic import by_topic
+from replication.server.call import Call
+
+API_KEY: Final = 34
+VERSIONS: Final = range(1, 3)
+
+
+class LogDirMoves:
+    """Passes on which partitions are to lie where (Kafka: ReplicaManager.alterReplicaLogDirs)."""
+
+    def __init__(self, ask: Callable[[TopicPartition, str], ErrorCode]) -> None:
+        """`ask` takes a partition and an entry of log.dirs, and returns what is answered."""
+        self._ask = ask
+
+    def answer(self, request: Any, call: Call) -> Any:
+        """Answer, in kio's terms: the moves are done once DescribeLogDirs says so."""
+        told = [
+            (TopicPartition(topic.name, index), self._ask(TopicPartition(topic.name, index), entry.path))
+            for entry in request.dirs
+            for topic in entry.topics
+            for index in topic.partitions
+        ]
+        results = [
+            {
+                "topic_name": topic,
+                "partitions": [{"partition_index": index, "error_code": error} for index, error in entries],
+            }
+            for topic, entries in by_topic(told).items()
+        ]
+        return kio_answer(API_KEY, call.version, {"results": results})

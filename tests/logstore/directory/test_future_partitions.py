@@ -1,0 +1,115 @@
+"""A copy of another root's partition is made, goes on after a restart, takes the log's place, or is given up."""
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from logstore.batch.batch_template import BatchTemplate
+from logstore.directory.log_directory import LogDirectory
+from logstore.errors import PartitionExistsError, UnknownPartitionError
+from logstore.files.partition_metadata import PartitionMetadata
+from logstore.log.log import Log
+from logstore.log_config import LogConfig
+from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
+
+ORDERS = TopicPartition("orders", 0)
+TOPIC, OTHER = UUID(int=7), UUID(int=8)
+CONFIG = LogConfig(file_delete_delay_ms=0)
+CLEAN = ".kafka_cleanshutdown"
+
+
+def marks(root: Path) -> list[DirectoryMark]:
+    return sorted((parse_directory_name(each.name).mark for each in root.glob("orders-*")), key=lambda mark: mark.name)
+
+
+def values(log: Log) -> list[bytes | None]:
+    return [each.value for each in log.records()]
+
+
+def test_a_copy_is_no_partition_of_its_root_until_it_takes_its_place(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path) as directory:
+        copy = directory.futures.open(ORDERS, TOPIC)
+        assert directory.futures.open(ORDERS, TOPIC) is copy
+        copy.append([b"one", b"two"], leader_epoch=4)
+        copy.update_high_watermark(2)
+        copy.delete_records(1)
+        assert (ORDERS in directory.partitions, ORDERS in directory.futures.logs) == (False, True)
+        log = directory.futures.promote(ORDERS)
+        assert directory.log(ORDERS) is log
+        assert not directory.futures.logs
+        assert (log.log_start_offset, log.high_watermark, log.epochs.latest_epoch) == (1, 2, 4)
+        assert PartitionMetadata.of(log.directory) == PartitionMetadata(TOPIC)
+        assert log.append([b"three"]).first_offset == 2
+    with LogDirectory.open(tmp_path) as again:
+        assert (again.log(ORDERS).log_start_offset, values(again.log(ORDERS))) == (1, [b"two", b"three"])
+
+
+@pytest.mark.parametrize("is_crash", [False, True], ids=["closed", "crashed"])
+def test_a_copy_goes_on_after_a_restart(tmp_path: Path, is_crash: bool) -> None:
+    directory = LogDirectory.open(tmp_path)
+    copy = directory.futures.open(ORDERS, TOPIC)
+    copy.append([b"one", b"two"])
+    copy.update_high_watermark(2)
+    copy.delete_records(1)
+    directory.checkpoint()
+    directory.abandon() if is_crash else directory.close()
+    assert (tmp_path / CLEAN).exists() != is_crash
+    with LogDirectory.open(tmp_path) as again:
+        assert list(again.futures.found) == [ORDERS]
+        copy = again.futures.open(ORDERS, TOPIC)
+        assert (values(copy), copy.log_start_offset) == ([b"two"], 1)
+        assert not again.futures.found
+    assert (tmp_path / CLEAN).exists()
+
+
+def test_after_a_crash_a_copy_that_nobody_has_looked_at_is_recovered_by_the_start_that_does(tmp_path: Path) -> None:
+    directory = LogDirectory.open(tmp_path)
+    directory.futures.open(ORDERS, TOPIC).append([b"one"], template=BatchTemplate())
+    directory.abandon()
+    (segment,) = tmp_path.glob("orders-*/*.log")
+    segment.write_bytes(segment.read_bytes() + b"torn")
+    LogDirectory.open(tmp_path).close()
+    assert not (tmp_path / CLEAN).exists()
+    with LogDirectory.open(tmp_path) as again:
+        assert values(again.futures.open(ORDERS, TOPIC)) == [b"one"]
+    assert not segment.read_bytes().endswith(b"torn")
+
+
+def test_a_copy_of_another_topic_is_removed_and_an_empty_one_is_made(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path, CONFIG) as directory:
+        directory.futures.open(ORDERS, OTHER).append([b"earlier"])
+    with LogDirectory.open(tmp_path, CONFIG) as directory:
+        copy = directory.futures.open(ORDERS, TOPIC)
+        assert copy.log_end_offset == 0
+        assert marks(tmp_path) == [DirectoryMark.DELETE, DirectoryMark.FUTURE]
+        directory.run_periodic()
+        assert marks(tmp_path) == [DirectoryMark.FUTURE]
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_copy_that_is_given_up_is_removed_and_the_partition_may_come_to_be_here(
+    tmp_path: Path, is_open: bool
+) -> None:
+    directory = LogDirectory.open(tmp_path, CONFIG)
+    copy = directory.futures.open(ORDERS, TOPIC)
+    copy.append([b"one"])
+    if not is_open:
+        directory.close()
+        directory = LogDirectory.open(tmp_path, CONFIG)
+    directory.futures.delete(ORDERS)
+    assert marks(tmp_path) == [DirectoryMark.DELETE]
+    directory.futures.delete(ORDERS)
+    assert directory.create(ORDERS).log_end_offset == 0
+    directory.abandon()
+    with LogDirectory.open(tmp_path, CONFIG) as again:
+        assert again.log(ORDERS).log_end_offset == 0
+
+
+def test_where_the_partition_is_there_can_be_no_copy_of_it(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path) as directory:
+        directory.create(ORDERS)
+        with pytest.raises(PartitionExistsError):
+            directory.futures.open(ORDERS, TOPIC)
+        with pytest.raises(UnknownPartitionError):
+            directory.futures.promote(ORDERS)

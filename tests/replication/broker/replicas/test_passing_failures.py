@@ -1,0 +1,144 @@
+"""What a full disk has kept from being served is served once there is room."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from epoch.filesystem import FileSystem
+from logstore import Log, LogPoisonedError
+from logstore.errors import CorruptMetadataError
+from replication.metadata.records import (
+    ConfigRecord,
+)
+from tests.replication.broker.replicas.managed_broker import (
+    ME,
+    ORDERS,
+    OTHER,
+    Broker,
+    batch,
+    changed,
+    made,
+    registered,
+)
+
+
+class FullAtSyncs(FileSystem):
+    """Finds no space for what was written as late as on syncing it, as network file systems and thin volumes do."""
+
+    is_full = False
+
+    def fsync(self, descriptor: int) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().fsync(descriptor)
+
+
+@pytest.fixture
+def disk() -> FullAtSyncs:
+    return FullAtSyncs()
+
+
+@pytest.fixture
+def small(tmp_path: Path, disk: FullAtSyncs) -> Iterator[Broker]:
+    broker = Broker(tmp_path, filesystem=disk)
+    yield broker
+    disk.is_full = False
+    broker.replicas.close()
+    broker.directories.close()
+
+
+def later(broker: Broker) -> None:
+    broker.now += 1_000
+    broker.replicas.retry()
+
+
+def append(broker: Broker) -> int:
+    led = broker.replicas.hosted[ORDERS].led
+    assert led is not None
+    return led.append(batch(), required_acks=1).first_offset
+
+
+FLUSHING = ConfigRecord(resource_type=2, resource_name="orders", name="flush.messages", value="1")
+
+
+def test_a_partition_that_a_full_disk_has_torn_goes_on_once_there_is_room(small: Broker, disk: FullAtSyncs) -> None:
+    small.take(registered(ME), *made(ME, ME), FLUSHING)
+    assert append(small) == 0
+    disk.is_full = True
+    with pytest.raises(OSError, match="No space left"):
+        append(small)
+    with pytest.raises(LogPoisonedError):
+        append(small)
+    assert not small.directories.offline
+    for _ in range(2):
+        later(small)
+        assert small.replicas.hosted.offline == {ORDERS}
+    disk.is_full = False
+    later(small)
+    assert not small.replicas.hosted.offline
+    assert append(small) == 2, "what was written and could not be synced is there after all"
+    assert [each.value for each in small.replicas.hosted[ORDERS].log.records()] == [b"paid"] * 3
+
+
+def test_it_is_tried_again_once_a_second(small: Broker, disk: FullAtSyncs) -> None:
+    small.take(registered(ME), *made(ME, ME), FLUSHING)
+    small.replicas.retry()
+    disk.is_full = True
+    with pytest.raises(OSError, match="No space left"):
+        append(small)
+    disk.is_full = False
+    small.now += 999
+    small.replicas.retry()
+    with pytest.raises(LogPoisonedError):
+        append(small)
+    small.now += 1
+    small.replicas.retry()
+    append(small)
+
+
+def test_a_topic_that_was_made_on_a_full_disk_is_served_once_there_is_room(small: Broker, disk: FullAtSyncs) -> None:
+    small.take(registered(ME))
+    disk.is_full = True
+    small.take(*made(ME, ME))
+    assert small.replicas.hosted.offline == {ORDERS}
+    later(small)
+    assert small.replicas.hosted.offline == {ORDERS}
+    disk.is_full = False
+    later(small)
+    assert append(small) == 0
+
+
+def test_a_leader_that_has_lost_what_followers_may_hold_waits_for_another_epoch(
+    small: Broker, disk: FullAtSyncs
+) -> None:
+    small.take(registered(ME), registered(OTHER), *made(ME, ME, OTHER), FLUSHING)
+    assert append(small) == 0
+    (segment,) = small.root.glob("orders-0/*.log")
+    size = segment.stat().st_size
+    disk.is_full = True
+    with pytest.raises(OSError, match="No space left"):
+        append(small)
+    assert small.replicas.hosted[ORDERS].log.log_end_offset == 2
+    disk.is_full = False
+    os.truncate(segment, size)
+    for _ in range(2):
+        later(small)
+        assert small.replicas.hosted.offline == {ORDERS}
+    small.take(changed(leader=ME))
+    assert append(small) == 1
+
+
+def test_what_is_damaged_is_not_tried_again(small: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def fail(*_: object) -> None:
+        calls.append(1)
+        raise CorruptMetadataError("the topic id is zero")
+
+    monkeypatch.setattr(Log, "assign_epoch", fail)
+    small.take(registered(ME), *made(ME, ME))
+    later(small)
+    assert (calls, small.replicas.hosted.offline) == ([1], {ORDERS})

@@ -1,0 +1,117 @@
+"""After so many bytes of records the metadata is written as a whole, and its log does not grow for ever."""
+
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from logstore import Log
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from replication.controller.decision import Decision
+from replication.metadata.control_messages import encode_control
+from replication.metadata.loading import load_image, load_snapshot
+from replication.metadata.records import TopicRecord
+from replication.metadata.records.control import KRaftVersion, Voters
+from replication.metadata.snapshot import MetadataSnapshot
+from replication.quorum.local_metadata import LocalMetadata
+from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.new_cluster import begin_cluster
+from replication.standalone.static_controller import StaticController
+from replication.standalone.stored_metadata import StoredMetadata
+
+CLUSTER = "static"
+
+
+def make(controller: StaticController, name: str) -> None:
+    record = TopicRecord(name=name, topic_id=uuid4())
+    controller.decide(lambda _: Decision([record], None))
+
+
+def snapshots(root: Path) -> list[MetadataSnapshot]:
+    return [MetadataSnapshot.at(path) for path in sorted(root.glob("__cluster_metadata-0/*.checkpoint"))]
+
+
+def make_and_tell(controller: StaticController, name: str) -> int:
+    make(controller, name)
+    return controller.published.applied_offset
+
+
+def started(root: Path) -> tuple[StaticController, StoredMetadata]:
+    metadata = StoredMetadata(LocalMetadata.open(root), snapshot_bytes=1_000)
+    controller = StaticController(CLUSTER, metadata)
+    begin_cluster(controller)
+    return controller, metadata
+
+
+def grow(controller: StaticController, name: str) -> None:
+    for number in range(15):
+        make(controller, f"{name}-{number}")
+
+
+def test_they_say_all_that_was_decided(tmp_path: Path) -> None:
+    controller, metadata = started(tmp_path)
+    controller.take_due_snapshot()
+    assert snapshots(tmp_path) == []
+    grow(controller, "orders")
+    controller.take_due_snapshot()
+    (first,) = snapshots(tmp_path)
+    taken = controller.published
+    assert load_snapshot(first).image.frozen() == taken.image
+    controller.take_due_snapshot()
+    assert snapshots(tmp_path) == [first]
+    make(controller, "payments")
+    metadata.close()
+    again, metadata = started(tmp_path)
+    assert again.published.image.topics.by_name.keys() == controller.published.image.topics.by_name.keys()
+    assert make_and_tell(again, "later") == metadata.next_offset - 1
+    metadata.close()
+
+
+def test_the_log_begins_where_the_one_before_has_ended(tmp_path: Path) -> None:
+    controller, metadata = started(tmp_path)
+    ends = []
+    for name in ("a", "b", "c"):
+        grow(controller, name)
+        controller.take_due_snapshot()
+        ends.append(controller.published.applied_offset + 1)
+    assert [each.end_offset for each in snapshots(tmp_path)] == ends[1:]
+    metadata.close()
+    with Log.open_read_only(tmp_path / "__cluster_metadata-0") as log:
+        assert log.log_start_offset == ends[1]
+    assert load_image(tmp_path / "__cluster_metadata-0").image.frozen() == controller.published.image
+    again, metadata = started(tmp_path)
+    assert again.published.image == controller.published.image
+    assert [each.end_offset for each in snapshots(tmp_path)] == ends[2:]
+    metadata.close()
+
+
+def test_they_keep_what_the_log_says_of_voters(tmp_path: Path) -> None:
+    said = [KRaftVersion(k_raft_version=1), Voters(voters=())]
+    with Log.open(tmp_path / "__cluster_metadata-0") as log:
+        records = [encode_control(each, 5) for each in said]
+        log.append_batches(encode_batch(records, BatchTemplate(base_offset=0, leader_epoch=1, is_control=True)))
+    controller, metadata = started(tmp_path)
+    for name in ("a", "b"):
+        grow(controller, name)
+        controller.take_due_snapshot()
+        held = [each for each in snapshots(tmp_path)[-1].control_messages() if isinstance(each, type(said[0]) | Voters)]
+        assert held == said
+    metadata.close()
+
+
+def test_what_its_thread_cannot_write_is_told_and_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    controller, metadata = started(tmp_path)
+
+    def fail() -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(controller, "take_due_snapshot", fail)
+    thread = ControllerThread(controller)
+    thread._round()
+    thread._round()
+    assert caplog.text.count("no snapshot of the metadata could be taken") == 1
+    assert controller.failure is None
+    metadata.close()
