@@ -31,7 +31,7 @@ from replication.controller.elections import (
     elect_leaders,
     elect_uncleanly,
 )
-from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest, change_isrs
+from replication.controller.isr_changes import IsrChangeAnswer, change_isrs
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
 from replication.controller.settings.setting_changes import (
@@ -51,6 +51,7 @@ from replication.controller.topics.topics import MorePartitions, NewTopic, Topic
 from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -202,7 +203,7 @@ class Controller:
             case _:
                 return broker_changes.fence(self.cluster, broker)
 
-    def change_isrs(self, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
+    def change_isrs(self, request: AlterPartitionRequest) -> Decision[list[IsrChangeAnswer]]:
         """Change the ISRs of partitions, as their leader asks."""
         return change_isrs(self.cluster, request)
 

@@ -99,7 +99,7 @@ class BrokerThread(WorkerThread):
             self._directory_failed(directory_id)
         self._failed = failed
         self._assign_directories()
-        self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.hosted)
+        self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.led)
 
     def _assign_directories(self) -> None:
         """Let the metadata say in which directories new replicas lie, so that a disk that is missing is noticed."""
