@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -43,7 +44,8 @@ def follow(led: Led, followed: FollowedMetadata) -> None:
     """Ask as often as it takes to stand where the controller does."""
     with Connection.open(led.address) as connection:
         for _ in range(50):
-            followed.take(connection.ask(followed.request()))
+            request: Any = followed.request()
+            followed.take(connection.ask(request))
             if followed.applied_offset == led.node.controller.published.applied_offset:
                 return
     raise AssertionError(f"{followed.applied_offset} has been applied")
