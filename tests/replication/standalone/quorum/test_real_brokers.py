@@ -9,6 +9,7 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from logstore.files.partition_metadata import format_uuid
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from tests.oracle.cluster import KafkaCluster
