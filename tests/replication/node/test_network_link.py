@@ -1,0 +1,127 @@
+"""Brokers that reach their controller over a network: they register, lead, follow, and change ISRs by its messages."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+
+from logstore import Log
+from logstore import TopicPartition as Partition
+from replication.metadata.configurations import ConfigResourceType
+from tests.replication.node.remote_cluster import SECONDS, RemoteCluster
+
+TOPIC = "orders"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[RemoteCluster]:
+    with RemoteCluster(tmp_path) as cluster:
+        yield cluster
+
+
+def create(cluster: RemoteCluster, **settings: str) -> None:
+    """Have a topic made by a broker, which passes that on, and wait for both replicas."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, 1, 2, config=settings)])[TOPIC].result(SECONDS)
+    cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
+
+
+def produce(cluster: RemoteCluster, *values: str) -> None:
+    """Return once all in sync have all of them, each once."""
+    settings = {"bootstrap.servers": cluster.bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 0}
+    producer = Producer(settings)
+    failures = []
+    for value in values:
+        producer.produce(TOPIC, value, on_delivery=lambda error, _: failures.append(error) if error else None)
+    assert producer.flush(SECONDS) == 0
+    assert failures == []
+
+
+def consumed(cluster: RemoteCluster, count: int) -> list[str]:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "none", "enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(TOPIC, 0, 0)])
+        found = consumer.consume(count, SECONDS)
+        return [(message.value() or b"").decode() for message in found]
+    finally:
+        consumer.close()
+
+
+def log(cluster: RemoteCluster, broker_id: int) -> Log:
+    found = cluster.brokers[broker_id].node.replicas.hosted[Partition(TOPIC, 0)].log
+    assert isinstance(found, Log)
+    return found
+
+
+def test_what_is_produced_is_on_both_replicas_and_is_consumed(cluster: RemoteCluster) -> None:
+    create(cluster, **{"min.insync.replicas": "2"})
+    values = [f"order {number}" for number in range(100)]
+    produce(cluster, *values)
+    assert {log(cluster, broker_id).log_end_offset for broker_id in (1, 2)} == {100}
+    assert consumed(cluster, 100) == values
+
+
+def test_a_leader_that_dies_is_followed_by_the_other_and_comes_back_into_the_isr(cluster: RemoteCluster) -> None:
+    create(cluster)
+    produce(cluster, "before")
+    dead = cluster.partition(TOPIC).leader
+    other = 3 - dead
+    cluster.kill(dead)
+    cluster.wait_until(lambda: cluster.partition(TOPIC).leader == other)
+    assert cluster.partition(TOPIC).isr == (other,)
+    produce(cluster, "between")
+    cluster.start(dead)
+    cluster.wait_until(lambda: set(cluster.partition(TOPIC).isr) == {dead, other})
+    produce(cluster, "after")
+    cluster.wait_until(lambda: log(cluster, dead).high_watermark == log(cluster, other).high_watermark == 3)
+    assert consumed(cluster, 3) == ["before", "between", "after"]
+
+
+def test_a_follower_that_lags_leaves_the_isr_and_joins_it_again_by_its_leaders_requests(cluster: RemoteCluster) -> None:
+    create(cluster)
+    before = cluster.partition(TOPIC)
+    fetchers = cluster.brokers[3 - before.leader].node.replicas._fetchers
+    cluster.wait_until(lambda: fetchers.state(Partition(TOPIC, 0)) is not None)
+    # Until the metadata speaks of the partition again, which it does as the ISR shrinks.
+    fetchers.forget(Partition(TOPIC, 0))
+    produce(cluster, "alone")
+    cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
+    after = cluster.partition(TOPIC)
+    assert (after.leader_epoch, after.partition_epoch) == (before.leader_epoch, before.partition_epoch + 2)
+
+
+def test_a_broker_that_leaves_in_order_hands_over_what_it_leads(cluster: RemoteCluster) -> None:
+    create(cluster)
+    leader = cluster.partition(TOPIC).leader
+    cluster.stop(leader)
+    assert cluster.partition(TOPIC).leader == 3 - leader
+    produce(cluster, "after")
+
+
+def test_brokers_serve_on_while_the_controller_is_away_and_find_it_again(cluster: RemoteCluster) -> None:
+    create(cluster)
+    cluster.restart_controller()
+    produce(cluster, "meanwhile")
+    dead = cluster.partition(TOPIC).leader
+    cluster.kill(dead)
+    cluster.wait_until(lambda: cluster.partition(TOPIC).leader == 3 - dead)
+    produce(cluster, "after")
+    assert consumed(cluster, 2) == ["meanwhile", "after"]
+
+
+def test_topics_that_clients_ask_for_are_made_by_the_controller(cluster: RemoteCluster) -> None:
+    produce(cluster, "first")
+    assert cluster.partition(TOPIC).replicas in {(1, 2), (2, 1)}
+
+
+def test_what_administrators_ask_is_passed_on(cluster: RemoteCluster) -> None:
+    create(cluster)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    entry = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, TOPIC, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(SECONDS)
+    assert cluster.image.configurations.of(ConfigResourceType.TOPIC, TOPIC)["retention.ms"] == "5000"
+    admin.delete_topics([TOPIC])[TOPIC].result(SECONDS)
+    assert not cluster.image.topics.by_name
