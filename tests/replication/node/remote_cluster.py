@@ -64,7 +64,10 @@ class RemoteCluster:
         return self.image.topics.by_name[topic].partitions[0]
 
     def link(self, directories: LogDirectories) -> NetworkLink:
-        return NetworkLink(str(self.controller.server.address), BrokerIdentity.of(directories))
+        """Return what reaches the controller; brokers with even ids keep a copy of the metadata."""
+        identity = BrokerIdentity.of(directories)
+        copy = None if identity.broker_id % 2 else self._directory / f"metadata-{identity.broker_id}"
+        return NetworkLink(str(self.controller.server.address), identity, metadata_directory=copy)
 
     def start(self, broker_id: int) -> BrokerNode:
         root = self._directory / f"broker-{broker_id}"
