@@ -48,9 +48,8 @@ def enclosed(exchange: Exchange, request: Any) -> bytes:
 
 def opened(quorum: Quorum, data: bytes, principal: bytes | None = ALICE, address: bytes = bytes([192, 0, 2, 1])) -> Any:
     """What is answered to an envelope."""
-    request = request_class(envelopes.API_KEY, 0)(
-        request_data=data, request_principal=principal, client_host_address=address
-    )
+    kind: Any = request_class(envelopes.API_KEY, 0)
+    request = kind(request_data=data, request_principal=principal, client_host_address=address)
     return Envelopes({55: ServedApi(range(3), quorum)}).answer(request, BROKER)
 
 

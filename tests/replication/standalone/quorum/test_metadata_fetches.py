@@ -24,8 +24,10 @@ from replication.standalone.quorum.standalone_controller import StandaloneContro
 from tests.replication.standalone.quorum.led import CLUSTER, NODE, Led, fetch, told
 from tests.replication.standalone.quorum.test_controller_server import follow
 
-BEGUN = 3
-"""How many records a new cluster begins with."""
+SAID = 3
+"""How many records say of the quorum what it is, at each start."""
+BEGUN = 3 + SAID
+"""How many a new cluster begins with."""
 
 
 @pytest.fixture
@@ -79,8 +81,8 @@ def test_by_name_it_is_answered_as_by_id(led: Led) -> None:
 def test_a_copy_that_departs_is_told_where(led: Led) -> None:
     led.restart()
     led.write(1_000)
-    assert told(led.ask(fetch(BEGUN + 5, 1, 0))).diverging_epoch == EndOffset(0, BEGUN)
-    assert told(led.ask(fetch(BEGUN + 9, 1, 1))).diverging_epoch == EndOffset(1, BEGUN + 1)
+    assert told(led.ask(fetch(BEGUN + 9, 1, 0))).diverging_epoch == EndOffset(0, BEGUN)
+    assert told(led.ask(fetch(BEGUN + 9, 1, 1))).diverging_epoch == EndOffset(1, BEGUN + SAID + 1)
     assert told(led.ask(fetch(BEGUN, 1, 0))).diverging_epoch is None
 
 
@@ -117,6 +119,7 @@ def test_the_quorum_is_described_with_who_follows(led: Led) -> None:
     assert (quorum.error, quorum.leader_id, quorum.leader_epoch) == (ErrorCode.NONE, NODE, 0)
     assert quorum.high_watermark == BEGUN
     assert [(each.id, each.log_end_offset) for each in quorum.voters] == [(NODE, BEGUN)]
+    assert quorum.voters[0].directory_id == led.node.server.quorum.directory_id is not None
     assert [(each.id, each.log_end_offset) for each in quorum.observers] == [(7, 0), (8, BEGUN)]
     assert quorum.observers[1].last_caught_up_ms == quorum.observers[1].last_fetch_ms > 0
     assert quorum.listeners == {NODE: (QuorumListener("CONTROLLER", *led.address),)}

@@ -9,6 +9,7 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from logstore.files.partition_metadata import format_uuid
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from tests.oracle.cluster import KafkaCluster
@@ -23,18 +24,25 @@ TOPIC = "orders"
 
 
 class LedBrokers(KafkaCluster):
-    """Brokers alone: their controller is in this process."""
+    """Brokers alone: one is told where the controller of this process listens, the other that it is a voter."""
 
     def __init__(self, directory: Path, release: KafkaRelease, led: Led, brokers: int) -> None:
-        self._voter = f"{NODE}@{led.address}"
+        self._address = led.address
+        self._told = 0
         super().__init__(directory, release, brokers)
 
     @property
     def nodes(self) -> Sequence[int]:
         return self.ids
 
+    def _configuration(self, node: int) -> Path:
+        self._told = node
+        return super()._configuration(node)
+
     def _quorum_settings(self) -> Mapping[str, object]:
-        return {"controller.quorum.voters": self._voter}
+        if self._told == 1:
+            return {"controller.quorum.bootstrap.servers": self._address}
+        return {"controller.quorum.voters": f"{NODE}@{self._address}"}
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +128,14 @@ def test_kafkas_tools_know_the_quorum_and_the_cluster(led: Led, brokers: LedBrok
             tools, "kafka-configs", *at_controller, "--describe", "--entity-type", "brokers", "--entity-default"
         )
         absent = tools.run("kafka-cluster", "unregister", "--id", "9", *at_controller)
+    directory_id = led.node.server.quorum.directory_id
+    assert directory_id is not None
+    identity = f'"id": {NODE}, "directoryId": "{format_uuid(directory_id)}"'
     for told in (status, through):
-        assert f"LeaderId: {NODE}" in " ".join(told.split())
-        assert f'CurrentVoters: [{{"id": {NODE}, "endpoints": ["CONTROLLER://{led.address}"]}}]' in " ".join(
-            told.split()
-        )
-        assert told.count('"directoryId"') == 2, "the brokers, which observe"
+        lines = " ".join(told.split())
+        assert f"LeaderId: {NODE}" in lines
+        assert f'CurrentVoters: [{{{identity}, "endpoints": ["CONTROLLER://{led.address}"]}}]' in lines
+        assert told.count('"directoryId"') == 3, "the brokers' too, which observe"
     rows = [line.split() for line in replication.splitlines()[1:]]
     assert [(row[0], row[-1]) for row in rows] == [(str(NODE), "Leader"), ("1", "Observer"), ("2", "Observer")]
     finalized = {name: level for name, level in led.image.features.items() if name != "metadata.version"}
@@ -134,6 +144,8 @@ def test_kafkas_tools_know_the_quorum_and_the_cluster(led: Led, brokers: LedBrok
         (line,) = [each for each in features.splitlines() if f"Feature: {name}" in each]
         assert f"FinalizedVersionLevel: {level}" in line
     assert "FinalizedVersionLevel: 4.3-IV0" in features
+    (kraft,) = [each for each in features.splitlines() if "kraft.version" in each]
+    assert "FinalizedVersionLevel: 1" in kraft
     assert led.node.controller.cluster_id in cluster
     assert endpoints.split()[-5:-3] == [str(NODE), led.address.host]
     assert "min.insync.replicas=1" in defaults
