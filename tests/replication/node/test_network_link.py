@@ -12,10 +12,11 @@ from logstore import Log
 from logstore import TopicPartition as Partition
 from logstore.directory.log_directories import LogDirectories
 from logstore.files.meta_properties import META_PROPERTIES_NAME
+from replication.clock import monotonic_ms
 from replication.metadata.configurations import ConfigResourceType
 from replication.node import BrokerNode, BrokerNodeSettings
 from replication.server.connections.listener_settings import ListenerSettings
-from tests.replication.node.remote_cluster import LOOPBACK, SECONDS, RemoteCluster
+from tests.replication.node.remote_cluster import LOOPBACK, SECONDS, SESSION_MS, RemoteCluster
 
 TOPIC = "orders"
 
@@ -163,3 +164,18 @@ def test_what_administrators_ask_is_passed_on(cluster: RemoteCluster) -> None:
     assert cluster.image.configurations.of(ConfigResourceType.TOPIC, TOPIC)["retention.ms"] == "5000"
     admin.delete_topics([TOPIC])[TOPIC].result(SECONDS)
     assert not cluster.image.topics.by_name
+
+
+def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothing(tmp_path: Path) -> None:
+    with RemoteCluster(tmp_path, brokers=1, session_timeout_ms=SESSION_MS) as cluster:
+        produce(cluster, "before")
+        cluster.controller.close()
+        node = cluster.brokers[1].node
+        cluster.wait_until(lambda: monotonic_ms() - node._lifecycle.heard_at > SESSION_MS)
+        settings = {"bootstrap.servers": cluster.bootstrap, "acks": 1, "message.timeout.ms": 1_000}
+        errors = []
+        producer = Producer(settings)
+        producer.produce(TOPIC, "after", on_delivery=lambda error, _: errors.append(error))
+        producer.flush(SECONDS)
+        assert errors[0] is not None
+        assert log(cluster, 1).log_end_offset == 1
