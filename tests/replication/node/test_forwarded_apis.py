@@ -8,16 +8,21 @@ from uuid import UUID
 import pytest
 
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.node.forwarded_apis import ForwardedApis
 from replication.node.network_link import NetworkLink
 from replication.node.unanswered import ANSWERED_BY_CONTROLLER, unanswered
 from replication.protocol.addresses import Address
+from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.apis import api_with
 from replication.protocol.wire.kio_messages import read, request_class, response_class, write
+from replication.quorum.active_controller import ActiveController
 from replication.server.call import Call, Caller
 from tests.campaign import run_seed
 from tests.oracle.broker import free_port
+from tests.replication.broker.lifecycle.scripted_controller import ScriptedController
 from tests.replication.protocol.instances import instance
 
 IDENTITY = BrokerIdentity(cluster_id="c", broker_id=1, directory_ids=(UUID(int=9),))
@@ -86,3 +91,14 @@ def test_nobody_waits_for_a_controller_once_the_link_is_closed() -> None:
     kind = request_class(64, 0)
     answer = api.answer(kind(broker_id=7), Call(0, Caller("127.0.0.1")))  # type: ignore[call-arg]
     assert answer.error_code is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_what_an_older_controller_cannot_read_is_answered_so() -> None:
+    with ScriptedController(spoken={18: range(5)}).listen() as server:
+        controller = ActiveController()
+        controller.found(server.address)
+        forwarded = ForwardedApis(ControllerChannel(controller, ClientSettings(), 5_000))
+        kind = request_class(64, 0)
+        answer = forwarded.apis()[64].answer(kind(broker_id=7), Call(0, Caller("127.0.0.1")))  # type: ignore[call-arg]
+        assert answer.error_code is ErrorCode.UNSUPPORTED_VERSION
+        forwarded.close()
