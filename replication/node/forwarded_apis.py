@@ -7,6 +7,7 @@ from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.errors import ReplicationError
 from replication.node.unanswered import ANSWERED_BY_CONTROLLER, unanswered
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.errors import UnsupportedVersionError
 from replication.protocol.messages.apis import api_with
 from replication.server.call import Call
 from replication.server.served_api import ServedApi, ServedApis
@@ -37,5 +38,7 @@ class ForwardedApis:
         try:
             with self._asking:
                 return self._channel.ask(request)
+        except UnsupportedVersionError:
+            return unanswered(request, call.version, ErrorCode.UNSUPPORTED_VERSION)
         except ReplicationError:
             return unanswered(request, call.version, ErrorCode.REQUEST_TIMED_OUT)

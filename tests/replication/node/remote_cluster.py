@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
@@ -34,8 +34,10 @@ class Running(NamedTuple):
 class RemoteCluster:
     """Brokers 1 to `brokers`, in one process, which only sockets join to the controller and to each other."""
 
-    def __init__(self, directory: Path, brokers: int = 2) -> None:
+    def __init__(self, directory: Path, brokers: int = 2, **settings: Any) -> None:
         self._directory = directory
+        self._settings = settings
+        self._factor = brokers
         self._ports: dict[int, int] = {}
         self.controller = self._begun(LOOPBACK)
         self.brokers: dict[int, Running] = {}
@@ -64,7 +66,10 @@ class RemoteCluster:
         return self.image.topics.by_name[topic].partitions[0]
 
     def link(self, directories: LogDirectories) -> NetworkLink:
-        return NetworkLink(str(self.controller.server.address), BrokerIdentity.of(directories))
+        """Return what reaches the controller; brokers with even ids keep a copy of the metadata."""
+        identity = BrokerIdentity.of(directories)
+        copy = None if identity.broker_id % 2 else self._directory / f"metadata-{identity.broker_id}"
+        return NetworkLink(str(self.controller.server.address), identity, metadata_directory=copy)
 
     def start(self, broker_id: int) -> BrokerNode:
         root = self._directory / f"broker-{broker_id}"
@@ -75,6 +80,7 @@ class RemoteCluster:
             replica_lag_time_max_ms=1_000,
             heartbeat_interval_ms=SESSION_MS // 5,
             auto_create_topics=True,
+            **self._settings,
         )
         node = BrokerNode(self.link(directories), directories, settings)
         self._ports[broker_id] = node.address.port
@@ -107,7 +113,9 @@ class RemoteCluster:
 
     def _begun(self, address: Address) -> StandaloneController:
         settings = ControllerSettings(
-            broker_session_timeout_ms=SESSION_MS, default_replication_factor=2, leader_imbalance_check_interval_ms=None
+            broker_session_timeout_ms=SESSION_MS,
+            default_replication_factor=self._factor,
+            leader_imbalance_check_interval_ms=None,
         )
         listener = ListenerSettings(name="CONTROLLER", address=address)
         root = self._directory / "controller"

@@ -1,5 +1,6 @@
 """Brokers that reach their controller over a network: they register, lead, follow, and change ISRs by its messages."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,13 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from logstore import Log
 from logstore import TopicPartition as Partition
+from logstore.directory.log_directories import LogDirectories
+from logstore.files.meta_properties import META_PROPERTIES_NAME
+from replication.clock import monotonic_ms
 from replication.metadata.configurations import ConfigResourceType
-from tests.replication.node.remote_cluster import SECONDS, RemoteCluster
+from replication.node import BrokerNode, BrokerNodeSettings
+from replication.server.connections.listener_settings import ListenerSettings
+from tests.replication.node.remote_cluster import LOOPBACK, SECONDS, SESSION_MS, RemoteCluster
 
 TOPIC = "orders"
 
@@ -92,6 +98,39 @@ def test_a_follower_that_lags_leaves_the_isr_and_joins_it_again_by_its_leaders_r
     assert (after.leader_epoch, after.partition_epoch) == (before.leader_epoch, before.partition_epoch + 2)
 
 
+@pytest.mark.parametrize("broker_id", [1, 2], ids=["without a copy of the metadata", "with one"])
+def test_a_broker_that_starts_again_is_led_by_what_was_decided_meanwhile(
+    cluster: RemoteCluster, broker_id: int
+) -> None:
+    create(cluster)
+    produce(cluster, "before")
+    cluster.stop(broker_id)
+    produce(cluster, "meanwhile")
+    epoch = cluster.partition(TOPIC).leader_epoch
+    node = cluster.start(broker_id)
+    hosted = node.replicas.hosted[Partition(TOPIC, 0)]
+    assert (hosted.led, hosted.leader_epoch) == (None, epoch)
+    cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
+    assert log(cluster, broker_id).log_end_offset == 2
+
+
+def test_a_broker_whose_place_another_process_takes_answers_nothing_more(
+    cluster: RemoteCluster, tmp_path: Path
+) -> None:
+    create(cluster)
+    first = cluster.brokers[1]
+    first.node._lifecycle.stop()  # it is silent, and does not know that it is fenced
+    copy = tmp_path / "elsewhere"
+    copy.mkdir()
+    shutil.copy(first.directories.roots[0].root / META_PROPERTIES_NAME, copy)
+    with LogDirectories.open([copy]) as directories:
+        cluster.wait_until(lambda: cluster.image.brokers[1].fenced)
+        settings = BrokerNodeSettings(listener=ListenerSettings(address=LOOPBACK))
+        with BrokerNode(cluster.link(directories), directories, settings):
+            cluster.wait_until(lambda: first.node.failure is not None and not first.node.replicas.hosted)
+    assert "another process has registered" in str(first.node.failure)
+
+
 def test_a_broker_that_leaves_in_order_hands_over_what_it_leads(cluster: RemoteCluster) -> None:
     create(cluster)
     leader = cluster.partition(TOPIC).leader
@@ -125,3 +164,18 @@ def test_what_administrators_ask_is_passed_on(cluster: RemoteCluster) -> None:
     assert cluster.image.configurations.of(ConfigResourceType.TOPIC, TOPIC)["retention.ms"] == "5000"
     admin.delete_topics([TOPIC])[TOPIC].result(SECONDS)
     assert not cluster.image.topics.by_name
+
+
+def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothing(tmp_path: Path) -> None:
+    with RemoteCluster(tmp_path, brokers=1, session_timeout_ms=SESSION_MS) as cluster:
+        produce(cluster, "before")
+        cluster.controller.close()
+        node = cluster.brokers[1].node
+        cluster.wait_until(lambda: monotonic_ms() - node._lifecycle.heard_at > SESSION_MS)
+        settings = {"bootstrap.servers": cluster.bootstrap, "acks": 1, "message.timeout.ms": 1_000}
+        errors = []
+        producer = Producer(settings)
+        producer.produce(TOPIC, "after", on_delivery=lambda error, _: errors.append(error))
+        producer.flush(SECONDS)
+        assert errors[0] is not None
+        assert log(cluster, 1).log_end_offset == 1
