@@ -210,7 +210,7 @@ def test_a_broker_of_ours_and_one_of_kafkas_lead_and_follow_each_other(
         )
         with closing(BrokerNode(link, directories, settings)) as ours:
             bootstrap = f"{brokers.bootstrap(theirs)},{ours.address}"
-            placed = NewTopic(topic, -1, replica_assignment=[[theirs, OURS]])
+            placed = NewTopic(topic, 1, replica_assignment=[[theirs, OURS]])
             client = AdminClient({"bootstrap.servers": str(ours.address)})
             client.create_topics([placed])[topic].result(SECONDS)
             for leader in (theirs, OURS):
