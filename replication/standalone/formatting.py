@@ -41,12 +41,13 @@ def _is_partition(path: Path) -> bool:
     return path.is_dir()
 
 
-def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[Path]:
+def ensure_formatted(roots: Sequence[Path], node_id: int | None = None, cluster_id: str | None = None) -> list[Path]:
     """Make the roots that are new or empty directories of one broker; return these.
 
-    They join the cluster of those that are formatted already, or a new one. They are locked meanwhile: of two first
-    starts at once one is refused. Raises NotFormattedError for a root that holds something and no meta.properties,
-    OtherNodeError for one of another broker than is given, DirectoryLockedError, CorruptMetadataError, and OSError.
+    They join the cluster of those that are formatted already, else that of `cluster_id`, else a new one. They are
+    locked meanwhile: of two first starts at once one is refused. Raises NotFormattedError for a root that holds something and
+    no meta.properties, OtherNodeError for one of another broker than is given, DirectoryLockedError,
+    CorruptMetadataError, and OSError.
     """
     new = [root for root in roots if is_new(root)]
     for root in roots:
@@ -56,18 +57,18 @@ def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[
         for root in new:
             REAL.make_directories(root)
             locks.enter_context(DirectoryLock.acquire(root))
-        return _formatted(roots, node_id)
+        return _formatted(roots, node_id, cluster_id)
 
 
-def _formatted(roots: Sequence[Path], node_id: int | None) -> list[Path]:
+def _formatted(roots: Sequence[Path], node_id: int | None, cluster_id: str | None) -> list[Path]:
     # Once more: another start may have been here before they were locked.
     new = [root for root in roots if is_new(root)]
     known = {root: owner_of(root, node_id) for root in roots if root not in new}
     first = next(iter(known.values()), None)
-    cluster_id = format_uuid(uuid4()) if first is None else first.cluster_id
+    cluster = (cluster_id or format_uuid(uuid4())) if first is None else first.cluster_id
     owner = (NODE_ID if node_id is None else node_id) if first is None else first.node_id
     for root in new:
-        properties = MetaProperties(1, cluster_id, owner, format_uuid(uuid4()))
+        properties = MetaProperties(1, cluster, owner, format_uuid(uuid4()))
         properties.write(root / META_PROPERTIES_NAME)
     return new
 

@@ -1,6 +1,7 @@
 """The only controller of a cluster, for brokers in its own process (Kafka: a quorum of one)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Final, TypeVar
 
@@ -10,8 +11,9 @@ from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.image_publisher import ImagePublisher, PublishedImage
+from replication.metadata.records.control import ControlMessage
+from replication.node.metadata_feed import MetadataFeed
 from replication.standalone.errors import ControllerFailedError
-from replication.standalone.metadata_feed import MetadataFeed
 from replication.standalone.stored_metadata import StoredMetadata
 
 T = TypeVar("T")
@@ -33,7 +35,8 @@ class StaticController:
         clock: Callable[[], int] = monotonic_ms,
     ) -> None:
         """Go on from what the metadata says. Raises MetadataError, OSError, and LogStoreError."""
-        self._metadata: Final = metadata
+        self.metadata: Final = metadata
+        """The log of its decisions."""
         self._controller: Final = Controller(cluster_id, settings)
         self._publisher: Final = ImagePublisher()
         self._clock: Final = clock
@@ -74,6 +77,15 @@ class StaticController:
             self._ensure_deciding()
             return self._commit(make(self._controller))
 
+    def announce(self, *messages: ControlMessage) -> None:
+        """Say in the log, beside its records, what the quorum is. Raises ControllerFailedError."""
+        with self._deciding:
+            self._ensure_deciding()
+            with self._failing():
+                batch = self.metadata.append_control(messages)
+                self._controller.next_offset = self.metadata.next_offset
+                self._publish(batch)
+
     def tick(self) -> None:
         """Do what is due: sessions that have run out, leaders to balance. Raises ControllerFailedError."""
         with self._deciding:
@@ -83,12 +95,12 @@ class StaticController:
 
     def take_due_snapshot(self) -> None:
         """Write a snapshot of the metadata if one is due. Raises MetadataError, OSError, and LogStoreError."""
-        if not self._metadata.is_snapshot_due:
+        if not self.metadata.is_snapshot_due:
             return
         with self._deciding:
             published = self.published
-            self._metadata.begin_segment()
-        self._metadata.take_snapshot(published)
+            self.metadata.begin_segment()
+        self.metadata.take_snapshot(published)
 
     def end_session(self, broker_id: int) -> None:
         """Let a broker register anew at once: who asks holds its directories, so its earlier start is over."""
@@ -98,13 +110,12 @@ class StaticController:
     def feed(self, waiter: Waiter) -> MetadataFeed:
         """Return what tells one broker of all changes from now on; the waiter, held weakly, is woken by each."""
         with self._deciding:
-            feed = MetadataFeed(self.published)
+            feed = MetadataFeed(self.published, self._drop)
             self._feeds.append(feed)
             self._waiters.add(waiter)
             return feed
 
-    def drop(self, feed: MetadataFeed) -> None:
-        """Let a broker hear no more."""
+    def _drop(self, feed: MetadataFeed) -> None:
         with self._deciding:
             self._feeds.remove(feed)
 
@@ -117,19 +128,27 @@ class StaticController:
         if not decision.records:
             return self._controller.appended(decision)
         level = self._controller.cluster.image.metadata_version
-        try:
-            batch = self._metadata.append(decision.records, level)
+        with self._failing():
+            batch = self.metadata.append(decision.records, level)
             answer = self._controller.appended(decision)
-            self._publisher.replay([batch])
-            published = self._publisher.publish()
+            self._publish(batch)
+        return answer
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Decide nothing more after an error: what is in memory and what is in the log may differ from here on."""
+        try:
+            yield
         except Exception as error:
-            # What is in memory and what is in the log may differ from here on.
             self._failure = error
             raise ControllerFailedError(error) from error
+
+    def _publish(self, batch: MetadataBatch) -> None:
+        self._publisher.replay([batch])
+        published = self._publisher.publish()
         for feed in self._feeds:
             feed.put(published)
         self._waiters.wake()
-        return answer
 
     def _replay(self, batch: MetadataBatch) -> None:
         self._controller.next_offset = batch.base_offset

@@ -17,10 +17,10 @@ from replication.controller.controller import ControllerSettings
 from replication.controller.topics.topics import NewTopic
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
+from replication.node.broker_node import BrokerNode
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.controller_thread import ControllerThread
-from replication.standalone.local_broker import LocalBroker
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
@@ -161,7 +161,7 @@ class Cluster:
         """Return the broker that leads a partition; -1 where none does."""
         return self.partition(topic, number).leader
 
-    def broker(self, broker_id: int) -> LocalBroker:
+    def broker(self, broker_id: int) -> BrokerNode:
         """Return a broker that is up. Raises ValueError where it is not, and KeyError."""
         broker = self._nodes[broker_id].broker
         if broker is None:
@@ -219,7 +219,7 @@ class Cluster:
                 raise NotReachedError(wanted, seconds)
             time.sleep(_PAUSE_SECONDS)
 
-    def _broker_or_none(self, broker_id: int) -> LocalBroker | None:
+    def _broker_or_none(self, broker_id: int) -> BrokerNode | None:
         node = self._nodes.get(broker_id)
         return None if node is None else node.broker
 

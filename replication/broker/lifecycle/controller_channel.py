@@ -1,8 +1,9 @@
 """What a broker asks of the controller, whichever that is at the time."""
 
+import time
 from dataclasses import replace
 from threading import Event
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from replication.back_off import BackOff
 from replication.broker.lifecycle.errors import NoControllerError
@@ -17,6 +18,8 @@ from replication.quorum.active_controller import ActiveController
 
 _ASK_AGAIN: Final = (ConnectionClosedError, ConnectionFailedError, RequestTimedOutError)
 """What another try, or another controller, may do better."""
+_LATE_SECONDS: Final = 30.0
+"""After that no controller comes to what it was asked (Kafka: request.timeout.ms)."""
 _INITIAL_BACK_OFF_MS: Final = 50
 """Kafka: reconnect.backoff.ms."""
 
@@ -39,6 +42,10 @@ class Channel(Protocol):
     @property
     def address(self) -> Address | None:
         """Whom the last request was asked; None where it was nobody on the network."""
+
+    @property
+    def may_arrive_late(self) -> bool:
+        """Whether something that was asked before, and not answered, may still reach the controller."""
 
     def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
         """Return the controller's answer. Raises NoControllerError where none comes in time."""
@@ -65,6 +72,15 @@ class ControllerChannel:
         self._connection: Connection | None = None
         self._back_off = BackOff(_INITIAL_BACK_OFF_MS)
         self._closed = Event()
+        self._unanswered_until = 0.0
+
+    @property
+    def may_arrive_late(self) -> bool:
+        """Whether something that was asked before, and not answered, may still reach the controller.
+
+        It may have it already, and not have come to it: so it is said for some time after a connection has broken.
+        """
+        return time.monotonic() < self._unanswered_until
 
     @property
     def address(self) -> Address | None:
@@ -72,7 +88,7 @@ class ControllerChannel:
         return self._connection.address if self._connection else None
 
     def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
-        """Return the controller's answer, whatever error it tells but NOT_CONTROLLER.
+        """Return the controller's answer, whatever error it tells but NOT_CONTROLLER. It may be in kio's terms.
 
         Raises NoControllerError after the time given, the channel's own by default, and after `close`; and without
         another try what the controller cannot be asked for at all: AuthenticationFailedError, CertificateRefusedError,
@@ -91,8 +107,10 @@ class ControllerChannel:
                 answer = self._connected(address).ask(request, max(1, int(deadline.left() * 1_000)))
             except _ASK_AGAIN as error:
                 reason = str(error)
+                if not isinstance(error, ConnectionFailedError):
+                    self._unanswered_until = time.monotonic() + _LATE_SECONDS
             else:
-                if answer.error is not ErrorCode.NOT_CONTROLLER:
+                if _error(answer) is not ErrorCode.NOT_CONTROLLER:
                     self._back_off.succeeded()
                     return answer
                 reason = f"{address}: NOT_CONTROLLER"
@@ -115,3 +133,9 @@ class ControllerChannel:
         if self._closed.is_set():
             connection.close()
         return connection
+
+
+def _error(answer: Any) -> ErrorCode:
+    """Return the error of an answer as a whole, where it has one; kio calls it otherwise."""
+    error: ErrorCode = getattr(answer, "error", getattr(answer, "error_code", ErrorCode.NONE))
+    return error

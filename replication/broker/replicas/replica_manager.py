@@ -52,7 +52,7 @@ class _Beginning(NamedTuple):
 
 
 class ReplicaManager:
-    """Applies what has changed of the metadata, partition by partition. One thread calls it.
+    """Applies what has changed of the metadata, partition by partition. One thread calls it, but for `led`.
 
     Each log has one owner: before a partition is led its fetcher has let go of it, and before it is followed its
     leader appends nothing more.
@@ -100,7 +100,8 @@ class ReplicaManager:
         self._new_topics: frozenset[UUID] = frozenset()
         self._places: Final = ReplicaPlaces(directories, directory_ids)
         self.unassigned: Final = self._places.unassigned
-        """In which directories replicas lie of which the metadata does not say it yet."""
+        """In which directories replicas lie of which the metadata does not say it yet; who has told the controller, in
+        any thread, takes them out."""
         self.moves: Final = ReplicaMoves(self.hosted, directories, self._is_known, wake)
         """From one directory to another."""
         self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
@@ -126,6 +127,12 @@ class ReplicaManager:
                 self._configure({resource.name})
             elif resource.type == ConfigResourceType.BROKER:
                 self._configure({partition.topic for partition in self.hosted})
+
+    def led(self, topic_id: UUID, number: int) -> LedPartition | None:
+        """Return a partition that is led here, by its topic's id; None where it is not. Any thread may ask."""
+        partition = self._names.get(PartitionId(topic_id, number))
+        hosted = None if partition is None else self.hosted.get(partition)
+        return None if hosted is None else hosted.led
 
     def check_lag(self) -> None:
         """Let leaders look whether followers have fallen behind (Kafka: maybeShrinkIsr)."""

@@ -7,7 +7,6 @@ from epoch.filesystem import REAL, FileSystem
 from logstore import Log, Record, TopicPartition
 from logstore.append.encoding import encode
 from logstore.directory.log_directories import LogDirectories
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
@@ -21,6 +20,7 @@ from replication.metadata.records import (
     RegisterBrokerRecord,
     TopicRecord,
 )
+from replication.protocol.messages.alter_partition import IsrChange
 
 ME, OTHER = 1, 2
 EPOCH = 10 + ME
@@ -55,9 +55,9 @@ class NoChanges:
     """Takes what leaders want, and answers nothing."""
 
     def __init__(self) -> None:
-        self.wanted: list[WantedIsr] = []
+        self.wanted: list[IsrChange] = []
 
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         self.wanted.append(change)
 
 

@@ -1,0 +1,81 @@
+"""What the leaders of a broker want of its controller."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+from uuid import UUID
+
+from logstore.log.state.waiters import Waiter
+from replication.broker.lifecycle.controller_channel import Channel
+from replication.broker.lifecycle.errors import NoControllerError
+from replication.broker.partitions.led_partition import REFUSED, LedPartition
+from replication.node.controller_link import asked
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    IsrAnswer,
+    IsrChange,
+)
+
+
+class IsrQueue:
+    """Collects changes of ISRs, and asks for all that have come as one (Kafka: AlterPartitionManager)."""
+
+    def __init__(self, broker_id: int, waiter: Waiter) -> None:
+        """Ask as a broker; the waiter is woken when there is something to ask."""
+        self._broker_id: Final = broker_id
+        self._waiter: Final = waiter
+        self._wanted: Final[deque[IsrChange]] = deque()
+        self._is_settling = False
+
+    def ask(self, change: IsrChange) -> None:
+        """Want a change, of which its leader is told later what has become. Any thread may.
+
+        What was refused is wanted again at once, while the answer is told: nobody is woken for that, so it waits for
+        the next round.
+        """
+        self._wanted.append(change)
+        if not self._is_settling:
+            self._waiter.wake()
+
+    def settle(self, channel: Channel, broker_epoch: int, led: Callable[[UUID, int], LedPartition | None]) -> None:
+        """Ask for all that is wanted, and tell the leaders, which `led` finds by topic id and number. One thread does.
+
+        Raises NoControllerError, after which the next call asks again.
+        """
+        wanted = [self._wanted.popleft() for _ in range(len(self._wanted))]
+        if not wanted:
+            return
+        request = AlterPartitionRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, changes=tuple(wanted))
+        try:
+            response = asked(channel, request)
+        except NoControllerError:
+            self._wanted.extendleft(reversed(wanted))
+            raise
+        self._is_settling = True
+        try:
+            for change, answer in zip(wanted, _answers(wanted, response), strict=True):
+                leader = led(change.topic_id, change.partition)
+                if leader is not None:
+                    leader.answered(change, _error(answer, channel), answer)
+        finally:
+            self._is_settling = False
+
+
+def _error(answer: IsrAnswer, channel: Channel) -> ErrorCode:
+    """Return what a leader is told: nothing is refused as long as the same may be granted by an earlier request.
+
+    It goes on to wait for who was to join, and asks again. Kafka's leader commits without, what the new one may lack.
+    """
+    is_open = channel.may_arrive_late and answer.error in REFUSED
+    return ErrorCode.UNKNOWN_SERVER_ERROR if is_open else answer.error
+
+
+def _answers(wanted: list[IsrChange], response: AlterPartitionResponse) -> list[IsrAnswer]:
+    """Return what became of each change; one that the controller does not speak of may be asked for again."""
+    told = {(each.topic_id, each.partition): each for each in response.answers}
+    error = response.error or ErrorCode.UNKNOWN_SERVER_ERROR
+    return [
+        told.get((each.topic_id, each.partition)) or IsrAnswer(each.topic_id, each.partition, error) for each in wanted
+    ]
