@@ -102,8 +102,7 @@ class BrokerThread(WorkerThread):
             self._replicas.check_lag()
         self._replicas.move_on()
         self._replicas.retry()
-        if self._replicas.unassigned:
-            self._placed()
+        self._tell_places()
         failed = self._replicas.notice_failures()
         for directory_id in failed - self._failed:
             self._directory_failed(directory_id)
@@ -132,6 +131,11 @@ class BrokerThread(WorkerThread):
             self.image = news.image
             self.applied_offset = news.applied_offset
             self._applied.notify_all()
+        self._tell_places()
+
+    def _tell_places(self) -> None:
+        if self._replicas.unassigned:
+            self._placed()
 
     def _give_up(self, error: BaseException) -> None:
         self.failure = error

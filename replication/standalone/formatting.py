@@ -45,8 +45,8 @@ def ensure_formatted(roots: Sequence[Path], node_id: int | None = None, cluster_
     """Make the roots that are new or empty directories of one broker; return these.
 
     They join the cluster of those that are formatted already, else that of `cluster_id`, else a new one. They are
-    locked meanwhile: of two first starts at once one is refused. Raises NotFormattedError for a root that holds something and
-    no meta.properties, OtherNodeError for one of another broker than is given, DirectoryLockedError,
+    locked meanwhile: of two first starts at once one is refused. Raises NotFormattedError for a root that holds
+    something and no meta.properties, OtherNodeError for one of another broker than is given, DirectoryLockedError,
     CorruptMetadataError, and OSError.
     """
     new = [root for root in roots if is_new(root)]

@@ -34,6 +34,10 @@ class Replicas:
 
     def check_lag(self) -> None: ...
 
+    def move_on(self) -> None: ...
+
+    def retry(self) -> None: ...
+
     def notice_failures(self) -> frozenset[UUID]:
         return frozenset()
 
