@@ -63,8 +63,8 @@ class FollowedLog:
         self.partition = partition
         self.log = log
         self._observer = observer
-        self._shown: LastBatch | None = None
-        """What an answer ended with that is appended once another shows the same."""
+        self._shown: tuple[LastBatch, int] | None = None
+        """What an answer ended with that is appended once another shows the same, and that answer's leader epoch."""
         self._overlap: int | None = None
         """Where an answer began, below the log's end."""
 
@@ -136,7 +136,7 @@ class FollowedLog:
             if only_committed and whole.last.base_offset >= high_watermark:
                 usable = self._committed(whole, high_watermark)
             else:
-                usable = self._without_doubtful(whole)
+                usable = self._without_doubtful(whole, leader_epoch)
             if not usable:
                 return NOTHING_APPENDED
             info = self._append_whole(usable, leader_epoch)
@@ -155,18 +155,21 @@ class FollowedLog:
             raise EarlyRecordsError(self.partition, fault)
         return committed
 
-    def _without_doubtful(self, whole: WholeBatches) -> memoryview:
+    def _without_doubtful(self, whole: WholeBatches, leader_epoch: int) -> memoryview:
         """Return all but a last batch that does not just go on, unless two answers show it in the same place.
 
         Compaction leaves gaps, and elections begin epochs; but so would a flipped bit, as no checksum covers offset and
-        epoch. Where another batch follows, that would not fit. The last batch is fetched once more.
+        epoch. Where another batch follows, that would not fit. The last batch is fetched once more. Another leader may
+        well have another one there.
         """
         if whole.last.continues:
             return whole.data
-        shown, self._shown = self._shown, whole.last
+        known, self._shown = self._shown, (whole.last, leader_epoch)
+        shown, shown_in = known or (None, leader_epoch)
         if shown == whole.last:
             return whole.data
-        if shown is not None and shown.expected_offset == whole.last.expected_offset:
+        is_same_place = shown is not None and shown.expected_offset == whole.last.expected_offset
+        if is_same_place and shown_in == leader_epoch:
             raise RefusedRecordsError(self.partition, f"its last batch is {whole.last}, but was {shown} before")
         return whole.data[: whole.last_position]
 

@@ -40,12 +40,15 @@ def exchange(fetcher: Fetcher, leader: Leader, now: int = 0) -> list[FetcherRequ
 
 
 def catch_up(
-    fetcher: Fetcher, leader: Leader, partition: TopicPartition = PARTITION, *, to: int = 0
+    fetcher: Fetcher, leader: Leader, partition: TopicPartition = PARTITION, *, to: int = 0, wait_ms: int = 0
 ) -> list[FetcherRequest]:
-    """Rounds until the follower has all that was committed, and reaches offset `to`; returns what was asked."""
+    """Rounds until the follower has all that was committed, and reaches offset `to`; returns what was asked.
+
+    `wait_ms` is how long the follower may wait meanwhile of its own.
+    """
     asked: list[FetcherRequest] = []
     # Later than all before: what was answered before does not count.
-    for now in range(fetcher.confirmed_at + 1, fetcher.confirmed_at + MANY_ROUNDS):
+    for now in range(fetcher.confirmed_at + 1, fetcher.confirmed_at + MANY_ROUNDS + wait_ms):
         asked += exchange(fetcher, leader, now)
         state = fetcher.state(partition)
         assert state is not None

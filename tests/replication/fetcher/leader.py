@@ -17,9 +17,13 @@ class Leader(LoneBroker):
 
     def __init__(self, *, broker: int = BROKER, followers: tuple[int, ...] = FOLLOWERS) -> None:
         super().__init__(broker=broker, followers=followers)
-        self.asked: list[FetcherRequest] = []
-        """All requests, for who wants to see them."""
+        self.exchanges: list[tuple[FetcherRequest, FetcherResponse]] = []
         self.forget_sessions()
+
+    @property
+    def asked(self) -> list[FetcherRequest]:
+        """All requests, for who wants to see them."""
+        return [request for request, _ in self.exchanges]
 
     def forget_sessions(self) -> None:
         """As a broker does that is started anew."""
@@ -27,7 +31,6 @@ class Leader(LoneBroker):
         self._conversation = Conversation(apis, OfferedVersions(apis), NoSasl(Caller("127.0.0.1")))
 
     def answer(self, request: FetcherRequest) -> FetcherResponse:
-        self.asked.append(request)
         exchange = Exchange("follower")
         _, frame = exchange.ask(request)
         parts = self._conversation.receive(memoryview(frame)[LENGTH_SIZE:])
@@ -35,4 +38,5 @@ class Leader(LoneBroker):
             parts = parts.parts(now=parts.deadline) or []
         answer: FetcherResponse
         _, answer = exchange.answer(memoryview(b"".join(parts))[LENGTH_SIZE:])
+        self.exchanges.append((request, answer))
         return answer

@@ -16,7 +16,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
-from tests.replication.fetcher.drive import CONFIG, PARTITION, assert_follows, batches, catch_up, open_log
+from tests.replication.fetcher.drive import CONFIG, PARTITION, assert_follows, batches, catch_up, exchange, open_log
 from tests.replication.fetcher.leader import Leader
 
 MIRROR = FetcherSettings(max_partition_bytes=150)
@@ -376,6 +376,30 @@ def test_a_gap_at_the_end_of_an_answer_is_stored_once_two_answers_show_it(
     once(42)
     assert log.log_end_offset == 44
     assert [offset for offset, _ in batches(log, 8, 99)] == [42]
+
+
+@BOTH
+@pytest.mark.parametrize("rounds", [2, 9])
+def test_another_leader_may_begin_its_epoch_where_the_one_before_did(
+    tmp_path: Path, log: Log, leader_log: Log, settings: FetcherSettings, rounds: int
+) -> None:
+    """Whether the first leader's batch is stored by then, or was shown once."""
+    told, leaders = Refusals(), [Leader(), Leader()]
+    fetcher = Fetcher(settings, observer=told)
+    with open_log(tmp_path / "first") as first, open_log(tmp_path / "second") as second:
+        for epoch, leader, led in ((3, leaders[0], first), (4, leaders[1], second)):
+            for _, batch in batches(leader_log, 0, 8):
+                led.append_batches(batch)
+            led.append([Record.of(b"of %d" % epoch)], leader_epoch=epoch)
+            led.update_high_watermark(9)
+            leader.lead(PARTITION, led, epoch)
+        fetcher.follow(PARTITION, log, 3)
+        for now in range(rounds):
+            exchange(fetcher, leaders[0], now)
+        fetcher.follow(PARTITION, log, 4)
+        catch_up(fetcher, leaders[1], to=9)
+        assert_follows(log, second, 9)
+    assert told.reasons == []
 
 
 @BOTH
