@@ -63,7 +63,7 @@ def _plain_request_header(frame: Data, *, flexible: bool) -> tuple[RequestHeader
     if len(frame) < begins:
         return None
     api_key, api_version, correlation_id, size = _STARTS.unpack_from(frame)
-    if not 0 < size <= len(frame) - begins - flexible:
+    if not 0 <= size <= len(frame) - begins - flexible:
         return None
     ends = begins + size
     if flexible and frame[ends]:

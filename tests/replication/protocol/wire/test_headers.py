@@ -1,6 +1,9 @@
 """Headers of requests and answers are those of kio, and whatever else is read gives our errors alone."""
 
 import io
+from collections.abc import Callable
+from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ from kio.index import load_entity_schema
 from kio.serial import entity_writer
 from kio.static.constants import EntityType
 
+from replication.codec.codec import codec_of
 from replication.protocol.errors import InvalidMessageError, MalformedRequestError, MalformedResponseError
 from replication.protocol.wire.headers import (
     RequestHeader,
@@ -19,6 +23,7 @@ from replication.protocol.wire.headers import (
     write_request_header,
     write_response_header,
 )
+from replication.protocol.wire.message_bytes import read_part
 from tests.replication.protocol.strategies import int32
 
 int16 = st.integers(-(2**15), 2**15 - 1)
@@ -59,6 +64,23 @@ def test_the_header_of_an_answer_is_kios(*, flexible: bool, correlation_id: int)
 def test_a_header_may_carry_tagged_fields_that_are_not_known() -> None:
     header = b"\0\0\0\7" + b"\x01\x63\x02ab"
     assert read_response_header(memoryview(header + b"body"), flexible=True) == (7, len(header))
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_a_header_is_read_as_by_its_codec_whatever_byte_is_damaged(*, flexible: bool) -> None:
+    message = write_request_header(RequestHeader(1, 2, 3, "té"), flexible=flexible)
+    codec = codec_of(RequestHeader, 0, flexible=flexible)
+    for place, byte in product(range(len(message)), (0, 1, 2, 3, 4, 5, 0x7F, 0x80, 0xFF)):
+        damaged = message[:place] + bytes((byte,)) + message[place + 1 :] + b"ab"[: byte % 3]
+        by_codec = _found(partial(read_part, codec, damaged, "RequestHeader"))
+        assert _found(partial(read_request_header, damaged, flexible=flexible)) == by_codec
+
+
+def _found(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except MalformedRequestError as error:
+        return str(error)
 
 
 def test_a_header_cut_short_anywhere_is_refused() -> None:
