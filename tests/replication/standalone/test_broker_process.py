@@ -1,9 +1,12 @@
 """A broker of ours as a process that is stopped and killed while real clients write, and goes on."""
 
+import random
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from struct import pack
 
 import confluent_kafka as ck
 import confluent_kafka.admin as ck_admin
@@ -11,12 +14,16 @@ import pytest
 
 from logstore import open_offline
 from logstore.verify.verify import verify
+from replication.protocol.addresses import Address
+from tests.campaign import Campaign
 from tests.conftest import require
 from tests.replication.cli.command import epochlog
 from tests.replication.serving.served_process import ServedProcess
 from tests.replication.standalone.busy_producer import BusyProducer
 from tests.replication.standalone.clients import SECONDS, produce, read
 from tests.small_disk import SmallDisk, small_disk
+
+MOVES = Campaign("moves between directories: kills", full=60, share=4)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
@@ -39,6 +46,44 @@ def test_an_idempotent_producer_goes_on_after_a_restart_with_each_record_once_an
     assert [int(each.value or b"") for each in records] == list(range(producer.count))
     assert producer.acknowledged == [(each.offset, int(each.value or b"")) for each in records]
     assert_sound(root)
+
+
+def test_a_broker_that_is_killed_again_and_again_while_a_partition_moves_loses_nothing_of_it(tmp_path: Path) -> None:
+    roots = [tmp_path / "one", tmp_path / "other"]
+    rng = random.Random(MOVES.seed)
+    broker = ServedProcess(*roots, is_broker=True)
+    port = broker.address.port
+    producer = BusyProducer(str(broker.address), "numbers", wait_seconds=10 * SECONDS)
+    producer.wait_for(200)
+    for _ in range(MOVES.count):
+        move(broker.address, "numbers", rng.choice(roots))
+        time.sleep(rng.random() * 0.3)
+        assert broker.end(signal.SIGKILL) == -signal.SIGKILL
+        broker = ServedProcess(*roots, is_broker=True, port=port)
+        assert broker.told["offline"] == []
+        producer.wait_for(50)
+    with broker:
+        producer.stop()
+        records = read(str(broker.address), "numbers")
+    assert producer.errors == []
+    assert [int(each.value or b"") for each in records] == list(range(producer.count))
+    assert producer.acknowledged == [(each.offset, int(each.value or b"")) for each in records]
+    for root in roots:
+        assert_sound(root)
+    assert sum((root / "numbers-0").exists() for root in roots) == 1
+    MOVES.report(MOVES.count)
+
+
+def move(broker: Address, topic: str, root: Path) -> None:
+    """Ask for partition 0 of a topic to be moved, by AlterReplicaLogDirs 1, and wait for the answer."""
+    path, name = str(root).encode(), topic.encode()
+    fields = pack(">hhih", 34, 1, 7, -1), pack(">ih", 1, len(path)), path, pack(">ih", 1, len(name)), name
+    request = b"".join([*fields, pack(">ii", 1, 0)])
+    with socket.create_connection(broker) as connection:
+        connection.settimeout(SECONDS)
+        connection.sendall(pack(">i", len(request)) + request)
+        answer = connection.makefile("rb").read(4 + 4 + 4 + 4 + 2 + len(name) + 4 + 4 + 2)
+    assert answer.endswith(pack(">iih", 1, 0, 0)), answer
 
 
 def test_a_topic_that_is_deleted_while_it_is_written_is_gone_and_others_are_written_on(tmp_path: Path) -> None:

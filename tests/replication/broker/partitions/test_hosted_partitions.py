@@ -62,3 +62,22 @@ def test_nobody_waits_for_ever_whom_nobody_else_knows(hosted: HostedPartition) -
     assert isinstance(hosted.log, Log)
     hosted.log.append([Record.of(b"a")])
     assert not hosted.log._contents.end_waiters
+
+
+def test_who_waits_for_a_log_that_has_moved_waits_for_the_other_one(hosted: HostedPartition, tmp_path: Path) -> None:
+    sleeper = Sleeper()
+    hosted.attend(sleeper)
+    before = hosted.log
+    (tmp_path / "moved").mkdir()
+    with Log.open(tmp_path / "moved" / "orders-0") as moved:
+        hosted.replace_log(moved, str(tmp_path / "moved"))
+        assert (hosted.log, hosted.root) == (moved, str(tmp_path / "moved"))
+        woken = sleeper.woken
+        assert woken
+        moved.append([b"a"])
+        assert sleeper.woken > woken
+        hosted.leave(sleeper)
+        woken = sleeper.woken
+        moved.append([b"b"])
+        assert sleeper.woken == woken
+    before.close()  # type: ignore[attr-defined]
