@@ -22,7 +22,6 @@ from logstore import Log, LogConfig, TopicPartition
 from logstore.warming.warm import warm
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.writing_apis import writing_apis
@@ -30,6 +29,7 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import PartitionRecord, TopicRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrChange
 from replication.protocol.messages.produce import ProduceRequest
 from tests.logstore.batches import batch, record
 
@@ -40,7 +40,7 @@ SMALL_BATCH = batch(records=[record(key=b"key", value=bytes(1_000))], base_times
 
 
 class _NoChanges:
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         pass
 
 

@@ -31,8 +31,8 @@ from replication.controller.elections import (
     elect_leaders,
     elect_uncleanly,
 )
-from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest, change_isrs
-from replication.controller.partition_index import PartitionKey
+from replication.controller.isr_changes import IsrChangeAnswer, change_isrs
+from replication.controller.producer_ids import allocate_producer_ids
 from replication.controller.refusal import Refusal
 from replication.controller.settings.setting_changes import (
     ResourceChanges,
@@ -51,6 +51,8 @@ from replication.controller.topics.topics import MorePartitions, NewTopic, Topic
 from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacementAnswer
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -202,15 +204,17 @@ class Controller:
             case _:
                 return broker_changes.fence(self.cluster, broker)
 
-    def change_isrs(self, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
+    def change_isrs(self, request: AlterPartitionRequest) -> Decision[list[IsrChangeAnswer]]:
         """Change the ISRs of partitions, as their leader asks."""
         return change_isrs(self.cluster, request)
 
-    def assign_directories(
-        self, broker_id: int, broker_epoch: int, directories: Mapping[PartitionKey, UUID]
-    ) -> Decision[None]:
+    def assign_directories(self, request: AssignReplicasToDirsRequest) -> Decision[list[PlacementAnswer]]:
         """Note in which of its directories a broker has put replicas."""
-        return assign_directories(self.cluster, broker_id, broker_epoch, directories)
+        return assign_directories(self.cluster, request)
+
+    def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> Decision[range]:
+        """Give a broker ids for producers that nobody else gets."""
+        return allocate_producer_ids(self.cluster, broker_id, broker_epoch)
 
     # Requests of administrators
 

@@ -1,7 +1,6 @@
 """What leaders ask for: other replicas in the ISR (Kafka: AlterPartition, KIP-497, KIP-841, KIP-903)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from replication.controller.brokers.broker_registry import registered
@@ -13,37 +12,14 @@ from replication.controller.partition_index import PartitionKey
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import NO_LEADER_CHANGE, MetadataRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import (
+    ANY_BROKER_EPOCH,
+    AlterPartitionRequest,
+    InSyncReplica,
+    IsrChange,
+)
 
-ANY_BROKER_EPOCH = -1
-"""A leader that does not know in which epoch a follower is registered."""
 _RECOVERY_STATES: Final = frozenset(LeaderRecoveryState)
-
-
-class IsrMember(NamedTuple):
-    """A replica that shall be in sync, as of one registration of its broker (KIP-903)."""
-
-    broker_id: int
-    broker_epoch: int = ANY_BROKER_EPOCH
-
-
-@dataclass(frozen=True, slots=True)
-class IsrChange:
-    """The ISR that a leader wants for a partition, and from which state it starts."""
-
-    key: PartitionKey
-    leader_epoch: int
-    partition_epoch: int
-    new_isr: tuple[IsrMember, ...]
-    leader_recovery_state: int = LeaderRecoveryState.RECOVERED
-
-
-@dataclass(frozen=True, slots=True)
-class IsrChangeRequest:
-    """The changes that a broker asks for (Kafka: AlterPartitionRequest)."""
-
-    broker_id: int
-    broker_epoch: int
-    changes: tuple[IsrChange, ...]
 
 
 class IsrChangeAnswer(NamedTuple):
@@ -54,7 +30,7 @@ class IsrChangeAnswer(NamedTuple):
     partition: PartitionRegistration | None = None
 
 
-def change_isrs(cluster: ClusterState, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
+def change_isrs(cluster: ClusterState, request: AlterPartitionRequest) -> Decision[list[IsrChangeAnswer]]:
     """Change the ISRs that may be changed; refuses all of them only with STALE_BROKER_EPOCH."""
     registered(cluster, request.broker_id, request.broker_epoch)
     records: dict[PartitionKey, MetadataRecord] = {}
@@ -65,31 +41,32 @@ def change_isrs(cluster: ClusterState, request: IsrChangeRequest) -> Decision[li
 def _change_isr(
     cluster: ClusterState, sender: int, change: IsrChange, records: dict[PartitionKey, MetadataRecord]
 ) -> IsrChangeAnswer:
-    if change.key in records:
-        return IsrChangeAnswer(change.key, ErrorCode.INVALID_UPDATE_VERSION)
-    topic = cluster.image.topics.by_id.get(change.key.topic_id)
+    key = PartitionKey(change.topic_id, change.partition)
+    if key in records:
+        return IsrChangeAnswer(key, ErrorCode.INVALID_UPDATE_VERSION)
+    topic = cluster.image.topics.by_id.get(key.topic_id)
     if topic is None:
-        return IsrChangeAnswer(change.key, ErrorCode.UNKNOWN_TOPIC_ID)
-    partition = topic.partitions.get(change.key.partition_id)
+        return IsrChangeAnswer(key, ErrorCode.UNKNOWN_TOPIC_ID)
+    partition = topic.partitions.get(key.partition_id)
     if partition is None:
-        return IsrChangeAnswer(change.key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return IsrChangeAnswer(key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     error = _fault(cluster, sender, change, partition)
     if error is not ErrorCode.NONE:
-        return IsrChangeAnswer(change.key, error)
-    isr = tuple(member.broker_id for member in change.new_isr)
+        return IsrChangeAnswer(key, error)
+    isr = tuple(member.broker_id for member in change.isr)
     target = Target(isr=isr, leader_recovery_state=change.leader_recovery_state)
-    record = change_of(cluster, topic, change.key.partition_id, target=target)
+    record = change_of(cluster, topic, key.partition_id, target=target)
     if record is None:
-        return IsrChangeAnswer(change.key, ErrorCode.NONE, partition)
-    records[change.key] = record
+        return IsrChangeAnswer(key, ErrorCode.NONE, partition)
+    records[key] = record
     if record.leader not in {NO_LEADER_CHANGE, sender}:
-        return IsrChangeAnswer(change.key, ErrorCode.NEW_LEADER_ELECTED)
-    return IsrChangeAnswer(change.key, ErrorCode.NONE, partition.changed(record))
+        return IsrChangeAnswer(key, ErrorCode.NEW_LEADER_ELECTED)
+    return IsrChangeAnswer(key, ErrorCode.NONE, partition.changed(record))
 
 
 def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: PartitionRegistration) -> ErrorCode:
     """Return why a change is not granted. A sender that is ahead of this controller knows a newer one."""
-    isr = [member.broker_id for member in change.new_isr]
+    isr = [member.broker_id for member in change.isr]
     recovering = change.leader_recovery_state == LeaderRecoveryState.RECOVERING
     recovered = partition.leader_recovery_state == LeaderRecoveryState.RECOVERED
     if change.leader_epoch > partition.leader_epoch or change.partition_epoch > partition.partition_epoch:
@@ -104,12 +81,12 @@ def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: Par
         return ErrorCode.INVALID_REQUEST
     if change.leader_recovery_state not in _RECOVERY_STATES or (recovering and (recovered or len(isr) > 1)):
         return ErrorCode.INVALID_REQUEST
-    if not _all_eligible(cluster, change.new_isr):
+    if not _all_eligible(cluster, change.isr):
         return ErrorCode.INELIGIBLE_REPLICA
     return ErrorCode.NONE
 
 
-def _all_eligible(cluster: ClusterState, members: Iterable[IsrMember]) -> bool:
+def _all_eligible(cluster: ClusterState, members: Iterable[InSyncReplica]) -> bool:
     brokers = cluster.image.brokers
     return all(
         member.broker_id in cluster.active

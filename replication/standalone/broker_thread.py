@@ -9,9 +9,9 @@ from uuid import UUID
 from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
-from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
 from replication.metadata.image import ClusterImage
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
 from replication.standalone.errors import ControllerUnreachableError
 from replication.standalone.isr_queue import IsrQueue
 from replication.standalone.metadata_feed import MetadataFeed
@@ -99,17 +99,20 @@ class BrokerThread(WorkerThread):
             self._directory_failed(directory_id)
         self._failed = failed
         self._assign_directories()
-        self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.hosted)
+        self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.led)
 
     def _assign_directories(self) -> None:
         """Let the metadata say in which directories new replicas lie, so that a disk that is missing is noticed."""
         unassigned = self._replicas.unassigned
         if not unassigned:
             return
-        keys = {PartitionKey(*each): directory for each, directory in unassigned.items()}
-        epoch = self._broker_epoch()
+        request = AssignReplicasToDirsRequest(
+            broker_id=self._broker_id,
+            broker_epoch=self._broker_epoch(),
+            replicas=tuple(PlacedReplica(directory, *each) for each, directory in unassigned.items()),
+        )
         with suppress(Refusal):
-            self._controller.decide(lambda deciding: deciding.assign_directories(self._broker_id, epoch, keys))
+            self._controller.decide(lambda deciding: deciding.assign_directories(request))
         unassigned.clear()
 
     def _give_up(self, error: BaseException) -> None:

@@ -39,21 +39,21 @@ def _is_partition(path: Path) -> bool:
     return path.is_dir()
 
 
-def ensure_formatted(roots: Sequence[Path], node_id: int | None = None) -> list[Path]:
+def ensure_formatted(roots: Sequence[Path], node_id: int | None = None, cluster_id: str | None = None) -> list[Path]:
     """Make the roots that are new or empty directories of one broker; return these.
 
-    They join the cluster of those that are formatted already, or a new one. Raises NotFormattedError for a root that
-    holds something and no meta.properties, OtherNodeError for one of another broker than is given,
-    CorruptMetadataError, and OSError.
+    They join the cluster of those that are formatted already, else that of `cluster_id`, else a new one. Raises
+    NotFormattedError for a root that holds something and no meta.properties, OtherNodeError for one of another broker
+    than is given, CorruptMetadataError, and OSError.
     """
     new = [root for root in roots if is_new(root)]
     known = {root: owner_of(root, node_id) for root in roots if root not in new}
     first = next(iter(known.values()), None)
-    cluster_id = format_uuid(uuid4()) if first is None else first.cluster_id
+    cluster = (cluster_id or format_uuid(uuid4())) if first is None else first.cluster_id
     owner = (NODE_ID if node_id is None else node_id) if first is None else first.node_id
     for root in new:
         REAL.make_directories(root)
-        properties = MetaProperties(1, cluster_id, owner, format_uuid(uuid4()))
+        properties = MetaProperties(1, cluster, owner, format_uuid(uuid4()))
         properties.write(root / META_PROPERTIES_NAME)
     return new
 

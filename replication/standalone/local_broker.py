@@ -230,12 +230,13 @@ class LocalBroker:
 
     def _apis(self, known: KnownCluster) -> ServedApis:
         hosted, roots = self.replicas.hosted, [str(root.root) for root in self.directories.roots]
+        ids = ProducerIds(self._controller, self.identity.broker_id, lambda: self.broker_epoch)
         create = partial(create_missing, self._controller)
         endpoint = Endpoint(self.identity.broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
         return {
             **reading_apis(hosted, known, roots, create_topics=create if self._settings.auto_create_topics else None),
-            **writing_apis(hosted, known, producer_ids=ProducerIds(self._controller, self.identity.broker_id)),
+            **writing_apis(hosted, known, producer_ids=ids),
             **groups,
             **administration_apis(self._controller, node_id=self.identity.broker_id),
         }

@@ -33,7 +33,8 @@ class StaticController:
         clock: Callable[[], int] = monotonic_ms,
     ) -> None:
         """Go on from what the metadata says. Raises MetadataError, OSError, and LogStoreError."""
-        self._metadata: Final = metadata
+        self.metadata: Final = metadata
+        """The log of its decisions."""
         self._controller: Final = Controller(cluster_id, settings)
         self._publisher: Final = ImagePublisher()
         self._clock: Final = clock
@@ -109,7 +110,7 @@ class StaticController:
             return self._controller.appended(decision)
         level = self._controller.cluster.image.metadata_version
         try:
-            batch = self._metadata.append(decision.records, level)
+            batch = self.metadata.append(decision.records, level)
             answer = self._controller.appended(decision)
             self._publisher.replay([batch])
             published = self._publisher.publish()

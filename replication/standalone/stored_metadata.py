@@ -4,12 +4,15 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Final, Self
 
+from logstore import Log
 from logstore.clock import now_ms
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.loading import load_snapshot
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION
 from replication.metadata.records import AbortTransactionRecord, MetadataRecord
+from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import Transactions
 from replication.quorum.local_metadata import LocalMetadata
 
@@ -37,6 +40,20 @@ class StoredMetadata:
     def close(self) -> None:
         """Let go of the files."""
         self._local.close()
+
+    @property
+    def log(self) -> Log:
+        """The log itself: all that is below its high watermark is on stable storage."""
+        return self._local.log
+
+    @property
+    def snapshot(self) -> MetadataSnapshot | None:
+        """What the log goes on from; None where it begins with the first record of all."""
+        return self._local.snapshot
+
+    def state(self) -> FollowedLogState:
+        """Return where the log stands, with the epoch of the snapshot that it goes on from."""
+        return self._local.state()
 
     @property
     def next_offset(self) -> int:

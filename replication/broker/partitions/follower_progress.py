@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH
 from replication.metadata.nodes import BrokerRegistration
+from replication.protocol.messages.alter_partition import ANY_BROKER_EPOCH
 
 UNKNOWN_OFFSET: Final = -1
 _LONG_AGO: Final = -(1 << 62)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from replication.broker.partitions.isr_changes import WantedIsr
+from replication.protocol.messages.alter_partition import IsrChange
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +12,7 @@ class IsrState:
 
     isr: tuple[int, ...]
     """Those that the controller has committed, by broker ids."""
-    wanted: WantedIsr | None = None
+    wanted: IsrChange | None = None
 
     @property
     def is_pending(self) -> bool:
@@ -24,7 +24,7 @@ class IsrState:
         """All that may be in sync: whichever ISR the controller has by now, its members are among them."""
         return frozenset(self.isr) if self.wanted is None else frozenset((*self.isr, *self.wanted.broker_ids))
 
-    def wanting(self, change: WantedIsr) -> Self:
+    def wanting(self, change: IsrChange) -> Self:
         """Return the state while a change is asked for."""
         return type(self)(self.isr, change)
 

@@ -10,12 +10,13 @@ from logstore.append.append_info import AppendInfo
 from logstore.clock import now_ms
 from replication.broker.errors import NotEnoughReplicasError, NotLeaderError
 from replication.broker.partitions.follower_progress import FollowerProgress
-from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH, InSyncReplica, IsrChanges, WantedIsr
+from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.isr_state import IsrState
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import ANY_BROKER_EPOCH, InSyncReplica, IsrAnswer, IsrChange
 
 ALL_IN_SYNC: Final = -1
 """acks=all: an append is answered once all in-sync replicas have it."""
@@ -102,7 +103,7 @@ class LedPartition:
         return self._state.maximal_isr
 
     @property
-    def wanted(self) -> WantedIsr | None:
+    def wanted(self) -> IsrChange | None:
         """The change of the ISR that it waits for."""
         return self._state.wanted
 
@@ -252,7 +253,9 @@ class LedPartition:
         self._wake()
         return True
 
-    def answered(self, change: WantedIsr, error: ErrorCode, state: PartitionRegistration | None = None) -> None:
+    def answered(
+        self, change: IsrChange, error: ErrorCode, state: PartitionRegistration | IsrAnswer | None = None
+    ) -> None:
         """Take over the controller's answer to a change; `state` is the partition after it, where there is no error.
 
         Ignored unless the change is the one that is waited for: so an answer counts once, and newer metadata overrules
@@ -286,7 +289,7 @@ class LedPartition:
         broker = self._broker_of(broker_id)
         return broker is not None and not broker.fenced
 
-    def _take(self, state: PartitionRegistration) -> None:
+    def _take(self, state: PartitionRegistration | IsrAnswer) -> None:
         self.partition_epoch = state.partition_epoch
         self.recovery_state = state.leader_recovery_state
         self._state = IsrState(state.isr)
@@ -311,7 +314,7 @@ class LedPartition:
         for replica, follower in self._followers.items():
             follower.follow_on(now, in_sync=replica in state.isr)
 
-    def _commit(self, state: PartitionRegistration) -> None:
+    def _commit(self, state: PartitionRegistration | IsrAnswer) -> None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
             return  # the metadata tells what is true
         self._take(state)
@@ -336,7 +339,7 @@ class LedPartition:
         has_caught_up = follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
         return has_caught_up and follower.may_join(self._broker_of(broker_id))
 
-    def _expansion(self, broker_id: int, follower: FollowerProgress) -> WantedIsr | None:
+    def _expansion(self, broker_id: int, follower: FollowerProgress) -> IsrChange | None:
         """Want a follower in the ISR that has all that is committed, and all from before this leader epoch."""
         state = self._state
         if (
@@ -348,7 +351,7 @@ class LedPartition:
             return None
         return self._want((*state.isr, broker_id))
 
-    def _shrinking(self) -> WantedIsr | None:
+    def _shrinking(self) -> IsrChange | None:
         state = self._state
         if state.is_pending:
             return None
@@ -362,9 +365,9 @@ class LedPartition:
             return broker_id == self._broker_id
         return follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
 
-    def _want(self, isr: tuple[int, ...]) -> WantedIsr:
+    def _want(self, isr: tuple[int, ...]) -> IsrChange:
         replicas = tuple(InSyncReplica(each, self._broker_epoch(each)) for each in isr)
-        change = WantedIsr(self.partition, self.topic_id, self.leader_epoch, self.partition_epoch, replicas)
+        change = IsrChange(self.topic_id, self.partition.partition, self.leader_epoch, self.partition_epoch, replicas)
         self._state = self._state.wanting(change)
         return change
 
@@ -378,6 +381,6 @@ class LedPartition:
 
     # --- without it
 
-    def _ask(self, change: WantedIsr | None) -> None:
+    def _ask(self, change: IsrChange | None) -> None:
         if change is not None:
             self._isr_changes.ask(change)

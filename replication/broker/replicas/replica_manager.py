@@ -106,6 +106,12 @@ class ReplicaManager:
             elif resource.type == ConfigResourceType.BROKER:
                 self._configure({partition.topic for partition in self.hosted})
 
+    def led(self, topic_id: UUID, number: int) -> LedPartition | None:
+        """Return a partition that is led here, by its topic's id; None where it is not."""
+        partition = self._names.get(PartitionId(topic_id, number))
+        hosted = None if partition is None else self.hosted.get(partition)
+        return None if hosted is None else hosted.led
+
     def check_lag(self) -> None:
         """Let leaders look whether followers have fallen behind (Kafka: maybeShrinkIsr)."""
         for hosted in tuple(self.hosted.values()):

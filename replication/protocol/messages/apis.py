@@ -6,7 +6,10 @@ from typing import Any, Final
 
 from replication.codec.fields import Data
 from replication.protocol.messages import (
+    allocate_producer_ids,
+    alter_partition,
     api_versions,
+    assign_replicas_to_dirs,
     broker_heartbeat,
     broker_registration,
     describe_cluster,
@@ -27,8 +30,11 @@ from replication.protocol.messages import (
     produce,
     write_txn_markers,
 )
+from replication.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from replication.protocol.messages.alter_partition import AlterPartitionRequest
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.api_versions import ApiVersionsRequest
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -106,6 +112,9 @@ _OURS: Final[Mapping[type, Api]] = {
     WriteTxnMarkersRequest: _api(write_txn_markers, write_txn_markers.write_txn_markers_versions),
     BrokerHeartbeatRequest: _api(broker_heartbeat),
     BrokerRegistrationRequest: _api(broker_registration),
+    AlterPartitionRequest: _api(alter_partition),
+    AssignReplicasToDirsRequest: _api(assign_replicas_to_dirs),
+    AllocateProducerIdsRequest: _api(allocate_producer_ids),
     FetchSnapshotRequest: _api(fetch_snapshot),
     ApiVersionsRequest: _api(api_versions, api_versions.api_versions_versions),
 }

@@ -15,6 +15,9 @@ from replication.protocol.messages.request import Request
 BROKERS: Final = 1
 """The type of endpoints to tell of (KIP-919)."""
 
+CONTROLLERS: Final = 2
+"""The other type: where the quorum's controllers listen."""
+
 
 class DescribedBroker(NamedTuple):
     """A broker, and whether it may lead and be in sync."""

@@ -7,14 +7,15 @@ from replication.protocol.messages import elect_leaders, list_partition_reassign
 from replication.protocol.wire.kio_messages import served_versions
 from replication.server.served_api import ServedApi, ServedApis
 from replication.standalone.reached_controller import ReachedController
-from replication.standalone.requests import leader_requests, setting_requests, topic_requests
+from replication.standalone.requests import leader_requests, member_requests, setting_requests, topic_requests
 from replication.standalone.requests.leader_requests import LeaderRequests
+from replication.standalone.requests.member_requests import MemberRequests
 from replication.standalone.requests.setting_requests import SettingRequests
 from replication.standalone.requests.topic_requests import TopicRequests
 
 
 def administration_apis(controller: ReachedController, *, node_id: int | None = None) -> ServedApis:
-    """Return the APIs by which topics are made, changed and deleted, in all versions of Kafka 4.3.
+    """Return the APIs by which topics are made, changed and deleted, and brokers forgotten, in all of 4.3's versions.
 
     A broker with a `node_id` takes settings of brokers only for itself and for all. What is answered is on stable
     storage: no timeout runs out. Requests end with ControllerFailedError where the metadata could not be written, and
@@ -30,6 +31,7 @@ def administration_apis(controller: ReachedController, *, node_id: int | None = 
         setting_requests.ALTER_CONFIGS: settings.replace,
         setting_requests.INCREMENTAL_ALTER_CONFIGS: settings.change,
         leader_requests.ALTER_PARTITION_REASSIGNMENTS: leaders.reassign,
+        member_requests.UNREGISTER_BROKER: MemberRequests(controller).unregister,
     }
     return {
         **{key: ServedApi(served_versions(key) or range(0), answer) for key, answer in answers.items()},

@@ -6,11 +6,11 @@ from typing import Any
 from unittest.mock import patch
 
 from replication.broker.partitions.follower_progress import FollowerProgress
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.led_partition import LedPartition
 from replication.controller.brokers import broker_changes
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrAnswer, IsrChange
 from tests.replication.cluster_model.memory_log import MemoryLog
 
 
@@ -49,7 +49,9 @@ class BeginsLate(LedPartition):
 class TakesAnswersTwice(LedPartition):
     """It applies each answer, whatever it waits for."""
 
-    def answered(self, change: WantedIsr, error: ErrorCode, state: PartitionRegistration | None = None) -> None:
+    def answered(
+        self, change: IsrChange, error: ErrorCode, state: PartitionRegistration | IsrAnswer | None = None
+    ) -> None:
         if error is ErrorCode.NONE and state is not None:
             self._commit(state)
         else:
@@ -59,7 +61,7 @@ class TakesAnswersTwice(LedPartition):
 class TakesInBeforeTheEpoch(LedPartition):
     """It takes in a follower that has not reached the start of its epoch."""
 
-    def _expansion(self, broker_id: int, follower: FollowerProgress) -> WantedIsr | None:
+    def _expansion(self, broker_id: int, follower: FollowerProgress) -> IsrChange | None:
         start, self.epoch_start_offset = self.epoch_start_offset, 0
         try:
             return super()._expansion(broker_id, follower)

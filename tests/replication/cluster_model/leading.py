@@ -8,13 +8,13 @@ from epoch import UNDEFINED_END_OFFSET
 from logstore import Log
 from replication.broker.partitions.follower_progress import FollowerProgress
 from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.partition_lookup import refusal
 from replication.fetcher.decisions.actions import Append
 from replication.metadata.nodes import BrokerRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrChange
 from tests.replication.cluster_model.memory_log import MemoryLog
 from tests.replication.cluster_model.metadata import PARTITION, TOPIC_ID, Granted, registration
 from tests.replication.cluster_model.node import Leadership, Node, Progress, SentChange, SentFetch
@@ -95,7 +95,7 @@ class Leaders:
         """Let replica.lag.time.max.ms pass, and look who has fallen behind."""
         return self._done(node, broker_id, lambda led: led.check_lag(), now=MUCH_LATER_MS)
 
-    def answered(self, node: Node, broker_id: int, change: WantedIsr, answer: Granted) -> Node:
+    def answered(self, node: Node, broker_id: int, change: IsrChange, answer: Granted) -> Node:
         """Hear what became of a change of the ISR."""
         return self._done(node, broker_id, lambda led: led.answered(change, *answer))
 
@@ -154,10 +154,10 @@ class Leaders:
         return led
 
 
-class _Asked(list[WantedIsr]):
+class _Asked(list[IsrChange]):
     """Takes the changes of the ISR that a leader asks for."""
 
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         self.append(change)
 
 

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from logstore import TopicPartition
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.isr_changes import IsrChange, IsrChangeAnswer, IsrChangeRequest, IsrMember
+from replication.controller.isr_changes import IsrChangeAnswer
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
 from replication.controller.rules import ELR_FEATURE
@@ -24,6 +23,7 @@ from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord, RegisterBrokerRecord, TopicRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, IsrChange
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -139,14 +139,14 @@ class Decisions:
         return self._after(metadata, lambda each: each.elect_leaders(ElectionType.PREFERRED, [PARTITION]))
 
     def _change(
-        self, metadata: Metadata, sender: int, sender_epoch: int, change: WantedIsr
+        self, metadata: Metadata, sender: int, sender_epoch: int, change: IsrChange
     ) -> tuple[Metadata, Granted]:
         """Answer a leader that wants another ISR."""
-        members = tuple(IsrMember(*member) for member in change.isr)
-        wanted = IsrChange(KEY, change.leader_epoch, change.partition_epoch, members, change.recovery_state)
         controller = self._controller(metadata)
         try:
-            decision = controller.change_isrs(IsrChangeRequest(sender, sender_epoch, (wanted,)))
+            decision = controller.change_isrs(
+                AlterPartitionRequest(broker_id=sender, broker_epoch=sender_epoch, changes=(change,))
+            )
         except Refusal as refusal:
             return metadata, Granted(refusal.code, None)
         answer: IsrChangeAnswer = controller.appended(decision)[0]

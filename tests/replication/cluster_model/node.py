@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.fetcher.decisions.fetch_state_machine import FetchQuestion
+from replication.protocol.messages.alter_partition import IsrChange
 from tests.replication.cluster_model.canonical import Canonical
 from tests.replication.cluster_model.metadata import Granted, Metadata
 from tests.replication.fetcher.model.replica import Replica
@@ -15,7 +15,7 @@ from tests.replication.fetcher.model.replica import Replica
 class SentChange(NamedTuple):
     """A change of the ISR on its way to the controller, or the answer on its way back."""
 
-    change: WantedIsr
+    change: IsrChange
     broker_epoch: int
     answer: Granted | None = None
 
@@ -52,7 +52,7 @@ class Leadership(metaclass=Canonical):
     partition_epoch: int
     epoch_start_offset: int
     maximal_isr: frozenset[int]
-    wanted: WantedIsr | None
+    wanted: IsrChange | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,6 @@ from uuid import UUID
 from logstore.topic_partition import TopicPartition
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.partition_change import without
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
@@ -27,6 +26,7 @@ from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METAD
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, InSyncReplica, IsrChange
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -156,13 +156,17 @@ class Simulation:
             members = self.random.choices(range(len(self.brokers) + 1), k=len(members))
         stale = -1 if self.random.random() < 0.05 else 0
         change = IsrChange(
-            key,
+            *key,
             state.leader_epoch + stale,
             state.partition_epoch + stale,
-            tuple(IsrMember(member) for member in members),
+            tuple(InSyncReplica(member) for member in members),
             LeaderRecoveryState.RECOVERED,
         )
-        self._decide(lambda: self.controller.change_isrs(IsrChangeRequest(sender, registration.epoch, (change,))))
+        self._decide(
+            lambda: self.controller.change_isrs(
+                AlterPartitionRequest(broker_id=sender, broker_epoch=registration.epoch, changes=(change,))
+            )
+        )
 
     def _elect(self) -> None:
         kind = self.random.choice(list(ElectionType))
@@ -212,10 +216,10 @@ class Simulation:
             if not state.has_leader or state.leader not in active:
                 continue
             key = PartitionKey(topic.id, number)
-            members = tuple(IsrMember(each, self.controller.cluster.image.brokers[each].epoch) for each in active)
-            change = IsrChange(key, state.leader_epoch, state.partition_epoch, members)
+            members = tuple(InSyncReplica(each, self.controller.cluster.image.brokers[each].epoch) for each in active)
+            change = IsrChange(*key, state.leader_epoch, state.partition_epoch, members)
             epoch = self.controller.cluster.image.brokers[state.leader].epoch
-            request = IsrChangeRequest(state.leader, epoch, (change,))
+            request = AlterPartitionRequest(broker_id=state.leader, broker_epoch=epoch, changes=(change,))
             self._decide(lambda request=request: self.controller.change_isrs(request))
 
     def _balance(self) -> None:

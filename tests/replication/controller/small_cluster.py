@@ -7,7 +7,7 @@ from uuid import UUID
 from logstore.topic_partition import TopicPartition
 from replication.controller.controller import Controller, ControllerSettings, HeartbeatAnswer
 from replication.controller.decision import Decision
-from replication.controller.isr_changes import IsrChange, IsrChangeAnswer, IsrChangeRequest, IsrMember
+from replication.controller.isr_changes import IsrChangeAnswer
 from replication.controller.partition_index import PartitionKey
 from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.topics import NewTopic
@@ -15,6 +15,7 @@ from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import ConfigRecord, FeatureLevelRecord
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, InSyncReplica, IsrChange
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 
@@ -108,9 +109,11 @@ class SmallCluster:
     def set_isr(self, name: str, *isr: int, number: int = 0) -> IsrChangeAnswer:
         state = self.partition(name, number)
         change = IsrChange(
-            self.key(name, number), state.leader_epoch, state.partition_epoch, tuple(map(IsrMember, isr))
+            *self.key(name, number), state.leader_epoch, state.partition_epoch, tuple(map(InSyncReplica, isr))
         )
-        request = IsrChangeRequest(state.leader, self.epochs[state.leader], (change,))
+        request = AlterPartitionRequest(
+            broker_id=state.leader, broker_epoch=self.epochs[state.leader], changes=(change,)
+        )
         (answer,) = self.done(self.controller.change_isrs(request))
         return answer
 

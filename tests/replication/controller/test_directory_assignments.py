@@ -6,6 +6,8 @@ import pytest
 
 from replication.controller.refusal import Refusal
 from replication.metadata.records import UNASSIGNED_DIRECTORY
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
 from tests.replication.controller.small_cluster import SmallCluster
 
 ONE, OTHER = UUID(int=5_001), UUID(int=5_002)
@@ -22,9 +24,20 @@ def cluster() -> SmallCluster:
     return cluster
 
 
-def assign(cluster: SmallCluster, broker_id: int, directory: UUID) -> None:
-    key, epoch = cluster.key("orders"), cluster.epochs[broker_id]
-    cluster.done(cluster.controller.assign_directories(broker_id, epoch, {key: directory}))
+def placing(
+    cluster: SmallCluster, broker_id: int, directory: UUID, *, topic: str = "orders", number: int = 0, stale: int = 0
+) -> AssignReplicasToDirsRequest:
+    topic_id = cluster.key(topic, number).topic_id if topic == "orders" else UUID(int=4)
+    return AssignReplicasToDirsRequest(
+        broker_id=broker_id,
+        broker_epoch=cluster.epochs[broker_id] - stale,
+        replicas=(PlacedReplica(directory, topic_id, number),),
+    )
+
+
+def assign(cluster: SmallCluster, broker_id: int, directory: UUID) -> ErrorCode:
+    (answer,) = cluster.done(cluster.controller.assign_directories(placing(cluster, broker_id, directory)))
+    return answer.error
 
 
 def test_a_replica_is_where_its_broker_has_put_it(cluster: SmallCluster) -> None:
@@ -46,13 +59,22 @@ def test_what_is_known_changes_nothing(cluster: SmallCluster) -> None:
 def test_a_broker_that_has_no_replica_assigns_none(cluster: SmallCluster) -> None:
     cluster.register(3)
     before = cluster.partition("orders")
-    assign(cluster, 3, ONE)
+    assert assign(cluster, 3, ONE) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert cluster.partition("orders") == before
 
 
 def test_an_earlier_start_of_a_broker_is_refused(cluster: SmallCluster) -> None:
     with pytest.raises(Refusal, match="STALE_BROKER_EPOCH"):
-        cluster.controller.assign_directories(1, cluster.epochs[1] - 1, {cluster.key("orders"): ONE})
+        cluster.controller.assign_directories(placing(cluster, 1, ONE, stale=1))
+
+
+def test_what_does_not_exist_lies_nowhere(cluster: SmallCluster) -> None:
+    for request, error in (
+        (placing(cluster, 1, ONE, topic="gone"), ErrorCode.UNKNOWN_TOPIC_ID),
+        (placing(cluster, 1, ONE, number=7), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ):
+        decision = cluster.controller.assign_directories(request)
+        assert ([each.error for each in decision.answer], decision.records) == ([error], [])
 
 
 def test_the_leaderships_of_a_directory_that_fails_are_given_away(cluster: SmallCluster) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.topics.topics import MorePartitions, TopicAnswer
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, InSyncReplica, IsrChange
 from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.small_cluster import SmallCluster, named
 
@@ -58,14 +58,20 @@ def test_a_partition_is_elected_once(cluster: SmallCluster) -> None:
 
 
 def test_an_isr_that_was_just_changed_is_another_than_the_leader_knows(cluster: SmallCluster) -> None:
-    shrunk = IsrChange(cluster.key("a"), 0, 0, (IsrMember(1),))
-    answers = cluster.done(cluster.controller.change_isrs(IsrChangeRequest(1, cluster.epochs[1], (shrunk, shrunk))))
+    shrunk = IsrChange(*cluster.key("a"), 0, 0, (InSyncReplica(1),))
+    answers = cluster.done(
+        cluster.controller.change_isrs(
+            AlterPartitionRequest(broker_id=1, broker_epoch=cluster.epochs[1], changes=(shrunk, shrunk))
+        )
+    )
     assert [answer.error for answer in answers] == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
     assert cluster.partition("a") == answers[0].partition
 
 
 def test_a_recovery_state_that_nobody_knows_is_refused(cluster: SmallCluster) -> None:
-    strange = IsrChange(cluster.key("a"), 0, 0, (IsrMember(1),), leader_recovery_state=7)
-    decision = cluster.controller.change_isrs(IsrChangeRequest(1, cluster.epochs[1], (strange,)))
+    strange = IsrChange(*cluster.key("a"), 0, 0, (InSyncReplica(1),), leader_recovery_state=7)
+    decision = cluster.controller.change_isrs(
+        AlterPartitionRequest(broker_id=1, broker_epoch=cluster.epochs[1], changes=(strange,))
+    )
     assert decision.records == []
     assert decision.answer[0].error is ErrorCode.INVALID_REQUEST

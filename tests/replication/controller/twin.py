@@ -11,7 +11,7 @@ from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, HeartbeatAnswer
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionAnswer
-from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest
+from replication.controller.isr_changes import IsrChangeAnswer
 from replication.controller.refusal import Refusal
 from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.topics.replica_placement import place_replicas
@@ -23,6 +23,7 @@ from replication.metadata.records import (
     PartitionChangeRecord,
     TopicRecord,
 )
+from replication.protocol.messages.alter_partition import AlterPartitionRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -119,10 +120,10 @@ class TwinController(Controller):
         decide = super().heartbeat
         return self.compare(lambda: decide(request, now), "heartbeat", *words, *wants)
 
-    def change_isrs(self, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
+    def change_isrs(self, request: AlterPartitionRequest) -> Decision[list[IsrChangeAnswer]]:
         (change,) = request.changes
-        members = ",".join(f"{member.broker_id}:{member.broker_epoch}" for member in change.new_isr)
-        key = (_uuid(change.key.topic_id), change.key.partition_id)
+        members = ",".join(f"{member.broker_id}:{member.broker_epoch}" for member in change.isr)
+        key = (_uuid(change.topic_id), change.partition)
         words = (change.leader_epoch, change.partition_epoch, int(change.leader_recovery_state), members)
         decide = super().change_isrs
         return self.compare(lambda: decide(request), "isr", request.broker_id, request.broker_epoch, *key, *words)

@@ -4,7 +4,10 @@ from typing import Any
 from uuid import UUID
 
 from logstore import TopicPartition
+from replication.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from replication.protocol.messages.alter_partition import AlterPartitionRequest
 from replication.protocol.messages.api_versions import ApiVersionsRequest
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -49,6 +52,9 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
         ),
         range(2),
     ),
+    56: (AlterPartitionRequest(broker_id=1, broker_epoch=0, changes=()), range(2, 4)),
+    67: (AllocateProducerIdsRequest(broker_id=1, broker_epoch=0), range(1)),
+    73: (AssignReplicasToDirsRequest(broker_id=1, broker_epoch=0, replicas=()), range(1)),
     62: (BrokerRegistrationRequest(broker_id=1, cluster_id="", incarnation_id=UUID(int=1), listeners=()), range(5)),
     63: (
         BrokerHeartbeatRequest(

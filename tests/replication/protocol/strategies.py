@@ -5,7 +5,10 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
+from replication.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, InSyncReplica, IsrChange
 from replication.protocol.messages.api_versions import SERVED, ApiVersionsRequest
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest
@@ -98,6 +101,32 @@ broker_heartbeat_requests = st.builds(
     offline_log_dirs=st.lists(uuids, max_size=3).map(tuple),
     cordoned_log_dirs=st.none() | st.lists(uuids, max_size=3).map(tuple),
 )
+alter_partition_requests = st.builds(
+    AlterPartitionRequest,
+    broker_id=int32,
+    broker_epoch=int64,
+    changes=st.lists(
+        st.builds(
+            IsrChange,
+            st.sampled_from(sorted(TOPIC_IDS.values())),
+            int32,
+            int32,
+            int32,
+            st.lists(st.builds(InSyncReplica, int32, int64), max_size=3).map(tuple),
+            st.integers(-128, 127),
+        ),
+        max_size=4,
+    ).map(tuple),
+)
+assign_replicas_requests = st.builds(
+    AssignReplicasToDirsRequest,
+    broker_id=int32,
+    broker_epoch=int64,
+    replicas=st.lists(
+        st.builds(PlacedReplica, st.sampled_from([UUID(int=8), UUID(int=9)]), uuids, int32), max_size=4
+    ).map(tuple),
+)
+allocate_producer_ids_requests = st.builds(AllocateProducerIdsRequest, broker_id=int32, broker_epoch=int64)
 fetch_snapshot_requests = st.builds(
     FetchSnapshotRequest,
     partition=partitions,

@@ -9,8 +9,6 @@ import pytest
 
 from logstore import Log, TopicPartition
 from logstore.log.state.waiters import ThreadWaiter, Waiter
-from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.led_partition import LedPartition
 from replication.controller.controller import Controller
 from replication.controller.decision import Decision
@@ -73,13 +71,13 @@ class Leader:
             isr_changes=self.queue,
             clock=lambda: self.now,
         )
-        self.hosted = HostedPartitions({ORDERS: HostedPartition(log, 0, topic_id=TOPIC, led=led)})
+        self.led = {(TOPIC, 0): led}
         log.append([b"what the other lacks"], leader_epoch=0)
         self.now += 60_000
         led.check_lag()
 
     def settle(self, controller: Answers) -> None:
-        self.queue.settle(controller, 10, self.hosted)
+        self.queue.settle(controller, 10, lambda *key: self.led.get(key))
 
 
 @pytest.fixture

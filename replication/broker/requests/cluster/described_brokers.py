@@ -8,13 +8,13 @@ from replication.broker.requests.known_cluster import KnownCluster
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_cluster import (
     BROKERS,
+    CONTROLLERS,
     DescribeClusterRequest,
     DescribedBroker,
     DescribedCluster,
 )
 from replication.server.call import Call
 
-_CONTROLLERS: Final = 2
 _SINCE_FENCED: Final = 2
 
 
@@ -44,7 +44,7 @@ class DescribedBrokers:
 
 def _refused(endpoint_type: int) -> DescribedCluster:
     error, message = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {endpoint_type}"
-    if endpoint_type == _CONTROLLERS:
+    if endpoint_type == CONTROLLERS:
         error = ErrorCode.MISMATCHED_ENDPOINT_TYPE
         message = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
     return DescribedCluster(error=error, error_message=message, cluster_id="", controller_id=-1, brokers={})

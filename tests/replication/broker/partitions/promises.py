@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from replication.broker.partitions.isr_changes import WantedIsr
+from replication.protocol.messages.alter_partition import IsrChange
 from tests.replication.broker.partitions.random_walk import RandomWalk
 
 
@@ -19,8 +19,8 @@ class Promises:
     maximal_isr: frozenset[int]
     is_under_min_isr: bool
     followers: dict[int, int]
-    pending: WantedIsr | None
-    asked: tuple[WantedIsr, ...]
+    pending: IsrChange | None
+    asked: tuple[IsrChange, ...]
     epoch_starts: dict[int, int]
 
     @classmethod

@@ -9,7 +9,6 @@ from typing import Final
 from replication.broker.errors import NotEnoughReplicasError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH, WantedIsr
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
 from replication.broker.requests.fetch.replica_fetch_pass import ReplicaFetchPass
@@ -19,6 +18,7 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import ANY_BROKER_EPOCH, IsrChange
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.server.call import Call, Caller
 from tests.replication.broker.partitions.small_leader import LEADER, PARTITION, SmallLeader, granted, registered
@@ -180,7 +180,7 @@ class RandomWalk:
             self.leader.led.answered(change, error)
             self._note(f"answer {index} {error.name}", "NONE")
 
-    def _granted(self, change: WantedIsr) -> PartitionRegistration:
+    def _granted(self, change: IsrChange) -> PartitionRegistration:
         state = granted(replace(self.leader.state, replicas=self._replicas()), change)
         odd = self.random.random()
         if odd < 0.05:
@@ -256,10 +256,10 @@ def told(state: PartitionRegistration) -> str:
     return f"{replicas}/{isr}/{epochs}/{int(state.leader_recovery_state)}"
 
 
-def wanted(change: WantedIsr) -> str:
+def wanted(change: IsrChange) -> str:
     """A change that is asked for, as the program tells it."""
     isr = ",".join(f"{each.broker_id}:{each.broker_epoch}" for each in sorted(change.isr))
-    return f"{isr}/{change.leader_epoch}/{change.partition_epoch}/{int(change.recovery_state)}"
+    return f"{isr}/{change.leader_epoch}/{change.partition_epoch}/{int(change.leader_recovery_state)}"
 
 
 def ids(brokers: tuple[int, ...] | frozenset[int]) -> str:

@@ -10,12 +10,12 @@ from uuid import UUID
 from logstore import Log, TopicPartition
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrChange
 
 PARTITION: Final = TopicPartition("orders", 0)
 TOPIC_ID: Final = UUID(int=1_000)
@@ -54,7 +54,7 @@ class SmallLeader:
         """Have a log with some records of the epoch before, and lead it."""
         self.now = START_MS
         self.brokers = {broker_id: registered(broker_id) for broker_id in replicas}
-        self.asked: list[WantedIsr] = []
+        self.asked: list[IsrChange] = []
         self.wakes = 0
         self.log = Log.open(root / "orders-0")
         if records:
@@ -89,7 +89,7 @@ class SmallLeader:
     ) -> None:
         self.log.close()
 
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         self.asked.append(change)
 
     @property
@@ -115,7 +115,7 @@ class SmallLeader:
         chosen = broker_epoch(broker_id) if epoch is None else epoch
         return self.led.fetched(broker_id, chosen, offset, log_start, current_leader_epoch=current_leader_epoch)
 
-    def answer(self, error: ErrorCode = ErrorCode.NONE, *, change: WantedIsr | None = None) -> None:
+    def answer(self, error: ErrorCode = ErrorCode.NONE, *, change: IsrChange | None = None) -> None:
         """Answer the change asked for last: grant it, or refuse it."""
         wanted = self.asked[-1] if change is None else change
         if error is ErrorCode.NONE:
@@ -126,13 +126,13 @@ class SmallLeader:
         self.wakes += 1
 
 
-def granted(state: PartitionRegistration, wanted: WantedIsr) -> PartitionRegistration:
+def granted(state: PartitionRegistration, wanted: IsrChange) -> PartitionRegistration:
     """The partition after the controller has made a change."""
     return replace(
         state,
         isr=wanted.broker_ids,
         partition_epoch=wanted.partition_epoch + 1,
-        leader_recovery_state=wanted.recovery_state,
+        leader_recovery_state=wanted.leader_recovery_state,
     )
 
 

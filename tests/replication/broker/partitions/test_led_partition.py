@@ -10,11 +10,11 @@ from logstore import Log
 from replication.broker.errors import NotEnoughReplicasError, NotLeaderError
 from replication.broker.partitions.follower_progress import UNKNOWN_OFFSET
 from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.isr_changes import ANY_BROKER_EPOCH
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import ALL_IN_SYNC
 from replication.metadata.partition import LeaderRecoveryState
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import ANY_BROKER_EPOCH
 from tests.replication.broker.partitions.small_leader import (
     LEADER_EPOCH,
     SmallLeader,
@@ -346,7 +346,7 @@ class TestJoiningTheIsr:
         leader = lead(isr=(1,), recovery_state=LeaderRecoveryState.RECOVERING)
         assert leader.led.recovery_state == LeaderRecoveryState.RECOVERING
         leader.fetch(2, 0)
-        assert leader.asked[0].recovery_state is LeaderRecoveryState.RECOVERED
+        assert leader.asked[0].leader_recovery_state == LeaderRecoveryState.RECOVERED
         leader.answer()
         assert leader.led.recovery_state == LeaderRecoveryState.RECOVERED
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from threading import Event
 
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.led_partition import LedPartition
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrChange
 from tests.replication.broker.partitions.small_leader import SmallLeader, broker_epoch, granted
 
 APPENDS = 400
@@ -17,7 +17,7 @@ APPENDS = 400
 def test_a_controller_may_answer_within_the_question(tmp_path: Path) -> None:
     with SmallLeader(tmp_path, isr=(1,)) as leader:
 
-        def answer(change: WantedIsr) -> None:
+        def answer(change: IsrChange) -> None:
             leader.asked.append(change)
             leader.answer()
 
@@ -31,7 +31,7 @@ def test_a_controller_may_answer_within_the_question(tmp_path: Path) -> None:
 
 def test_all_that_was_appended_is_committed_at_last(tmp_path: Path) -> None:
     with SmallLeader(tmp_path, isr=(1,)) as leader, ThreadPoolExecutor() as pool:
-        changes: SimpleQueue[WantedIsr | None] = SimpleQueue()
+        changes: SimpleQueue[IsrChange | None] = SimpleQueue()
         leader.ask = changes.put  # type: ignore[method-assign]
         is_done = Event()
         followers = [pool.submit(_follow, leader.led, broker_id, is_done) for broker_id in (2, 3)]
@@ -71,7 +71,7 @@ def _watch(high_watermark: Callable[[], int], is_done: Event) -> list[int]:
     return seen
 
 
-def _answer(leader: SmallLeader, changes: SimpleQueue[WantedIsr | None]) -> None:
+def _answer(leader: SmallLeader, changes: SimpleQueue[IsrChange | None]) -> None:
     while (change := changes.get()) is not None:
         leader.state = granted(leader.state, change)
         leader.led.answered(change, ErrorCode.NONE, leader.state)

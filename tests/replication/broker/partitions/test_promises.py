@@ -8,10 +8,10 @@ from typing import Final
 import pytest
 
 from logstore import Log
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.led_partition import LedPartition
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrAnswer, IsrChange
 from tests.campaign import Campaign
 from tests.replication.broker.partitions.promises import Promises
 from tests.replication.broker.partitions.random_walk import RandomWalk
@@ -60,7 +60,9 @@ class BeginsLate(LedPartition):
 class TakesAnswersTwice(LedPartition):
     """It applies each answer, whatever it waits for."""
 
-    def answered(self, change: WantedIsr, error: ErrorCode, state: PartitionRegistration | None = None) -> None:
+    def answered(
+        self, change: IsrChange, error: ErrorCode, state: PartitionRegistration | IsrAnswer | None = None
+    ) -> None:
         if error is ErrorCode.NONE and state is not None:
             self._commit(state)
         else:

@@ -12,7 +12,6 @@ from logstore import Log, LogConfig, Record, TopicPartition
 from logstore.append.encoding import encode
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.errors import NotLeaderError
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
@@ -29,6 +28,7 @@ from replication.metadata.records import (
     TopicRecord,
 )
 from replication.protocol.addresses import Address
+from replication.protocol.messages.alter_partition import IsrChange
 
 ME, OTHER = 1, 2
 TOPIC = UUID(int=7_000)
@@ -61,9 +61,9 @@ class NoChanges:
     """Takes what leaders want, and answers nothing."""
 
     def __init__(self) -> None:
-        self.wanted: list[WantedIsr] = []
+        self.wanted: list[IsrChange] = []
 
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         self.wanted.append(change)
 
 

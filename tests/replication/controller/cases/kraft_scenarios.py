@@ -11,8 +11,6 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
-from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
 from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.reassignments import ReassignmentRequest
@@ -22,6 +20,7 @@ from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, InSyncReplica, IsrChange
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -213,13 +212,16 @@ class Cluster:
     ) -> dict[str, Any]:
         known = self.controller.cluster.topic_named(topic)
         change = IsrChange(
-            PartitionKey(known.id if known else NO_TOPIC, partition),
+            known.id if known else NO_TOPIC,
+            partition,
             leader_epoch,
             partition_epoch,
-            tuple(IsrMember(each, isr_broker_epochs) for each in new_isr),
+            tuple(InSyncReplica(each, isr_broker_epochs) for each in new_isr),
             LeaderRecoveryState[leader_recovery_state],
         )
-        decision = self.controller.change_isrs(IsrChangeRequest(broker, broker_epoch, (change,)))
+        decision = self.controller.change_isrs(
+            AlterPartitionRequest(broker_id=broker, broker_epoch=broker_epoch, changes=(change,))
+        )
         return self.decided(decision, lambda answers: {**error_of(answers[0]), **reply_of(answers[0].partition)})
 
     def alter_partition_reassignment(self, *, topic: str, partition: int, replicas: list[int] | None) -> dict[str, Any]:

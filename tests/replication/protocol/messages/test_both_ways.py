@@ -32,7 +32,10 @@ from tests.replication.protocol.by_kio import kio_bytes, kio_reading
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import (
     TOPIC_IDS,
+    allocate_producer_ids_requests,
+    alter_partition_requests,
     api_versions_requests,
+    assign_replicas_requests,
     broker_heartbeat_requests,
     broker_registration_requests,
     elect_leaders_requests,
@@ -86,6 +89,9 @@ REQUESTS = st.one_of(
     broker_heartbeat_requests,
     broker_registration_requests,
     fetch_snapshot_requests,
+    alter_partition_requests,
+    assign_replicas_requests,
+    allocate_producer_ids_requests,
     api_versions_requests,
 )
 

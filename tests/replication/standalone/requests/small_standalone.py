@@ -6,11 +6,10 @@ from uuid import UUID
 
 from replication.controller.controller import ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
-from replication.controller.partition_index import PartitionKey
 from replication.metadata.image import ClusterImage
 from replication.metadata.records import ConfigRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, InSyncReplica, IsrChange
 from replication.protocol.messages.apis import api_with
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
@@ -73,12 +72,15 @@ class SmallStandalone:
         known = self.image.topics.by_name[topic]
         state = known.partitions[partition]
         change = IsrChange(
-            PartitionKey(known.id, partition),
+            known.id,
+            partition,
             state.leader_epoch,
             state.partition_epoch,
-            tuple(map(IsrMember, (*state.isr, broker_id))),
+            tuple(map(InSyncReplica, (*state.isr, broker_id))),
         )
-        request = IsrChangeRequest(state.leader, self._epochs[state.leader], (change,))
+        request = AlterPartitionRequest(
+            broker_id=state.leader, broker_epoch=self._epochs[state.leader], changes=(change,)
+        )
         (answer,) = self.controller.decide(lambda deciding: deciding.change_isrs(request))
         assert answer.error is ErrorCode.NONE, answer
 

@@ -6,12 +6,12 @@ import pytest
 
 from logstore import Log
 from replication.broker.partitions.follower_progress import UNKNOWN_OFFSET
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.fetch.pending_fetch import PendingFetch
 from replication.metadata.nodes import BrokerRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import IsrChange
 from replication.protocol.messages.fetch import FetchPartition, FetchResponse
 from tests.replication.broker.requests.fetch.fetching import BY_NAME, MUCH, NEWEST, Client
 from tests.replication.broker.requests.small_broker import (
@@ -35,7 +35,7 @@ class Leading:
     def __init__(self, broker: SmallBroker) -> None:
         self.broker = broker
         self.now = 1_000_000
-        self.asked: list[WantedIsr] = []
+        self.asked: list[IsrChange] = []
         self.state = broker.image.topics.by_id[TOPIC_ID].partitions[0]
         self.hosted = broker.partitions[ORDERS]
         self.led = self.lead()
@@ -58,7 +58,7 @@ class Leading:
         )
         return self.led
 
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         self.asked.append(change)
 
     def _registered(self, broker_id: int) -> BrokerRegistration | None:

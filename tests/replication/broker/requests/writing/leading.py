@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from logstore import Log, LogConfig, TopicPartition
-from replication.broker.partitions.isr_changes import WantedIsr
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.requests.writing_apis import writing_apis
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.messages import produce
+from replication.protocol.messages.alter_partition import IsrChange
 from replication.protocol.messages.apis import api_with
 from replication.protocol.messages.produce import SINCE_TOPIC_IDS, ProducedPartition, ProduceRequest, ProduceResponse
 from replication.server.call import Call, Caller
@@ -26,7 +26,7 @@ VERSIONS = (BY_NAME, NEWEST)
 class NoChanges:
     """Nobody answers a leader that wants another ISR."""
 
-    def ask(self, change: WantedIsr) -> None:
+    def ask(self, change: IsrChange) -> None:
         """Forget it."""
 
 

@@ -1,0 +1,80 @@
+"""A quorum with one voter, as who leads it knows it."""
+
+from typing import Final
+
+from logstore.clock import now_ms
+from logstore.log.log import Log
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
+from replication.metadata.snapshot import MetadataSnapshot
+from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.describe_quorum import QuorumReplica
+from replication.protocol.messages.fetch import LeaderIdAndEpoch, SnapshotId
+from replication.standalone.quorum.observers import Observers
+from replication.standalone.static_controller import StaticController
+
+_NOBODY: Final = -1
+
+
+class LedQuorum:
+    """What all its answers begin with (Kafka: QuorumState of a leader)."""
+
+    def __init__(self, controller: StaticController, node_id: int, address: Address) -> None:
+        """Lead as node `node_id`, which brokers reach at this address."""
+        self.node_id: Final = node_id
+        self.address: Final = address
+        self.cluster_id: Final = controller.cluster_id
+        self.observers: Final = Observers()
+        """Those that follow."""
+        self._controller: Final = controller
+
+    @property
+    def log(self) -> Log:
+        """The metadata's. Below its high watermark it is on stable storage; nobody is told of more."""
+        return self._controller.metadata.log
+
+    def state(self) -> FollowedLogState:
+        """Return where the log stands, with the epoch of the snapshot that it goes on from."""
+        return self._controller.metadata.state()
+
+    @property
+    def snapshot(self) -> MetadataSnapshot | None:
+        """What the log goes on from; None where it begins with the first record of all."""
+        snapshot = self._controller.metadata.snapshot
+        return None if snapshot is None or snapshot.is_bootstrap else snapshot
+
+    @property
+    def snapshot_id(self) -> SnapshotId | None:
+        """Of that snapshot."""
+        snapshot = self.snapshot
+        return None if snapshot is None else SnapshotId(snapshot.end_offset, snapshot.epoch)
+
+    @property
+    def leader(self) -> LeaderIdAndEpoch:
+        """Who leads, in which epoch: nobody once the log could not be written."""
+        leader_id = self.node_id if self._controller.failure is None else _NOBODY
+        return LeaderIdAndEpoch(leader_id, self._controller.metadata.leader_epoch)
+
+    @property
+    def leaders(self) -> dict[int, Address]:
+        """Where who leads listens, by node id."""
+        return {self.node_id: self.address}
+
+    def own_progress(self) -> QuorumReplica:
+        """How far the leader is: always as far as itself."""
+        now = now_ms()
+        return QuorumReplica(self.node_id, self.log.log_end_offset, None, now, now)
+
+    def is_other(self, cluster_id: str | None) -> bool:
+        """Whether who asks takes this for another cluster; not every request says."""
+        return cluster_id is not None and cluster_id != self.cluster_id
+
+    def refusal(self, leader_epoch: int) -> ErrorCode:
+        """Return why one who takes an epoch for the current one is refused; NONE if it is not.
+
+        Kafka: KafkaRaftClient.validateLeaderOnlyRequest.
+        """
+        leader_id, current = self.leader
+        if leader_epoch != current:
+            return ErrorCode.FENCED_LEADER_EPOCH if leader_epoch < current else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if leader_id == _NOBODY else ErrorCode.NONE

@@ -1,0 +1,89 @@
+"""A controller by itself: its directory, what it decides, and the listener by which brokers reach it."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from replication.controller.controller import ControllerSettings
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.server_limits import ServerLimits
+from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.errors import NotFormattedError
+from replication.standalone.formatting import ensure_formatted, owner_of
+from replication.standalone.new_cluster import begin_cluster
+from replication.standalone.quorum.controller_server import ControllerServer
+from replication.standalone.static_controller import StaticController
+from replication.standalone.stored_metadata import StoredMetadata
+
+_DEFAULT: Final = ControllerSettings()
+
+
+class StandaloneController:
+    """The only controller of a cluster, whose brokers are elsewhere (Kafka: process.roles=controller).
+
+    >>> listener = ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 9093))
+    >>> with StandaloneController.open(Path("metadata"), listener, node_id=100) as node:
+    ...     print(f"controller.quorum.voters={node.server.quorum.node_id}@{node.server.address}")
+    """
+
+    def __init__(self, stack: ExitStack, controller: StaticController, server: ControllerServer) -> None:
+        """See `open`."""
+        self.controller: Final = controller
+        """What decides."""
+        self.server: Final = server
+        """Where it is asked."""
+        self._open: Final = stack
+
+    @classmethod
+    def open(
+        cls,
+        root: Path,
+        listener: ListenerSettings,
+        settings: ControllerSettings = _DEFAULT,
+        *,
+        node_id: int | None = None,
+        cluster_id: str | None = None,
+        advertised_host: str | None = None,
+        limits: ServerLimits | None = None,
+    ) -> Self:
+        """Go on from what lies in a directory, or begin a cluster in a new or empty one.
+
+        `node_id` and `cluster_id` are a new directory's, which gets node 1 and an id that nobody has; a directory that
+        is not new keeps its own, and must be the node's if one is given. Raises what `ensure_formatted`, `owner_of`,
+        `StoredMetadata.open`, `StaticController` and `ControllerServer` raise, with all closed again.
+        """
+        with ExitStack() as stack:
+            ensure_formatted([root], node_id, cluster_id)
+            owner = owner_of(root, node_id)
+            if owner.cluster_id is None or owner.node_id is None:
+                raise NotFormattedError(root)
+            metadata = StoredMetadata.open(root)
+            stack.callback(metadata.close)
+            controller = StaticController(owner.cluster_id, metadata, settings)
+            begin_cluster(controller)
+            thread = ControllerThread(controller)
+            stack.callback(thread.stop)
+            thread.start()
+            server = ControllerServer(
+                controller, owner.node_id, listener, advertised_host=advertised_host, limits=limits
+            )
+            stack.callback(server.close)
+            return cls(stack.pop_all(), controller, server)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Why it decides nothing more; None as long as it does."""
+        return self.controller.failure
+
+    def close(self) -> None:
+        """Answer nobody any more, and let go of the files; it may be called again."""
+        self._open.close()

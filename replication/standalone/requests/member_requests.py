@@ -1,0 +1,28 @@
+"""Requests about the brokers of a cluster: UnregisterBroker."""
+
+from typing import Any, Final
+
+from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode, message_of
+from replication.server.call import Call
+from replication.standalone.reached_controller import ReachedController
+
+UNREGISTER_BROKER: Final = 64
+
+
+class MemberRequests:
+    """Answers them in kio's terms."""
+
+    def __init__(self, controller: ReachedController) -> None:
+        """Pass them on to this controller."""
+        self._controller: Final = controller
+
+    def unregister(self, request: Any, call: Call) -> Any:
+        """Answer UnregisterBroker."""
+        error, message = ErrorCode.NONE, None
+        try:
+            self._controller.decide(lambda deciding: deciding.unregister_broker(request.broker_id))
+        except Refusal as refusal:
+            error, message = refusal.code, refusal.message or message_of(refusal.code)
+        return kio_answer(UNREGISTER_BROKER, call.version, {"error_code": error, "error_message": message})
