@@ -171,6 +171,14 @@ class Cluster:
         node = self._nodes.get(partition.leader)
         return node is not None and node.leads(TopicPartition(topic, number), partition.leader_epoch)
 
+    def is_up(self, broker_id: int) -> bool:
+        """Whether a broker was started, and neither stopped nor killed since. Raises KeyError."""
+        return self._nodes[broker_id].is_up
+
+    def pid(self, broker_id: int) -> int | None:
+        """Return the id of the process that a broker lives in; None while it is down. Raises KeyError."""
+        return self._nodes[broker_id].pid
+
     def broker(self, broker_id: int) -> LocalBroker:
         """Return a broker that is up. Raises ValueError where it is not, or is another process, and KeyError."""
         node = self._nodes[broker_id]

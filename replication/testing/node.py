@@ -1,5 +1,6 @@
 """One broker of a cluster for tests: its directory, and its process as far as that lives."""
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -49,6 +50,11 @@ class Node:
     def is_up(self) -> bool:
         """Whether it was started, and neither stopped nor killed since."""
         return self.broker is not None
+
+    @property
+    def pid(self) -> int | None:
+        """The id of this process; None while it is down."""
+        return os.getpid() if self.is_up else None
 
     def leads(self, partition: TopicPartition, leader_epoch: int) -> bool:
         """Whether it leads a partition in an epoch."""
