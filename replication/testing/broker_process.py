@@ -92,13 +92,14 @@ class BrokerProcess:
 
 def main() -> None:
     """Read the settings, and run; what is printed meanwhile goes to standard error, as the log does."""
-    with os.fdopen(os.dup(1), "wb") as answers:
+    # Unbuffered: the buffer of a thread that still waits for more would keep the interpreter from ending.
+    with os.fdopen(os.dup(1), "wb") as answers, os.fdopen(os.dup(0), "rb", buffering=0, closefd=False) as commands:
         os.dup2(2, 1)
-        settings = ProcessSettings.from_json(json.loads(sys.stdin.buffer.readline()))
+        settings = ProcessSettings.from_json(json.loads(commands.readline()))
         _end_with(settings.parent)
         form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
         logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form)
-        BrokerProcess(settings, answers).run(iter(sys.stdin.buffer.readline, b""))
+        BrokerProcess(settings, answers).run(iter(commands.readline, b""))
 
 
 def _end_with(parent: int) -> None:

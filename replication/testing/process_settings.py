@@ -1,6 +1,6 @@
 """What a broker that is a process of its own is told as it starts."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,8 +28,8 @@ class ProcessSettings:
 
     def as_json(self) -> dict[str, Any]:
         """Return them for the process."""
-        paths = {"root": str(self.root), "journal": str(self.journal)}
-        return {**asdict(self), **paths, "links": self.links.as_json()}
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**told, "root": str(self.root), "journal": str(self.journal), "links": self.links.as_json()}
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
