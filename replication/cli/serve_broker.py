@@ -14,8 +14,8 @@ from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.cli.broker_properties import BrokerProperties
+    from replication.node.broker_node import BrokerNodeSettings
     from replication.protocol.addresses import Address
-    from replication.standalone.local_broker import LocalBrokerSettings
     from replication.standalone.standalone_broker import StandaloneBroker
 
 _PAUSE_SECONDS: Final = 0.5
@@ -81,10 +81,10 @@ def validate_broker(roots: Sequence[Path], file: Path | None, address: "Address"
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "LocalBrokerSettings":
-    from replication.standalone.local_broker import LocalBrokerSettings
+def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "BrokerNodeSettings":
+    from replication.node.broker_node import BrokerNodeSettings
 
-    return LocalBrokerSettings(
+    return BrokerNodeSettings(
         listener=properties.serving.listener,
         limits=properties.serving.limits,
         advertised_host=advertised_host,

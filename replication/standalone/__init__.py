@@ -1,6 +1,6 @@
 """Brokers with a controller of their own in the same process.
 
->>> with StandaloneBroker.open([Path("data")], LocalBrokerSettings(listener=listener)) as broker:
+>>> with StandaloneBroker.open([Path("data")], BrokerNodeSettings(listener=listener)) as broker:
 ...     print(broker.local.address)
 
 Names load their modules on first use.
@@ -9,7 +9,7 @@ Names load their modules on first use.
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
-    "local_broker": ("LocalBroker", "LocalBrokerSettings"),
+    "local_link": ("LocalLink",),
     "standalone_broker": ("StandaloneBroker",),
     "static_controller": ("StaticController",),
     "stored_metadata": ("StoredMetadata",),

@@ -14,10 +14,6 @@ class ControllerFailedError(ReplicationError, RuntimeError):
         )
 
 
-class ControllerUnreachableError(ReplicationError, ConnectionError):
-    """The controller cannot be asked now; later it may be."""
-
-
 class OtherNodeError(ReplicationError, ValueError):
     """A directory is another broker's than it is said to be."""
 

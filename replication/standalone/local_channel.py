@@ -7,9 +7,9 @@ from replication.broker.lifecycle.controller_channel import AnswerT
 from replication.broker.lifecycle.errors import NoControllerError
 from replication.clock import monotonic_ms
 from replication.protocol.messages.request import Request
-from replication.standalone.errors import ControllerFailedError, ControllerUnreachableError
-from replication.standalone.reached_controller import ReachedController
+from replication.standalone.errors import ControllerFailedError
 from replication.standalone.requests.broker_requests import BrokerRequests
+from replication.standalone.static_controller import StaticController
 
 
 class LocalChannel:
@@ -17,7 +17,7 @@ class LocalChannel:
 
     address: Final = None
 
-    def __init__(self, controller: ReachedController, clock: Callable[[], int] = monotonic_ms) -> None:
+    def __init__(self, controller: StaticController, clock: Callable[[], int] = monotonic_ms) -> None:
         """Ask this controller."""
         self._requests: Final = BrokerRequests(controller, clock)
         self._is_closed = False
@@ -29,7 +29,7 @@ class LocalChannel:
             raise NoControllerError("the channel was closed")
         try:
             return self._requests.answer(request)
-        except (ControllerFailedError, ControllerUnreachableError) as error:
+        except ControllerFailedError as error:
             raise NoControllerError(str(error)) from error
 
     def close(self) -> None:

@@ -12,9 +12,10 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.errors import LogStoreError
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
+from replication.node.broker_node import BrokerNode, BrokerNodeSettings
 from replication.standalone.controller_thread import ControllerThread
 from replication.standalone.formatting import ensure_formatted, metadata_root
-from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
+from replication.standalone.local_link import LocalLink
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
@@ -25,12 +26,12 @@ _DEFAULT: Final = ControllerSettings()
 class StandaloneBroker:
     """Leads the partitions of its log.dirs, of its own or as another broker has left them.
 
-    >>> settings = LocalBrokerSettings(listener=ListenerSettings(address=Address("127.0.0.1", 9092)))
+    >>> settings = BrokerNodeSettings(listener=ListenerSettings(address=Address("127.0.0.1", 9092)))
     >>> with StandaloneBroker.open([Path("data")], settings) as broker:
     ...     print(broker.local.address)
     """
 
-    def __init__(self, stack: ExitStack, controller: StaticController, local: LocalBroker, new: list[Path]) -> None:
+    def __init__(self, stack: ExitStack, controller: StaticController, local: BrokerNode, new: list[Path]) -> None:
         """See `open`."""
         self.controller: Final = controller
         self.local: Final = local
@@ -43,7 +44,7 @@ class StandaloneBroker:
     def open(
         cls,
         roots: Sequence[Path],
-        settings: LocalBrokerSettings,
+        settings: BrokerNodeSettings,
         controller_settings: ControllerSettings = _DEFAULT,
         *,
         node_id: int | None = None,
@@ -54,7 +55,7 @@ class StandaloneBroker:
         The `node_id` has to be that of the directories if it is given; new ones are of broker 1 else.
         A new cluster begins in new directories. Other brokers that the metadata knows are fenced when their sessions
         have run out. Raises what `metadata_root`, `ensure_formatted`, `LogDirectories.open`, `StoredMetadata.open` and
-        `LocalBroker` raise, with all closed again.
+        `BrokerNode` raise, with all closed again.
         """
         with ExitStack() as stack:
             metadata_in = metadata_root(roots)
@@ -69,7 +70,7 @@ class StandaloneBroker:
             thread = ControllerThread(controller)
             stack.callback(thread.stop)
             thread.start()
-            local = stack.enter_context(LocalBroker(controller, directories, settings))
+            local = stack.enter_context(BrokerNode(LocalLink(controller), directories, settings))
             return cls(stack.pop_all(), controller, local, new)
 
     def __enter__(self) -> Self:

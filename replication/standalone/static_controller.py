@@ -10,8 +10,8 @@ from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.image_publisher import ImagePublisher, PublishedImage
+from replication.node.metadata_feed import MetadataFeed
 from replication.standalone.errors import ControllerFailedError
-from replication.standalone.metadata_feed import MetadataFeed
 from replication.standalone.stored_metadata import StoredMetadata
 
 T = TypeVar("T")
@@ -90,13 +90,12 @@ class StaticController:
     def feed(self, waiter: Waiter) -> MetadataFeed:
         """Return what tells one broker of all changes from now on; the waiter, held weakly, is woken by each."""
         with self._deciding:
-            feed = MetadataFeed(self.published)
+            feed = MetadataFeed(self.published, self._drop)
             self._feeds.append(feed)
             self._waiters.add(waiter)
             return feed
 
-    def drop(self, feed: MetadataFeed) -> None:
-        """Let a broker hear no more."""
+    def _drop(self, feed: MetadataFeed) -> None:
         with self._deciding:
             self._feeds.remove(feed)
 

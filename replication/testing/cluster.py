@@ -18,10 +18,10 @@ from replication.controller.controller import ControllerSettings
 from replication.controller.topics.topics import NewTopic
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
+from replication.node.broker_node import BrokerNode
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.controller_thread import ControllerThread
-from replication.standalone.local_broker import LocalBroker
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
@@ -179,7 +179,7 @@ class Cluster:
         """Return the id of the process that a broker lives in; None while it is down. Raises KeyError."""
         return self._nodes[broker_id].pid
 
-    def broker(self, broker_id: int) -> LocalBroker:
+    def broker(self, broker_id: int) -> BrokerNode:
         """Return a broker that is up. Raises ValueError where it is not, or is another process, and KeyError."""
         node = self._nodes[broker_id]
         if isinstance(node, NodeProcess):

@@ -3,14 +3,14 @@
 from typing import Final
 
 from logstore.directory.log_directories import LogDirectories
+from replication.node.broker_node import BrokerNode, BrokerNodeSettings
 from replication.server.served_api import ServedApis
-from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
 from replication.testing.linked_apis import linked_apis
 from replication.testing.linked_controller import LinkedController
 from replication.testing.links import Links
 
 
-class LinkedBroker(LocalBroker):
+class LinkedBroker(BrokerNode):
     """Hangs up on brokers that are cut off from it, and answers nobody while it is paused."""
 
     def __init__(
@@ -19,9 +19,9 @@ class LinkedBroker(LocalBroker):
         links: Links,
         controller: LinkedController,
         directories: LogDirectories,
-        settings: LocalBrokerSettings,
+        settings: BrokerNodeSettings,
     ) -> None:
-        """Start as `LocalBroker` does."""
+        """Start as `BrokerNode` does."""
         self._broker_id: Final = broker_id
         self._links: Final = links
         super().__init__(controller, directories, settings)

@@ -1,59 +1,92 @@
-"""The controller, as a broker reaches it by a link that may be cut."""
+"""What joins a broker to its controller, as long as the link between the two is whole."""
 
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final
 
 from logstore.log.state.waiters import Waiter
-from replication.controller.controller import Controller
-from replication.controller.decision import Decision
-from replication.standalone.errors import ControllerUnreachableError
-from replication.standalone.metadata_feed import MetadataFeed, MetadataNews
-from replication.standalone.static_controller import StaticController
+from replication.broker.lifecycle.controller_channel import AnswerT, Channel
+from replication.broker.lifecycle.errors import NoControllerError
+from replication.node.controller_link import ControllerLink, MetadataSource
+from replication.node.metadata_feed import MetadataNews
+from replication.protocol.messages.request import Request
+from replication.server.call import Call
+from replication.server.served_api import ServedApi, ServedApis
 from replication.testing.links import CONTROLLER, Links
-
-T = TypeVar("T")
 
 
 class LinkedController:
-    """Asks a controller, and hears of it, as long as the link is whole."""
+    """Asks a controller, and hears of it, unless its broker is cut off (see `replication.node.ControllerLink`)."""
 
-    def __init__(self, controller: StaticController, broker_id: int, links: Links) -> None:
+    def __init__(self, behind: ControllerLink, broker_id: int, links: Links) -> None:
         """Reach a controller as one of the brokers."""
-        self._controller: Final = controller
+        self._behind: Final = behind
         self._broker_id: Final = broker_id
         self._links: Final = links
 
-    def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
-        """Ask the controller. Raises ControllerUnreachableError while the link is cut, before or after it decided."""
-        self._ensure_reached()
-        answer = self._controller.decide(make)
-        self._ensure_reached()
-        return answer
+    def begin(self, broker_id: int) -> None:
+        """Let a broker register at once."""
+        self._behind.begin(broker_id)
 
-    def end_session(self, broker_id: int) -> None:
-        """Let a broker register anew at once."""
-        self._controller.end_session(broker_id)
+    def channel(self) -> Channel:
+        """Return what asks while the link is whole."""
+        return _LinkedChannel(self._behind.channel(), self._ensure_reached)
 
-    def feed(self, waiter: Waiter) -> MetadataFeed:
+    def metadata(self, waiter: Waiter) -> MetadataSource:
         """Return what tells of all changes, once the link is whole."""
-        return _LinkedFeed(self._controller.feed(waiter), lambda: self._links.is_cut(self._broker_id, CONTROLLER))
+        behind = self._behind.metadata(waiter)
+        return _LinkedSource(behind, lambda: self._links.is_cut(self._broker_id, CONTROLLER))
 
-    def drop(self, feed: MetadataFeed) -> None:
-        """Hear no more."""
-        if isinstance(feed, _LinkedFeed):
-            self._controller.drop(feed.behind)
+    def administration(self, node_id: int) -> ServedApis:
+        """Return how administrators are answered while the link is whole."""
+        apis = self._behind.administration(node_id)
+        return {key: api._replace(answer=self._linked(api)) for key, api in apis.items()}
+
+    def close(self) -> None:
+        """End it."""
+        self._behind.close()
+
+    def _linked(self, api: ServedApi) -> Callable[[Any, Call], Any]:
+        def answer(request: Any, call: Call) -> Any:
+            self._ensure_reached()
+            told = api.answer(request, call)
+            self._ensure_reached()
+            return told
+
+        return answer
 
     def _ensure_reached(self) -> None:
         if not self._links.pass_on(self._broker_id, CONTROLLER):
-            raise ControllerUnreachableError(f"broker {self._broker_id} is cut off from its controller")
+            raise NoControllerError(f"broker {self._broker_id} is cut off from its controller")
 
 
-class _LinkedFeed(MetadataFeed):
+class _LinkedChannel:
+    """Loses what is asked, or the answer, where the link is cut before or after the controller has decided."""
+
+    address: Final = None
+
+    def __init__(self, behind: Channel, ensure_reached: Callable[[], None]) -> None:
+        self._behind: Final = behind
+        self._ensure_reached: Final = ensure_reached
+
+    def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
+        self._ensure_reached()
+        answer = self._behind.ask(request, timeout_ms)
+        self._ensure_reached()
+        return answer
+
+    def close(self) -> None:
+        self._behind.close()
+
+
+class _LinkedSource:
     """Gives nothing while the link is cut."""
 
-    def __init__(self, behind: MetadataFeed, is_cut: Callable[[], bool]) -> None:
-        self.behind: Final = behind
+    def __init__(self, behind: MetadataSource, is_cut: Callable[[], bool]) -> None:
+        self._behind: Final = behind
         self._is_cut: Final = is_cut
 
     def take(self) -> MetadataNews | None:
-        return None if self._is_cut() else self.behind.take()
+        return None if self._is_cut() else self._behind.take()
+
+    def close(self) -> None:
+        self._behind.close()

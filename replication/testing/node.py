@@ -6,9 +6,10 @@ from typing import Final
 
 from logstore import TopicPartition
 from logstore.directory.log_directories import LogDirectories
+from replication.node.broker_node import BrokerNode, BrokerNodeSettings
 from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
-from replication.standalone.local_broker import LocalBroker, LocalBrokerSettings
+from replication.standalone.local_link import LocalLink
 from replication.standalone.static_controller import StaticController
 from replication.testing.forgetful_disk import ForgetfulDisk
 from replication.testing.linked_broker import LinkedBroker
@@ -37,9 +38,9 @@ class Node:
         self.root: Final = root
         self.address: Address = Address("127.0.0.1", 0)
         """Where it listens; the same one from its first start on."""
-        self.broker: LocalBroker | None = None
+        self.broker: BrokerNode | None = None
         """None while it is down."""
-        self._controller: Final = LinkedController(controller, broker_id, links)
+        self._controller: Final = LinkedController(LocalLink(controller), broker_id, links)
         self._links: Final = links
         self._lag_ms: Final = lag_ms
         self._heartbeat_ms: Final = heartbeat_ms
@@ -67,7 +68,7 @@ class Node:
         if self.broker is not None:
             raise ValueError(f"broker {self.broker_id} is up")
         directories = LogDirectories.open([self.root], filesystem=self._disk, periodic=True)
-        settings = LocalBrokerSettings(
+        settings = BrokerNodeSettings(
             listener=ListenerSettings(address=self.address),
             replica_lag_time_max_ms=self._lag_ms,
             heartbeat_interval_ms=self._heartbeat_ms,
@@ -97,7 +98,7 @@ class Node:
             directories.abandon()
         return self._disk.lose() if lose_unflushed else 0
 
-    def _taken(self) -> tuple[LocalBroker, LogDirectories]:
+    def _taken(self) -> tuple[BrokerNode, LogDirectories]:
         broker, directories = self.broker, self._directories
         if broker is None or directories is None:
             raise ValueError(f"broker {self.broker_id} is down: start it first")

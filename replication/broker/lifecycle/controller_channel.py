@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from threading import Event
-from typing import Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from replication.back_off import BackOff
 from replication.broker.lifecycle.errors import NoControllerError
@@ -72,7 +72,7 @@ class ControllerChannel:
         return self._connection.address if self._connection else None
 
     def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
-        """Return the controller's answer, whatever error it tells but NOT_CONTROLLER.
+        """Return the controller's answer, whatever error it tells but NOT_CONTROLLER. It may be in kio's terms.
 
         Raises NoControllerError after the time given, the channel's own by default, and after `close`; and without
         another try what the controller cannot be asked for at all: AuthenticationFailedError, CertificateRefusedError,
@@ -92,7 +92,7 @@ class ControllerChannel:
             except _ASK_AGAIN as error:
                 reason = str(error)
             else:
-                if answer.error is not ErrorCode.NOT_CONTROLLER:
+                if _error(answer) is not ErrorCode.NOT_CONTROLLER:
                     self._back_off.succeeded()
                     return answer
                 reason = f"{address}: NOT_CONTROLLER"
@@ -115,3 +115,9 @@ class ControllerChannel:
         if self._closed.is_set():
             connection.close()
         return connection
+
+
+def _error(answer: Any) -> ErrorCode:
+    """Return the error of an answer as a whole, where it has one; kio calls it otherwise."""
+    error: ErrorCode = getattr(answer, "error", getattr(answer, "error_code", ErrorCode.NONE))
+    return error

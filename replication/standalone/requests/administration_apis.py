@@ -6,20 +6,19 @@ from typing import Any
 from replication.protocol.messages import elect_leaders, list_partition_reassignments
 from replication.protocol.wire.kio_messages import served_versions
 from replication.server.served_api import ServedApi, ServedApis
-from replication.standalone.reached_controller import ReachedController
 from replication.standalone.requests import leader_requests, member_requests, setting_requests, topic_requests
 from replication.standalone.requests.leader_requests import LeaderRequests
 from replication.standalone.requests.member_requests import MemberRequests
 from replication.standalone.requests.setting_requests import SettingRequests
 from replication.standalone.requests.topic_requests import TopicRequests
+from replication.standalone.static_controller import StaticController
 
 
-def administration_apis(controller: ReachedController, *, node_id: int | None = None) -> ServedApis:
+def administration_apis(controller: StaticController, *, node_id: int | None = None) -> ServedApis:
     """Return the APIs by which topics are made, changed and deleted, and brokers forgotten, in all of 4.3's versions.
 
     A broker with a `node_id` takes settings of brokers only for itself and for all. What is answered is on stable
-    storage: no timeout runs out. Requests end with ControllerFailedError where the metadata could not be written, and
-    with ControllerUnreachableError.
+    storage: no timeout runs out. Requests end with ControllerFailedError where the metadata could not be written.
     """
     topics = TopicRequests(controller)
     settings = SettingRequests(controller, node_id)

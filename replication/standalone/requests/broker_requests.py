@@ -25,7 +25,7 @@ from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatReques
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.messages.request import Request
 from replication.server.served_api import ServedApi, ServedApis
-from replication.standalone.reached_controller import ReachedController
+from replication.standalone.static_controller import StaticController
 
 _SERVED: Final = (
     broker_registration,
@@ -39,7 +39,7 @@ _SERVED: Final = (
 class BrokerRequests:
     """Answers them with what the controller decides; a refusal is an answer with its error. Thread-safe."""
 
-    def __init__(self, controller: ReachedController, clock: Callable[[], int] = monotonic_ms) -> None:
+    def __init__(self, controller: StaticController, clock: Callable[[], int] = monotonic_ms) -> None:
         """Ask this controller; `clock` is the one by which it lets sessions run out, in milliseconds."""
         self._controller: Final = controller
         self._clock: Final = clock

@@ -20,7 +20,7 @@ from replication.protocol.messages.list_partition_reassignments import (
     PartitionReassignment,
 )
 from replication.server.call import Call
-from replication.standalone.reached_controller import ReachedController
+from replication.standalone.static_controller import StaticController
 
 ALTER_PARTITION_REASSIGNMENTS: Final = 45
 
@@ -28,7 +28,7 @@ ALTER_PARTITION_REASSIGNMENTS: Final = 45
 class LeaderRequests:
     """Answers those of which we have messages in their terms, the others in kio's."""
 
-    def __init__(self, controller: ReachedController) -> None:
+    def __init__(self, controller: StaticController) -> None:
         """Pass them on to this controller."""
         self._controller: Final = controller
 

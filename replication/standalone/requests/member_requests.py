@@ -6,7 +6,7 @@ from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.server.call import Call
-from replication.standalone.reached_controller import ReachedController
+from replication.standalone.static_controller import StaticController
 
 UNREGISTER_BROKER: Final = 64
 
@@ -14,7 +14,7 @@ UNREGISTER_BROKER: Final = 64
 class MemberRequests:
     """Answers them in kio's terms."""
 
-    def __init__(self, controller: ReachedController) -> None:
+    def __init__(self, controller: StaticController) -> None:
         """Pass them on to this controller."""
         self._controller: Final = controller
 

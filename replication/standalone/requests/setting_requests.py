@@ -11,7 +11,7 @@ from replication.int32 import parse_int32
 from replication.metadata.configurations import ConfigResource, ConfigResourceType
 from replication.protocol.error_code import ErrorCode
 from replication.server.call import Call
-from replication.standalone.reached_controller import ReachedController
+from replication.standalone.static_controller import StaticController
 
 ALTER_CONFIGS: Final = 33
 INCREMENTAL_ALTER_CONFIGS: Final = 44
@@ -20,7 +20,7 @@ INCREMENTAL_ALTER_CONFIGS: Final = 44
 class SettingRequests:
     """Answers them in kio's terms."""
 
-    def __init__(self, controller: ReachedController, node_id: int | None) -> None:
+    def __init__(self, controller: StaticController, node_id: int | None) -> None:
         """Pass them on to this controller; with a `node_id`, those of other brokers are refused."""
         self._controller: Final = controller
         self._node_id: Final = node_id

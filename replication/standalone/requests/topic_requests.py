@@ -13,7 +13,7 @@ from replication.controller.refusal import Refusal
 from replication.controller.topics.topics import MorePartitions, NewTopic, TopicAnswer
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.server.call import Call
-from replication.standalone.reached_controller import ReachedController
+from replication.standalone.static_controller import StaticController
 
 CREATE_TOPICS: Final = 19
 DELETE_TOPICS: Final = 20
@@ -26,7 +26,7 @@ _NAMES_IDS: Final = 6
 class TopicRequests:
     """Answers them in kio's terms."""
 
-    def __init__(self, controller: ReachedController) -> None:
+    def __init__(self, controller: StaticController) -> None:
         """Pass them on to this controller."""
         self._controller: Final = controller
 

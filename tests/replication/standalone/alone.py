@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from replication.node.broker_node import BrokerNodeSettings
 from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
-from replication.standalone.local_broker import LocalBrokerSettings
 from replication.standalone.standalone_broker import StandaloneBroker
 
 LOOPBACK = ListenerSettings(address=Address("127.0.0.1", 0))
@@ -13,4 +13,4 @@ LOOPBACK = ListenerSettings(address=Address("127.0.0.1", 0))
 
 def alone(*roots: Path, **settings: Any) -> StandaloneBroker:
     """Start a broker on these directories, which makes topics that are asked for."""
-    return StandaloneBroker.open(roots, LocalBrokerSettings(listener=LOOPBACK, auto_create_topics=True, **settings))
+    return StandaloneBroker.open(roots, BrokerNodeSettings(listener=LOOPBACK, auto_create_topics=True, **settings))

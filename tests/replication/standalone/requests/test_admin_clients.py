@@ -16,9 +16,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from replication.node.broker_node import BrokerNodeSettings
 from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
-from replication.standalone.local_broker import LocalBrokerSettings
 from replication.standalone.standalone_broker import StandaloneBroker
 
 SECONDS = 30
@@ -27,7 +27,7 @@ SECONDS = 30
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[StandaloneBroker]:
     listener = ListenerSettings(address=Address("127.0.0.1", 0))
-    settings = LocalBrokerSettings(listener=listener, auto_create_topics=True)
+    settings = BrokerNodeSettings(listener=listener, auto_create_topics=True)
     with StandaloneBroker.open([tmp_path / "data"], settings) as broker:
         yield broker
 

@@ -15,11 +15,11 @@ import pytest
 from replication.broker.requests.cluster.described_topics import DescribedTopics
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS
+from replication.node.missing_topics import CREATE_TOPICS, create_missing
 from replication.protocol.client.connection import Connection
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.server.call import Call, Caller
-from replication.standalone.requests.missing_topics import create_missing
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import KafkaRelease
 from tests.replication.standalone.requests.asked import requests
@@ -75,7 +75,7 @@ class Both:
         """The same of a broker that knows of no topics yet."""
         late = self._ours.image
         known = KnownCluster(CLUSTER, 1, lambda: late)
-        topics = DescribedTopics(known, lambda missing: create_missing(self._ours.controller, missing))
+        topics = DescribedTopics(known, lambda missing: create_missing(self._ours.apis[CREATE_TOPICS], missing))
         request = MetadataRequest(topics=names, allow_auto_topic_creation=True)
         answer = topics.answer(request, Call(13, Caller("127.0.0.1")))
         return {name: each.error for name, each in answer.topics.items()}

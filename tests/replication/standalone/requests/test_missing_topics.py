@@ -5,10 +5,10 @@ import pytest
 from replication.broker.requests.cluster.described_topics import DescribedTopics
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.image import ClusterImage
+from replication.node.missing_topics import CREATE_TOPICS, create_missing
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import MetadataRequest, TopicMetadata
 from replication.server.call import Call, Caller
-from replication.standalone.requests.missing_topics import create_missing
 from tests.replication.standalone.requests.asked import create, topic
 from tests.replication.standalone.requests.small_standalone import CLUSTER, SmallStandalone
 
@@ -20,7 +20,7 @@ class Broker:
         self._cluster = cluster
         self._late = cluster.image if is_late else None
         known = KnownCluster(CLUSTER, 1, self.image)
-        self._topics = DescribedTopics(known, lambda names: create_missing(cluster.controller, names))
+        self._topics = DescribedTopics(known, lambda names: create_missing(cluster.apis[CREATE_TOPICS], names))
 
     def image(self) -> ClusterImage:
         return self._late or self._cluster.image
@@ -70,7 +70,7 @@ def test_a_topic_that_is_there_is_left_alone(cluster: SmallStandalone) -> None:
     before = cluster.controller.published.applied_offset
     assert len(Broker(cluster).ask("a")["a"].partitions) == 3
     assert Broker(cluster, is_late=True).ask("a")["a"].error is ErrorCode.NONE
-    create_missing(cluster.controller, ["a"])
+    create_missing(cluster.apis[CREATE_TOPICS], ["a"])
     assert cluster.controller.published.applied_offset == before
 
 
@@ -78,5 +78,5 @@ def test_nothing_is_made_where_no_broker_lives(cluster: SmallStandalone) -> None
     for broker_id in (1, 2, 3):
         cluster.heartbeat(broker_id, want_fence=True)
     assert Broker(cluster).ask("a")["a"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    create_missing(cluster.controller, (f"t{number}" for number in range(10_001)))
+    create_missing(cluster.apis[CREATE_TOPICS], (f"t{number}" for number in range(10_001)))
     assert not cluster.image.topics.by_name

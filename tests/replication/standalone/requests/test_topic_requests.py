@@ -227,4 +227,5 @@ def test_they_are_served_in_all_versions_of_kafka_4_3(cluster: SmallStandalone) 
         43: range(3),
         45: range(2),
         46: range(1),
+        64: range(1),
     }

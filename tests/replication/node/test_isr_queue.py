@@ -1,49 +1,43 @@
-"""Changes of ISRs on their way to a controller of the same process."""
+"""Changes of ISRs on their way to the controller."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from logstore import Log, TopicPartition
-from logstore.log.state.waiters import ThreadWaiter, Waiter
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.lifecycle.errors import NoControllerError
 from replication.broker.partitions.led_partition import LedPartition
-from replication.controller.controller import Controller
-from replication.controller.decision import Decision
-from replication.controller.refusal import Refusal
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
+from replication.node.isr_queue import IsrQueue
 from replication.protocol.error_code import ErrorCode
-from replication.standalone.errors import ControllerUnreachableError
-from replication.standalone.isr_queue import IsrQueue
-from replication.standalone.metadata_feed import MetadataFeed
+from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
 
 ORDERS, TOPIC = TopicPartition("orders", 0), UUID(int=7_000)
-T = TypeVar("T")
 
 
 class Answers:
-    """A controller that answers every request alike."""
+    """A controller that answers every request alike, or is not reached."""
 
-    def __init__(self, error: Exception) -> None:
+    address = None
+
+    def __init__(self, error: ErrorCode | Exception) -> None:
         self.error = error
         self.asked = 0
 
-    def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
-        del make
+    def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
+        del timeout_ms
+        assert isinstance(request, AlterPartitionRequest)
         self.asked += 1
-        raise self.error
+        if isinstance(self.error, Exception):
+            raise self.error
+        return AlterPartitionResponse(error=self.error)
 
-    def end_session(self, broker_id: int) -> None:
-        raise NotImplementedError
-
-    def feed(self, waiter: Waiter) -> MetadataFeed:
-        raise NotImplementedError
-
-    def drop(self, feed: MetadataFeed) -> None:
-        raise NotImplementedError
+    def close(self) -> None: ...
 
 
 def _broker(broker_id: int) -> BrokerRegistration:
@@ -91,7 +85,7 @@ def test_a_change_wakes_who_asks_for_it(leader: Leader) -> None:
 
 
 def test_what_may_pass_is_asked_for_once_a_round(leader: Leader) -> None:
-    controller = Answers(Refusal(ErrorCode.UNKNOWN_SERVER_ERROR))
+    controller = Answers(ErrorCode.UNKNOWN_SERVER_ERROR)
     leader.waiter.wait(0)
     for rounds in (1, 2):
         leader.settle(controller)
@@ -100,15 +94,16 @@ def test_what_may_pass_is_asked_for_once_a_round(leader: Leader) -> None:
 
 
 def test_what_is_refused_for_good_is_not_asked_for_again(leader: Leader) -> None:
-    controller = Answers(Refusal(ErrorCode.FENCED_LEADER_EPOCH))
+    controller = Answers(ErrorCode.FENCED_LEADER_EPOCH)
     leader.settle(controller)
     leader.settle(controller)
     assert controller.asked == 1
 
 
-def test_what_could_not_be_asked_is_asked_in_the_next_round(leader: Leader) -> None:
-    controller = Answers(ControllerUnreachableError("cut"))
+@pytest.mark.parametrize("error", [NoControllerError("cut"), MalformedResponseError("odd")])
+def test_what_could_not_be_asked_is_asked_in_the_next_round(leader: Leader, error: Exception) -> None:
+    controller = Answers(error)
     for rounds in (1, 2):
-        with pytest.raises(ControllerUnreachableError):
+        with pytest.raises(NoControllerError):
             leader.settle(controller)
         assert controller.asked == rounds

@@ -1,4 +1,4 @@
-"""What the leaders of a broker want of a controller in its process."""
+"""What the leaders of a broker want of its controller."""
 
 from collections import deque
 from collections.abc import Callable
@@ -6,13 +6,17 @@ from typing import Final
 from uuid import UUID
 
 from logstore.log.state.waiters import Waiter
+from replication.broker.lifecycle.controller_channel import Channel
+from replication.broker.lifecycle.errors import NoControllerError
 from replication.broker.partitions.led_partition import LedPartition
-from replication.controller.isr_changes import IsrChangeAnswer
-from replication.controller.partition_index import PartitionKey
-from replication.controller.refusal import Refusal
-from replication.protocol.messages.alter_partition import AlterPartitionRequest, IsrChange
-from replication.standalone.errors import ControllerUnreachableError
-from replication.standalone.reached_controller import ReachedController
+from replication.node.controller_link import asked
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    IsrAnswer,
+    IsrChange,
+)
 
 
 class IsrQueue:
@@ -35,33 +39,34 @@ class IsrQueue:
         if not self._is_settling:
             self._waiter.wake()
 
-    def settle(
-        self, controller: ReachedController, broker_epoch: int, led: Callable[[UUID, int], LedPartition | None]
-    ) -> None:
-        """Ask for all that is wanted, and tell the leaders. One thread does.
+    def settle(self, channel: Channel, broker_epoch: int, led: Callable[[UUID, int], LedPartition | None]) -> None:
+        """Ask for all that is wanted, and tell the leaders, which `led` finds by topic id and number. One thread does.
 
-        Raises ControllerFailedError; and ControllerUnreachableError, after which the next call asks again.
+        Raises NoControllerError, after which the next call asks again.
         """
         wanted = [self._wanted.popleft() for _ in range(len(self._wanted))]
         if not wanted:
             return
         request = AlterPartitionRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, changes=tuple(wanted))
         try:
-            answers = controller.decide(lambda deciding: deciding.change_isrs(request))
-        except Refusal as refusal:
-            answers = [IsrChangeAnswer(_key(each), refusal.code) for each in wanted]
-        except ControllerUnreachableError:
+            response = asked(channel, request)
+        except NoControllerError:
             self._wanted.extendleft(reversed(wanted))
             raise
         self._is_settling = True
         try:
-            for change, answer in zip(wanted, answers, strict=True):
+            for change, answer in zip(wanted, _answers(wanted, response), strict=True):
                 leader = led(change.topic_id, change.partition)
                 if leader is not None:
-                    leader.answered(change, answer.error, answer.partition)
+                    leader.answered(change, answer.error, answer)
         finally:
             self._is_settling = False
 
 
-def _key(change: IsrChange) -> PartitionKey:
-    return PartitionKey(change.topic_id, change.partition)
+def _answers(wanted: list[IsrChange], response: AlterPartitionResponse) -> list[IsrAnswer]:
+    """Return what became of each change; one that the controller does not speak of may be asked for again."""
+    told = {(each.topic_id, each.partition): each for each in response.answers}
+    error = response.error or ErrorCode.UNKNOWN_SERVER_ERROR
+    return [
+        told.get((each.topic_id, each.partition)) or IsrAnswer(each.topic_id, each.partition, error) for each in wanted
+    ]

@@ -1,4 +1,4 @@
-"""A broker whose controller is in its own process."""
+"""A broker: its server, its lifecycle, its replicas, and what joins them to the controller."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
@@ -32,6 +32,12 @@ from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.node.asking_thread import AskingThread
+from replication.node.broker_thread import BrokerThread
+from replication.node.controller_link import ControllerLink
+from replication.node.isr_queue import IsrQueue
+from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.producer_ids import ProducerIds
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.advertised_address import advertised_address
@@ -39,19 +45,12 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApis
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
-from replication.standalone.broker_thread import BrokerThread
-from replication.standalone.isr_queue import IsrQueue
-from replication.standalone.local_channel import LocalChannel
-from replication.standalone.producer_ids import ProducerIds
-from replication.standalone.reached_controller import ReachedController
-from replication.standalone.requests.administration_apis import administration_apis
-from replication.standalone.requests.missing_topics import create_missing
 
 _START_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalBrokerSettings:
+class BrokerNodeSettings:
     """How a broker listens, leads and follows."""
 
     listener: ListenerSettings
@@ -69,58 +68,57 @@ class LocalBrokerSettings:
     controlled_shutdown_seconds: float = 30.0
 
 
-class LocalBroker:
-    """Leads and follows what its controller gives it, and answers clients, by threads of its own.
+class BrokerNode:
+    """Leads and follows what its cluster's metadata gives it, and answers clients, by threads of its own.
 
     Groups of consumers live in memory: what they commit is gone with the broker.
 
-    >>> with LocalBroker(controller, directories, LocalBrokerSettings(listener=listener)) as broker:
+    >>> with BrokerNode(link, directories, BrokerNodeSettings(listener=listener)) as broker:
     ...     print(broker.address)
     """
 
-    def __init__(
-        self, controller: ReachedController, directories: LogDirectories, settings: LocalBrokerSettings
-    ) -> None:
+    def __init__(self, link: ControllerLink, directories: LogDirectories, settings: BrokerNodeSettings) -> None:
         """Register, take what the metadata gives, and answer once that is done.
 
-        The directories stay the caller's to close, after this is. Raises InconsistentDirectoriesError,
-        CannotListenError, ResourceLimitError, NotInTimeError, BrokerStoppedError, and OSError.
+        It takes over the link. The directories stay the caller's to close, after this is. Raises
+        InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError, BrokerStoppedError, and
+        OSError.
         """
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
         self.directories: Final = directories
         """Its log.dirs."""
-        self._controller: Final = controller
+        self._link: Final = link
         with ExitStack() as stack:
+            stack.callback(link.close)
             server = stack.enter_context(Server([settings.listener], settings.limits))
             self.address: Final = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
             """Where clients are told that it listens."""
             self._thread: BrokerThread | None = None
             self._is_closing = False
             self._lifecycle: Final = self._register(stack)
-            waiter = ThreadWaiter()
-            feed = controller.feed(waiter)
-            stack.callback(controller.drop, feed)
-            isr_queue = IsrQueue(self.identity.broker_id, waiter)
+            asks = ThreadWaiter()
+            isr_queue = IsrQueue(self.identity.broker_id, asks)
             self.replicas: Final = self._replica_manager(isr_queue)
             """The logs that it has, and their roles."""
             stack.callback(self.replicas.close)
-            thread = self._thread = BrokerThread(
-                controller,
-                feed,
-                self.replicas,
-                isr_queue,
-                waiter,
-                broker_id=self.identity.broker_id,
-                broker_epoch=lambda: self._lifecycle.broker_epoch,
-                directory_failed=self._lifecycle.directory_failed,
-                lag_ms=settings.replica_lag_time_max_ms,
-            )
-            thread.catch_up()
+            thread = self._thread = self._broker_thread(stack, asks)
+            if not thread.begin(_START_SECONDS):
+                raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "its registration is not in the metadata")
             known = self._known(thread)
-            server.start(self._served(self._apis(known)), partial(features_of, known))
+            server.start(self._served(self._apis(stack, known)), partial(features_of, known))
             stack.callback(thread.stop)
             thread.start()
+            asking = AskingThread(
+                link.channel(),
+                self.replicas,
+                isr_queue,
+                asks,
+                broker_id=self.identity.broker_id,
+                broker_epoch=self._epoch,
+            )
+            stack.callback(asking.stop)
+            asking.start()
             self._lifecycle.ready_to_unfence()
             self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
@@ -188,16 +186,34 @@ class LocalBroker:
         lifecycle = LifecycleThread(
             request,
             BrokerLifecycle(heartbeat_interval_ms=self._settings.heartbeat_interval_ms),
-            LocalChannel(self._controller),
+            self._link.channel(),
             self._applied_offset,
             registered,
         )
         stack.callback(lifecycle.stop)
-        self._controller.end_session(self.identity.broker_id)
+        self._link.begin(self.identity.broker_id)
         lifecycle.start()
         if not registered.event.wait(_START_SECONDS):
             raise NotInTimeError(self.identity.broker_id, _START_SECONDS, lifecycle.trouble)
         return lifecycle
+
+    def _broker_thread(self, stack: ExitStack, asks: ThreadWaiter) -> BrokerThread:
+        waiter = ThreadWaiter()
+        source = self._link.metadata(waiter)
+        stack.callback(source.close)
+        return BrokerThread(
+            source,
+            self.replicas,
+            waiter,
+            broker_id=self.identity.broker_id,
+            broker_epoch=self._epoch,
+            directory_failed=self._lifecycle.directory_failed,
+            placed=asks.wake,
+            lag_ms=self._settings.replica_lag_time_max_ms,
+        )
+
+    def _epoch(self) -> int:
+        return self._lifecycle.broker_epoch
 
     def _applied_offset(self) -> int:
         return -1 if self._thread is None else self._thread.applied_offset
@@ -228,17 +244,19 @@ class LocalBroker:
         """Return what is answered in place of these: for who stands between a broker and those who ask it."""
         return apis
 
-    def _apis(self, known: KnownCluster) -> ServedApis:
+    def _apis(self, stack: ExitStack, known: KnownCluster) -> ServedApis:
         hosted, roots = self.replicas.hosted, [str(root.root) for root in self.directories.roots]
-        ids = ProducerIds(self._controller, self.identity.broker_id, lambda: self.broker_epoch)
-        create = partial(create_missing, self._controller)
-        endpoint = Endpoint(self.identity.broker_id, *self.address)
+        broker_id, channel = self.identity.broker_id, self._link.channel()
+        stack.callback(channel.close)
+        administration = self._link.administration(broker_id)
+        create = partial(create_missing, administration[CREATE_TOPICS])
+        endpoint = Endpoint(broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
         return {
             **reading_apis(hosted, known, roots, create_topics=create if self._settings.auto_create_topics else None),
-            **writing_apis(hosted, known, producer_ids=ids),
+            **writing_apis(hosted, known, producer_ids=ProducerIds(channel, broker_id, self._epoch)),
             **groups,
-            **administration_apis(self._controller, node_id=self.identity.broker_id),
+            **administration,
         }
 
 

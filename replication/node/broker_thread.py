@@ -1,21 +1,18 @@
-"""The thread that keeps a broker in step with a controller of the same process."""
+"""The thread that keeps a broker where its cluster's metadata says."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from threading import Condition
-from typing import Final
+from typing import ClassVar, Final
 from uuid import UUID
 
 from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
-from replication.controller.refusal import Refusal
 from replication.metadata.image import ClusterImage
-from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
-from replication.standalone.errors import ControllerUnreachableError
-from replication.standalone.isr_queue import IsrQueue
-from replication.standalone.metadata_feed import MetadataFeed
-from replication.standalone.reached_controller import ReachedController
+from replication.node.controller_link import MetadataSource
+from replication.node.metadata_feed import MetadataNews
+from replication.protocol.client.deadline import Deadline
 from replication.worker_thread import WorkerThread
 
 _LAG_CHECKS: Final = 2
@@ -26,24 +23,26 @@ _LONGEST_WAIT_MS: Final = 500
 
 
 class BrokerThread(WorkerThread):
-    """Applies metadata, asks for ISRs, and looks for followers that lag and for disks that have failed."""
+    """Applies metadata, and looks for followers that lag and for disks that have failed.
 
-    PASSING = (ControllerUnreachableError,)
+    Roles come from metadata in which the broker is registered as it is now: what is older speaks of its earlier starts.
+    """
+
+    PASSING: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __init__(
         self,
-        controller: ReachedController,
-        feed: MetadataFeed,
+        source: MetadataSource,
         replicas: ReplicaManager,
-        isr_queue: IsrQueue,
         waiter: ThreadWaiter,
         *,
         broker_id: int,
         broker_epoch: Callable[[], int],
         directory_failed: Callable[[UUID], None],
+        placed: Callable[[], None],
         lag_ms: int,
     ) -> None:
-        """Take over all that it is given. The waiter is woken by the controller and by what is queued."""
+        """Take over all that it is given. The source wakes the waiter; `placed` hears of replicas in new places."""
         super().__init__("broker-metadata")
         self.applied_offset: int = -1
         """The highest offset of the metadata that the replicas stand at."""
@@ -52,17 +51,29 @@ class BrokerThread(WorkerThread):
         self._applied: Final = Condition()
         self.failure: BaseException | None = None
         """What has ended it."""
-        self._controller: Final = controller
-        self._feed: Final = feed
+        self._source: Final = source
         self._replicas: Final = replicas
-        self._isr_queue: Final = isr_queue
         self._waiter: Final = waiter
         self._broker_id: Final = broker_id
         self._broker_epoch: Final = broker_epoch
         self._directory_failed: Final = directory_failed
+        self._placed: Final = placed
+        self._held: MetadataNews | None = None
         self._failed: frozenset[UUID] = frozenset()
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
         self._check_lag_at = monotonic_ms() + self._lag_check_ms
+
+    def begin(self, seconds: float) -> bool:
+        """Take the first roles before it is started; return whether they were there within so many seconds.
+
+        Raises what keeps the metadata from being followed.
+        """
+        deadline = Deadline(seconds)
+        while self.applied_offset < 0:
+            self._catch_up()
+            if self.applied_offset < 0 and not self._waiter.wait(deadline.left()):
+                return False
+        return True
 
     def wait_for_role(self, broker_id: int, seconds: float) -> bool:
         """Return whether the replicas stand, within so many seconds, where the broker is not fenced any more."""
@@ -78,19 +89,7 @@ class BrokerThread(WorkerThread):
         return broker is not None and not broker.fenced
 
     def _round(self) -> None:
-        self.catch_up()
-        self._back_off.succeeded()
-        self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
-
-    def catch_up(self) -> None:
-        """Do all that is due by now."""
-        news = self._feed.take()
-        if news is not None:
-            self._replicas.apply(news.image, news.changes)
-            with self._applied:
-                self.image = news.image
-                self.applied_offset = news.applied_offset
-                self._applied.notify_all()
+        self._catch_up()
         if monotonic_ms() >= self._check_lag_at:
             self._check_lag_at = monotonic_ms() + self._lag_check_ms
             self._replicas.check_lag()
@@ -98,22 +97,31 @@ class BrokerThread(WorkerThread):
         for directory_id in failed - self._failed:
             self._directory_failed(directory_id)
         self._failed = failed
-        self._assign_directories()
-        self._isr_queue.settle(self._controller, self._broker_epoch(), self._replicas.led)
+        self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
 
-    def _assign_directories(self) -> None:
-        """Let the metadata say in which directories new replicas lie, so that a disk that is missing is noticed."""
-        unassigned = self._replicas.unassigned
-        if not unassigned:
+    def _catch_up(self) -> None:
+        news = self._source.take()
+        if news is None:
             return
-        request = AssignReplicasToDirsRequest(
-            broker_id=self._broker_id,
-            broker_epoch=self._broker_epoch(),
-            replicas=tuple(PlacedReplica(directory, *each) for each, directory in unassigned.items()),
-        )
-        with suppress(Refusal):
-            self._controller.decide(lambda deciding: deciding.assign_directories(request))
-        unassigned.clear()
+        if self._held is not None:
+            news = self._held.then(news)
+        self._held = None
+        broker = news.image.brokers.get(self._broker_id)
+        registered_epoch = -1 if broker is None else broker.epoch
+        if registered_epoch > self._broker_epoch():
+            # The roles are that one's: who led on by them would acknowledge what nobody else has.
+            self._replicas.close()
+            raise BrokerStoppedError(self._broker_id, "another process has registered in its place")
+        if registered_epoch < self._broker_epoch() and self.applied_offset < 0:
+            self._held = news
+            return
+        self._replicas.apply(news.image, news.changes)
+        with self._applied:
+            self.image = news.image
+            self.applied_offset = news.applied_offset
+            self._applied.notify_all()
+        if self._replicas.unassigned:
+            self._placed()
 
     def _give_up(self, error: BaseException) -> None:
         self.failure = error

@@ -1,0 +1,121 @@
+"""What joins a broker to controllers on a network, ours or Kafka's."""
+
+import os
+from collections.abc import Iterable
+from threading import Lock
+from typing import Final
+
+from logstore.log.state.waiters import Waiter, Waiters
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.metadata.image_publisher import PublishedImage
+from replication.node.forwarded_apis import ForwardedApis
+from replication.node.metadata_feed import MetadataFeed
+from replication.protocol.addresses import Address, parse_addresses
+from replication.protocol.client.client_settings import ClientSettings
+from replication.quorum.active_controller import ActiveController
+from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.metadata_follower import MetadataFollower
+from replication.quorum.metadata_observer import MetadataObserver
+from replication.server.served_api import ServedApis
+
+_DEFAULT: Final = ClientSettings()
+_REQUEST_TIMEOUT_MS: Final = 9_000
+"""Kafka: broker.session.timeout.ms, after which what a broker has asked is of no use."""
+
+
+class NetworkLink:
+    """Finds the quorum's leader, follows the metadata and asks by connections (see `replication.node.ControllerLink`).
+
+    It is good for one start of one broker.
+    """
+
+    def __init__(
+        self,
+        controllers: str | Iterable[Address],
+        identity: BrokerIdentity,
+        client_settings: ClientSettings = _DEFAULT,
+        *,
+        metadata_directory: str | os.PathLike[str] | None = None,
+        request_timeout_ms: int = _REQUEST_TIMEOUT_MS,
+    ) -> None:
+        """Connect later: `controllers` are the ones to try first (Kafka: controller.quorum.bootstrap.servers).
+
+        `client_settings` say how their listener is protected. `metadata_directory` is where a copy of the metadata is
+        kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's logs; without one
+        all metadata is fetched at each start. Raises InvalidAddressError.
+        """
+        self._controller: Final = ActiveController()
+        self._client_settings: Final = client_settings
+        self._request_timeout_ms: Final = request_timeout_ms
+        self._feeding: Final = Lock()
+        self._feeds: Final[list[MetadataFeed]] = []
+        self._waiters: Final = Waiters()
+        self._forwarded: Final[list[ForwardedApis]] = []
+        self._follower: Final = MetadataFollower(
+            parse_addresses(controllers) if isinstance(controllers, str) else tuple(controllers),
+            lambda: FollowedMetadata.open(identity.broker_id, identity.cluster_id, metadata_directory),
+            client_settings,
+            self._controller,
+            _Published(self),
+            self._failed,
+        )
+
+    def begin(self, broker_id: int) -> None:
+        """Begin to follow the metadata, and to look for who leads. Raises RuntimeError the second time."""
+        del broker_id
+        self._follower.start()
+
+    def channel(self) -> ControllerChannel:
+        """Return what one thread asks by."""
+        return ControllerChannel(self._controller, self._client_settings, self._request_timeout_ms)
+
+    def metadata(self, waiter: Waiter) -> MetadataFeed:
+        """Return what tells of the metadata as far as it is committed."""
+        with self._feeding:
+            feed = MetadataFeed(self._follower.published, self._drop)
+            feed.failure = self._follower.failure
+            self._feeds.append(feed)
+            self._waiters.add(waiter)
+            return feed
+
+    def administration(self, node_id: int) -> ServedApis:
+        """Return what passes the requests of administrators on, and the controller's answers back."""
+        del node_id
+        forwarded = ForwardedApis(self.channel())
+        self._forwarded.append(forwarded)
+        return forwarded.apis()
+
+    def close(self) -> None:
+        """Follow the metadata no more, and let nobody wait for a controller."""
+        for forwarded in self._forwarded:
+            forwarded.close()
+        self._follower.stop()
+        self._controller.close()
+
+    def published(self, published: PublishedImage) -> None:
+        """Pass on what has been committed."""
+        with self._feeding:
+            for feed in self._feeds:
+                feed.put(published)
+        self._waiters.wake()
+
+    def _failed(self, error: BaseException) -> None:
+        with self._feeding:
+            for feed in self._feeds:
+                feed.failure = error
+        self._waiters.wake()
+
+    def _drop(self, feed: MetadataFeed) -> None:
+        with self._feeding:
+            self._feeds.remove(feed)
+
+
+class _Published(MetadataObserver):
+    """Passes on what the follower publishes."""
+
+    def __init__(self, link: NetworkLink) -> None:
+        self._link: Final = link
+
+    def metadata_published(self, published: PublishedImage) -> None:
+        self._link.published(published)
