@@ -9,9 +9,8 @@ from typing import ClassVar, Final, TypeVar
 from logstore import TopicPartition
 from replication.errors import ReplicationError
 from replication.protocol.client.connection import Connection
-from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.protocol.messages.list_offsets import LATEST, ListOffsetsRequest, OffsetQuestion
-from replication.protocol.messages.replica_id import DEBUGGER
+from replication.protocol.messages.replica_id import CONSUMER, DEBUGGER
 from replication.testing import CONTROLLER, Cluster
 from tests.replication.testing.history_writer import Writer
 from tests.replication.testing.stopped_replicas import check_stopped
@@ -164,24 +163,24 @@ def run_history(
 
 
 def _await_replicated(cluster: Cluster, partition: TopicPartition) -> None:
-    """Return once all replicas end at the same offset, and know that it is committed."""
+    """Return once all replicas end at the same offset, and the leader knows that it is committed.
+
+    A follower that had to cut its log hears of that only with the next record, as Kafka's.
+    """
 
     def are_replicated() -> bool:
         try:
-            ends = {_ends(cluster, broker, partition) for broker in BROKERS}
+            ends = {_end(cluster, broker, partition) for broker in BROKERS}
+            committed = _end(cluster, cluster.leader(*partition), partition, replica_id=CONSUMER)
         except (OSError, ReplicationError):
             return False
-        return len(ends) == 1 and len({*ends.pop()}) == 1
+        return ends == {committed}
 
     cluster.wait_until(are_replicated, f"all of {partition} is committed on all brokers", seconds=_SECONDS)
 
 
-def _ends(cluster: Cluster, broker: int, partition: TopicPartition) -> tuple[int, int]:
-    """Return a replica's high watermark and log end offset."""
-    latest = ListOffsetsRequest(partitions={partition: OffsetQuestion(LATEST)}, replica_id=DEBUGGER)
-    fetch = FetchRequest(partitions={partition: FetchPartition(0, 1)}, max_wait_ms=0)
+def _end(cluster: Cluster, broker: int, partition: TopicPartition, replica_id: int = DEBUGGER) -> int:
+    """Return where a replica's log ends, for consumers the leader's high watermark."""
+    latest = ListOffsetsRequest(partitions={partition: OffsetQuestion(LATEST)}, replica_id=replica_id)
     with Connection.open(cluster.address(broker)) as connection:
-        return (
-            connection.ask(fetch).partitions[partition].high_watermark,
-            connection.ask(latest).partitions[partition].offset,
-        )
+        return connection.ask(latest).partitions[partition].offset
