@@ -15,6 +15,7 @@ MODULES: Final = {
     "replication.broker": "A broker's registration, heartbeats and metadata.",
     "replication.planning": "What replicas would truncate, and who should lead.",
     "replication.quorum_recovery": "Which copy of the controllers' metadata to restore from.",
+    "replication.node": "One broker, wherever its controller is. Each name loads its module on first use.",
     "replication.repair": "A damaged copy healed from other replicas. Each name loads its module on first use.",
     "replication.explain": "Why an offset is not there. Each name loads its module on first use.",
     "replication.salvage": "What losing copies hold and the kept one lacks. Each name loads its module on first use.",

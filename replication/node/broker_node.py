@@ -37,12 +37,14 @@ from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
 from replication.node.isr_queue import IsrQueue
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.own_session import OwnSession
 from replication.node.producer_ids import ProducerIds
+from replication.protocol.messages import produce
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.advertised_address import advertised_address
 from replication.server.connections.listener_settings import ListenerSettings
-from replication.server.served_api import ServedApis
+from replication.server.served_api import ServedApi, ServedApis
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
 
@@ -66,6 +68,10 @@ class BrokerNodeSettings:
     auto_create_topics: bool = False
     """Whether a topic is made once a client asks for it."""
     controlled_shutdown_seconds: float = 30.0
+    session_timeout_ms: int | None = None
+    """Producers are refused once no heartbeat has been answered for so long, at most the controller's
+    broker.session.timeout.ms: another broker may lead by then. None: they are served on, as by Kafka's brokers, and
+    what is acknowledged with acks=1 may be lost to the other leader."""
 
 
 class BrokerNode:
@@ -212,6 +218,10 @@ class BrokerNode:
             lag_ms=self._settings.replica_lag_time_max_ms,
         )
 
+    def _guarded(self, api: ServedApi) -> ServedApi:
+        timeout_ms = self._settings.session_timeout_ms
+        return api if timeout_ms is None else OwnSession(lambda: self._lifecycle.heard_at, timeout_ms).guarded(api)
+
     def _epoch(self) -> int:
         return self._lifecycle.broker_epoch
 
@@ -252,9 +262,11 @@ class BrokerNode:
         create = partial(create_missing, administration[CREATE_TOPICS])
         endpoint = Endpoint(broker_id, *self.address)
         groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
+        writing = writing_apis(hosted, known, producer_ids=ProducerIds(channel, broker_id, self._epoch))
         return {
             **reading_apis(hosted, known, roots, create_topics=create if self._settings.auto_create_topics else None),
-            **writing_apis(hosted, known, producer_ids=ProducerIds(channel, broker_id, self._epoch)),
+            **writing,
+            produce.API_KEY: self._guarded(writing[produce.API_KEY]),
             **groups,
             **administration,
         }

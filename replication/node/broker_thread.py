@@ -71,6 +71,8 @@ class BrokerThread(WorkerThread):
         deadline = Deadline(seconds)
         while self.applied_offset < 0:
             self._catch_up()
+            if self.failure is not None:
+                raise self.failure
             if self.applied_offset < 0 and not self._waiter.wait(deadline.left()):
                 return False
         return True
@@ -111,7 +113,8 @@ class BrokerThread(WorkerThread):
         if registered_epoch > self._broker_epoch():
             # The roles are that one's: who led on by them would acknowledge what nobody else has.
             self._replicas.close()
-            raise BrokerStoppedError(self._broker_id, "another process has registered in its place")
+            self._give_up(BrokerStoppedError(self._broker_id, "another process has registered in its place"))
+            return
         if registered_epoch < self._broker_epoch() and self.applied_offset < 0:
             self._held = news
             return

@@ -8,7 +8,7 @@ from uuid import UUID
 from logstore.log.state.waiters import Waiter
 from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import NoControllerError
-from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.partitions.led_partition import REFUSED, LedPartition
 from replication.node.controller_link import asked
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.alter_partition import (
@@ -58,9 +58,18 @@ class IsrQueue:
             for change, answer in zip(wanted, _answers(wanted, response), strict=True):
                 leader = led(change.topic_id, change.partition)
                 if leader is not None:
-                    leader.answered(change, answer.error, answer)
+                    leader.answered(change, _error(answer, channel), answer)
         finally:
             self._is_settling = False
+
+
+def _error(answer: IsrAnswer, channel: Channel) -> ErrorCode:
+    """Return what a leader is told: nothing is refused as long as the same may be granted by an earlier request.
+
+    It goes on to wait for who was to join, and asks again. Kafka's leader commits without, what the new one may lack.
+    """
+    is_open = channel.may_arrive_late and answer.error in REFUSED
+    return ErrorCode.UNKNOWN_SERVER_ERROR if is_open else answer.error
 
 
 def _answers(wanted: list[IsrChange], response: AlterPartitionResponse) -> list[IsrAnswer]:

@@ -27,7 +27,7 @@ def unanswered(request: Any, version: int, error: ErrorCode) -> Any:
 
 
 def _creations(request: Any, fault: _Fault) -> Mapping[str, Any]:
-    return {"topics": [{"name": topic.name, "topic_id": None, **fault} for topic in request.topics]}
+    return {"topics": [{"name": topic.name, "topic_id": None, "configs": [], **fault} for topic in request.topics]}
 
 
 def _deletions(request: Any, fault: _Fault) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Brokers with a controller of their own in the same process.
+"""Brokers with a controller of their own in the same process, and that controller at an address of its own.
 
 >>> with StandaloneBroker.open([Path("data")], BrokerNodeSettings(listener=listener)) as broker:
 ...     print(broker.local.address)
@@ -10,6 +10,8 @@ from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
     "local_link": ("LocalLink",),
+    "quorum.controller_server": ("ControllerServer",),
+    "quorum.standalone_controller": ("StandaloneController",),
     "standalone_broker": ("StandaloneBroker",),
     "static_controller": ("StaticController",),
     "stored_metadata": ("StoredMetadata",),

@@ -16,6 +16,7 @@ class LocalChannel:
     """Asks by calling: there is no address, and no answer is late."""
 
     address: Final = None
+    may_arrive_late: Final = False
 
     def __init__(self, controller: StaticController, clock: Callable[[], int] = monotonic_ms) -> None:
         """Ask this controller."""

@@ -1,6 +1,7 @@
 """The only controller of a cluster, for brokers in its own process (Kafka: a quorum of one)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import RLock
 from typing import Final, TypeVar
 
@@ -10,6 +11,7 @@ from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.image_publisher import ImagePublisher, PublishedImage
+from replication.metadata.records.control import ControlMessage
 from replication.node.metadata_feed import MetadataFeed
 from replication.standalone.errors import ControllerFailedError
 from replication.standalone.stored_metadata import StoredMetadata
@@ -75,6 +77,15 @@ class StaticController:
             self._ensure_deciding()
             return self._commit(make(self._controller))
 
+    def announce(self, *messages: ControlMessage) -> None:
+        """Say in the log, beside its records, what the quorum is. Raises ControllerFailedError."""
+        with self._deciding:
+            self._ensure_deciding()
+            with self._failing():
+                batch = self.metadata.append_control(messages)
+                self._controller.next_offset = self.metadata.next_offset
+                self._publish(batch)
+
     def tick(self) -> None:
         """Do what is due: sessions that have run out, leaders to balance. Raises ControllerFailedError."""
         with self._deciding:
@@ -108,19 +119,27 @@ class StaticController:
         if not decision.records:
             return self._controller.appended(decision)
         level = self._controller.cluster.image.metadata_version
-        try:
+        with self._failing():
             batch = self.metadata.append(decision.records, level)
             answer = self._controller.appended(decision)
-            self._publisher.replay([batch])
-            published = self._publisher.publish()
+            self._publish(batch)
+        return answer
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Decide nothing more after an error: what is in memory and what is in the log may differ from here on."""
+        try:
+            yield
         except Exception as error:
-            # What is in memory and what is in the log may differ from here on.
             self._failure = error
             raise ControllerFailedError(error) from error
+
+    def _publish(self, batch: MetadataBatch) -> None:
+        self._publisher.replay([batch])
+        published = self._publisher.publish()
         for feed in self._feeds:
             feed.put(published)
         self._waiters.wake()
-        return answer
 
     def _replay(self, batch: MetadataBatch) -> None:
         self._controller.next_offset = batch.base_offset

@@ -5,13 +5,17 @@ from collections.abc import Callable, Sequence
 from typing import Final, Self
 
 from logstore import Log
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
 from logstore.clock import now_ms
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
+from replication.metadata.control_messages import encode_control
 from replication.metadata.loading import load_snapshot
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION
 from replication.metadata.records import AbortTransactionRecord, MetadataRecord
+from replication.metadata.records.control import ControlMessage
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import Transactions
 from replication.quorum.local_metadata import LocalMetadata
@@ -85,6 +89,19 @@ class StoredMetadata:
         """Append records as one batch, which is on stable storage when this returns."""
         log, epoch, now = self._local.log, self.leader_epoch, now_ms()
         info = append_metadata(log, records, leader_epoch=epoch, metadata_version=metadata_version, timestamp=now)
+        self._commit()
+        return MetadataBatch(info.first_offset, info.last_offset, epoch, now, tuple(records))
+
+    def append_control(self, messages: Sequence[ControlMessage]) -> MetadataBatch:
+        """Append what the quorum says of itself, as `append` does."""
+        log, epoch, now = self._local.log, self.leader_epoch, now_ms()
+        template = BatchTemplate(base_offset=log.log_end_offset, leader_epoch=epoch, is_control=True)
+        records = [encode_control(message, now) for message in messages]
+        info = log.append_batches(encode_batch(records, template), leader_epoch=epoch)
+        self._commit()
+        return MetadataBatch(info.first_offset, info.last_offset, epoch, now, ())
+
+    def _commit(self) -> None:
+        log = self._local.log
         log.flush()
         log.advance_high_watermark(log.log_end_offset)
-        return MetadataBatch(info.first_offset, info.last_offset, epoch, now, tuple(records))

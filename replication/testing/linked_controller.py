@@ -63,6 +63,7 @@ class _LinkedChannel:
     """Loses what is asked, or the answer, where the link is cut before or after the controller has decided."""
 
     address: Final = None
+    may_arrive_late: Final = False
 
     def __init__(self, behind: Channel, ensure_reached: Callable[[], None]) -> None:
         self._behind: Final = behind

@@ -13,15 +13,18 @@ from tests.oracle.release import KafkaRelease
 _TOOLS: Final = "org.apache.kafka.tools."
 CLASSES: Final = {
     "kafka-broker-api-versions": f"{_TOOLS}BrokerApiVersionsCommand",
+    "kafka-cluster": f"{_TOOLS}ClusterTool",
     "kafka-configs": f"{_TOOLS}ConfigCommand",
     "kafka-console-consumer": f"{_TOOLS}consumer.ConsoleConsumer",
     "kafka-console-producer": f"{_TOOLS}ConsoleProducer",
     "kafka-consumer-groups": f"{_TOOLS}consumer.group.ConsumerGroupCommand",
     "kafka-consumer-perf-test": f"{_TOOLS}ConsumerPerformance",
     "kafka-delete-records": f"{_TOOLS}DeleteRecordsCommand",
+    "kafka-features": f"{_TOOLS}FeatureCommand",
     "kafka-get-offsets": f"{_TOOLS}GetOffsetShell",
     "kafka-leader-election": f"{_TOOLS}LeaderElectionCommand",
     "kafka-log-dirs": f"{_TOOLS}LogDirsCommand",
+    "kafka-metadata-quorum": f"{_TOOLS}MetadataQuorumCommand",
     "kafka-producer-perf-test": f"{_TOOLS}ProducerPerformance",
     "kafka-topics": f"{_TOOLS}TopicCommand",
 }

@@ -8,7 +8,7 @@ import pytest
 
 PACKAGES = [
     "replication",
-    *(f"replication.{name}" for name in ("audit", "explain", "repair", "salvage", "serving", "standalone")),
+    *(f"replication.{name}" for name in ("audit", "explain", "node", "repair", "salvage", "serving", "standalone")),
     *(f"replication.{name}" for name in ("testing", "transactions")),
 ]
 

@@ -1,5 +1,6 @@
 """What a broker asks of the controller, whichever that is at the time."""
 
+import time
 from dataclasses import replace
 from threading import Event
 from typing import Any, Final, Protocol, TypeVar
@@ -17,6 +18,8 @@ from replication.quorum.active_controller import ActiveController
 
 _ASK_AGAIN: Final = (ConnectionClosedError, ConnectionFailedError, RequestTimedOutError)
 """What another try, or another controller, may do better."""
+_LATE_SECONDS: Final = 30.0
+"""After that no controller comes to what it was asked (Kafka: request.timeout.ms)."""
 _INITIAL_BACK_OFF_MS: Final = 50
 """Kafka: reconnect.backoff.ms."""
 
@@ -39,6 +42,10 @@ class Channel(Protocol):
     @property
     def address(self) -> Address | None:
         """Whom the last request was asked; None where it was nobody on the network."""
+
+    @property
+    def may_arrive_late(self) -> bool:
+        """Whether something that was asked before, and not answered, may still reach the controller."""
 
     def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
         """Return the controller's answer. Raises NoControllerError where none comes in time."""
@@ -65,6 +72,15 @@ class ControllerChannel:
         self._connection: Connection | None = None
         self._back_off = BackOff(_INITIAL_BACK_OFF_MS)
         self._closed = Event()
+        self._unanswered_until = 0.0
+
+    @property
+    def may_arrive_late(self) -> bool:
+        """Whether something that was asked before, and not answered, may still reach the controller.
+
+        It may have it already, and not have come to it: so it is said for some time after a connection has broken.
+        """
+        return time.monotonic() < self._unanswered_until
 
     @property
     def address(self) -> Address | None:
@@ -91,6 +107,8 @@ class ControllerChannel:
                 answer = self._connected(address).ask(request, max(1, int(deadline.left() * 1_000)))
             except _ASK_AGAIN as error:
                 reason = str(error)
+                if not isinstance(error, ConnectionFailedError):
+                    self._unanswered_until = time.monotonic() + _LATE_SECONDS
             else:
                 if _error(answer) is not ErrorCode.NOT_CONTROLLER:
                     self._back_off.succeeded()

@@ -33,6 +33,8 @@ class LifecycleThread(WorkerThread):
         super().__init__(f"broker-{registration.broker_id}-lifecycle")
         self.trouble = ""
         """Why the last request failed; "" where it did not."""
+        self.heard_at: int = monotonic_ms()
+        """When the last heartbeat was sent that the controller has answered, in milliseconds of the monotonic clock."""
         self._registration = registration
         self._lifecycle = lifecycle
         self._channel = channel
@@ -150,7 +152,9 @@ class LifecycleThread(WorkerThread):
         """Ask, as long as the answer is of use, and take the answer."""
         timeout_ms = None if self._lifecycle.wake_at is None else self._milliseconds_left()
         if isinstance(due, HeartbeatDue):
+            sent_at = monotonic_ms()
             self._take_heartbeat(self._channel.ask(self._heartbeat(due), timeout_ms))
+            self.heard_at = sent_at
         else:
             self._take_registration(self._channel.ask(self._registration, timeout_ms))
 

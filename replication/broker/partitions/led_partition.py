@@ -22,7 +22,7 @@ ALL_IN_SYNC: Final = -1
 """acks=all: an append is answered once all in-sync replicas have it."""
 
 _ANY_EPOCH: Final = -1
-_REFUSED: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
+REFUSED: Final = frozenset({ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.INELIGIBLE_REPLICA})
 """Nothing was changed: the leader may want something else."""
 _OUTDATED: Final = frozenset(
     {
@@ -267,9 +267,9 @@ class LedPartition:
             if error is ErrorCode.NONE and state is not None:
                 self._commit(state)
                 return
-            if error in _REFUSED:
+            if error in REFUSED:
                 self._state = self._state.committed()
-            if error in _REFUSED or error in _OUTDATED:
+            if error in REFUSED or error in _OUTDATED:
                 return
         self._ask(change)
 

@@ -1,6 +1,7 @@
 """A quorum with one voter, as who leads it knows it."""
 
 from typing import Final
+from uuid import UUID
 
 from logstore.clock import now_ms
 from logstore.log.log import Log
@@ -13,15 +14,24 @@ from replication.protocol.messages.fetch import LeaderIdAndEpoch, SnapshotId
 from replication.standalone.quorum.observers import Observers
 from replication.standalone.static_controller import StaticController
 
+KRAFT_VERSION: Final = 1
+"""At which a log names the voters (KIP-853)."""
 _NOBODY: Final = -1
 
 
 class LedQuorum:
     """What all its answers begin with (Kafka: QuorumState of a leader)."""
 
-    def __init__(self, controller: StaticController, node_id: int, address: Address) -> None:
-        """Lead as node `node_id`, which brokers reach at this address."""
+    def __init__(
+        self, controller: StaticController, node_id: int, address: Address, directory_id: UUID | None = None
+    ) -> None:
+        """Lead as node `node_id`, which brokers reach at this address.
+
+        `directory_id` is that of the metadata's directory, where the log says who the voter is; else who follows is
+        told that in another way.
+        """
         self.node_id: Final = node_id
+        self.directory_id: Final = directory_id
         self.address: Final = address
         self.cluster_id: Final = controller.cluster_id
         self.observers: Final = Observers()
@@ -60,10 +70,15 @@ class LedQuorum:
         """Where who leads listens, by node id."""
         return {self.node_id: self.address}
 
+    @property
+    def features(self) -> dict[str, int]:
+        """Levels of features that the quorum works at, rather than the cluster: whether its log names the voters."""
+        return {} if self.directory_id is None else {"kraft.version": KRAFT_VERSION}
+
     def own_progress(self) -> QuorumReplica:
         """How far the leader is: always as far as itself."""
         now = now_ms()
-        return QuorumReplica(self.node_id, self.log.log_end_offset, None, now, now)
+        return QuorumReplica(self.node_id, self.log.log_end_offset, self.directory_id, now, now)
 
     def is_other(self, cluster_id: str | None) -> bool:
         """Whether who asks takes this for another cluster; not every request says."""

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from logstore.files.partition_metadata import parse_uuid
 from replication.controller.controller import ControllerSettings
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server_limits import ServerLimits
@@ -24,7 +25,7 @@ class StandaloneController:
 
     >>> listener = ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 9093))
     >>> with StandaloneController.open(Path("metadata"), listener, node_id=100) as node:
-    ...     print(f"controller.quorum.voters={node.server.quorum.node_id}@{node.server.address}")
+    ...     print(f"controller.quorum.bootstrap.servers={node.server.address}")
     """
 
     def __init__(self, stack: ExitStack, controller: StaticController, server: ControllerServer) -> None:
@@ -66,7 +67,12 @@ class StandaloneController:
             stack.callback(thread.stop)
             thread.start()
             server = ControllerServer(
-                controller, owner.node_id, listener, advertised_host=advertised_host, limits=limits
+                controller,
+                owner.node_id,
+                listener,
+                directory_id=None if owner.directory_id is None else parse_uuid(owner.directory_id),
+                advertised_host=advertised_host,
+                limits=limits,
             )
             stack.callback(server.close)
             return cls(stack.pop_all(), controller, server)

@@ -25,8 +25,9 @@ class Answers:
 
     address = None
 
-    def __init__(self, error: ErrorCode | Exception) -> None:
+    def __init__(self, error: ErrorCode | Exception, *, may_arrive_late: bool = False) -> None:
         self.error = error
+        self.may_arrive_late = may_arrive_late
         self.asked = 0
 
     def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
@@ -107,3 +108,13 @@ def test_what_could_not_be_asked_is_asked_in_the_next_round(leader: Leader, erro
         with pytest.raises(NoControllerError):
             leader.settle(controller)
         assert controller.asked == rounds
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["all was answered", "an earlier request may arrive"])
+def test_what_is_refused_is_forgotten_once_no_earlier_request_can_be_granted(leader: Leader, late: bool) -> None:
+    controller = Answers(ErrorCode.INELIGIBLE_REPLICA, may_arrive_late=late)
+    (led,) = leader.led.values()
+    leader.settle(controller)
+    assert (led.wanted is not None) is late
+    leader.settle(controller)
+    assert controller.asked == (2 if late else 1)

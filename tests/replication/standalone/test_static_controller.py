@@ -9,8 +9,10 @@ import pytest
 
 from epoch.filesystem import FileSystem
 from logstore.log.state.waiters import ThreadWaiter
+from replication.controller.decision import Decision
 from replication.controller.refusal import Refusal
 from replication.controller.topics.topics import NewTopic
+from replication.metadata.records.control import KRaftVersion
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
@@ -161,3 +163,21 @@ def test_once_the_log_could_not_be_written_nothing_is_decided(tmp_path: Path, cl
     with pytest.raises(ControllerFailedError, match="No space left"):
         make(controller, "orders")
     assert "orders" not in controller.published.image.topics.by_name
+
+
+def test_what_it_announces_moves_the_offset_of_the_metadata_alone(
+    controller: StaticController, metadata: StoredMetadata
+) -> None:
+    begin_cluster(controller)
+    before, waiter = controller.published, ThreadWaiter()
+    feed = controller.feed(waiter)
+    feed.take()
+    controller.announce(KRaftVersion(k_raft_version=1))
+    assert controller.published.image == before.image
+    assert controller.published.applied_offset == before.applied_offset + 1
+    assert waiter.wait(0)
+    news = feed.take()
+    assert news is not None
+    assert news.applied_offset == before.applied_offset + 1
+    assert metadata.next_offset == before.applied_offset + 2
+    assert controller.decide(lambda deciding: Decision([], deciding.next_offset)) == metadata.next_offset

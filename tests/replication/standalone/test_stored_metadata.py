@@ -4,10 +4,13 @@ from pathlib import Path
 from uuid import UUID
 
 from logstore import Log
+from logstore.batch.batches import read_batches
 from replication.metadata.batches import MetadataBatch
+from replication.metadata.control_messages import decode_control
 from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import append_metadata
 from replication.metadata.records import BeginTransactionRecord, FeatureLevelRecord, TopicRecord
+from replication.metadata.records.control import KRaftVersion, SnapshotFooter
 from replication.standalone.stored_metadata import StoredMetadata
 
 LEVEL = FeatureLevelRecord(name="metadata.version", feature_level=30)
@@ -60,3 +63,18 @@ def test_a_transaction_that_was_left_open_is_aborted(tmp_path: Path) -> None:
     metadata.append([TOPIC], 30)
     metadata.close()
     assert load_image(tmp_path / "__cluster_metadata-0").image.topics.by_name["orders"].id == TOPIC.topic_id
+
+
+def test_what_the_quorum_says_of_itself_counts_as_offsets_and_as_no_records(tmp_path: Path) -> None:
+    metadata = StoredMetadata.open(tmp_path)
+    said = metadata.append_control([KRaftVersion(k_raft_version=1), SnapshotFooter()])
+    after = metadata.append([LEVEL], 30)
+    assert (said.base_offset, said.last_offset, said.records) == (0, 1, ())
+    assert after.base_offset == 2
+    assert metadata.log.high_watermark == 3
+    metadata.close()
+    again = StoredMetadata.open(tmp_path)
+    assert [record for batch in replayed(again) for record in batch.records] == [LEVEL]
+    (batch, _) = read_batches(again.log.read(0, 1 << 20).data)
+    assert [decode_control(record) for record in batch.records()] == [KRaftVersion(k_raft_version=1), SnapshotFooter()]
+    again.close()

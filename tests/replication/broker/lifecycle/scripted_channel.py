@@ -15,6 +15,7 @@ class ScriptedChannel:
     """In the place of a ControllerChannel."""
 
     address = Address("controller", 9093)
+    may_arrive_late = False
 
     def __init__(self) -> None:
         self.requests: queue.SimpleQueue[Any] = queue.SimpleQueue()

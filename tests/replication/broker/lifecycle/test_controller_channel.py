@@ -67,6 +67,23 @@ def test_a_connection_that_breaks_is_made_anew() -> None:
         assert broker.connections == 3
 
 
+def test_what_was_asked_over_a_connection_that_broke_may_arrive_late() -> None:
+    with ScriptedController().listen() as broker, closing(channel_to(broker.address)[0]) as channel:
+        channel.ask(HEARTBEAT)
+        assert not channel.may_arrive_late
+    script = ScriptedController(errors=[None])
+    with script.listen() as broker, closing(channel_to(broker.address)[0]) as channel:
+        channel.ask(HEARTBEAT)
+        assert channel.may_arrive_late
+
+
+def test_what_could_not_be_sent_does_not_arrive() -> None:
+    with closing(channel_to(Address("127.0.0.1", free_port()), SHORT_MS)[0]) as channel:
+        with pytest.raises(NoControllerError):
+            channel.ask(HEARTBEAT)
+        assert not channel.may_arrive_late
+
+
 def test_who_leads_may_become_known_meanwhile() -> None:
     with ScriptedController().listen() as broker:
         channel, controller = channel_to(None)

@@ -1,0 +1,142 @@
+"""A broker takes its roles from the metadata in which it is registered as it is now, and from nothing else."""
+
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.lifecycle.errors import BrokerStoppedError
+from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.metadata.image import ClusterImage
+from replication.metadata.image_changes import ImageChanges
+from replication.metadata.records import RegisterBrokerRecord, TopicRecord
+from replication.node.broker_thread import BrokerThread
+from replication.node.metadata_feed import MetadataNews
+
+BROKER, EPOCH = 1, 20
+
+
+class Replicas:
+    """What is applied."""
+
+    def __init__(self) -> None:
+        self.applied: list[MetadataNews] = []
+        self.closed = False
+        self.unassigned: dict[object, UUID] = {}
+
+    def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
+        assert not self.closed
+        self.applied.append(MetadataNews(image, changes, -1))
+
+    def close(self) -> None:
+        self.closed = True
+
+    def check_lag(self) -> None: ...
+
+    def notice_failures(self) -> frozenset[UUID]:
+        return frozenset()
+
+
+class Source:
+    """Tells what it is given, one after the other."""
+
+    def __init__(self, *news: MetadataNews | Exception) -> None:
+        self.news = list(news)
+
+    def take(self) -> MetadataNews | None:
+        told = self.news.pop(0) if self.news else None
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    def close(self) -> None: ...
+
+
+def news(offset: int, broker_epoch: int | None, topic: int = 0) -> MetadataNews:
+    """Metadata in which the broker is registered, or not, and in which a topic has changed."""
+    image = ClusterImage()
+    image.replay(TopicRecord(name=f"topic-{topic}", topic_id=UUID(int=1_000 + topic)))
+    if broker_epoch is not None:
+        record = RegisterBrokerRecord(
+            broker_id=BROKER,
+            incarnation_id=UUID(int=7),
+            broker_epoch=broker_epoch,
+            end_points=(),
+            features=(),
+            rack=None,
+            fenced=True,
+        )
+        image.replay(record)
+    return MetadataNews(image.frozen(), ImageChanges(topics=frozenset({UUID(int=1_000 + topic)})), offset)
+
+
+class Begun:
+    def __init__(self, *told: MetadataNews | Exception) -> None:
+        self.replicas, self.placed = Replicas(), 0
+        self.waiter = ThreadWaiter()
+        self.thread = BrokerThread(
+            Source(*told),
+            cast("ReplicaManager", cast("Any", self.replicas)),
+            self.waiter,
+            broker_id=BROKER,
+            broker_epoch=lambda: EPOCH,
+            directory_failed=lambda _: None,
+            placed=self._place,
+            lag_ms=1_000,
+        )
+
+    def _place(self) -> None:
+        self.placed += 1
+
+    def begin(self) -> bool:
+        self.waiter.wake()
+        return self.thread.begin(0.01)
+
+
+@pytest.mark.parametrize("earlier", [None, EPOCH - 1])
+def test_no_role_is_taken_before_its_own_registration_has_come(earlier: int | None) -> None:
+    begun = Begun(news(5, earlier))
+    assert not begun.begin()
+    assert (begun.replicas.applied, begun.thread.applied_offset) == ([], -1)
+
+
+def test_what_came_before_the_registration_is_taken_with_it() -> None:
+    begun = Begun(news(5, EPOCH - 1, topic=1), news(21, EPOCH, topic=2))
+    assert begun.begin()
+    (applied,) = begun.replicas.applied
+    assert applied.changes.topics == {UUID(int=1_001), UUID(int=1_002)}
+    assert begun.thread.applied_offset == 21
+    assert begun.thread.image.brokers[BROKER].epoch == EPOCH
+
+
+def test_who_is_replaced_leads_nothing_more() -> None:
+    begun = Begun(news(21, EPOCH), news(40, EPOCH + 10))
+    assert begun.begin()
+    begun.thread._step()
+    assert begun.replicas.closed
+    assert len(begun.replicas.applied) == 1
+    assert isinstance(begun.thread.failure, BrokerStoppedError)
+    assert begun.thread.stopped
+
+
+def test_metadata_that_cannot_be_followed_ends_it() -> None:
+    begun = Begun(news(21, EPOCH), ValueError("diverged"))
+    assert begun.begin()
+    with pytest.raises(ValueError, match="diverged"):
+        begun.thread._step()
+    assert "diverged" in str(begun.thread.failure)
+
+
+def test_who_asks_the_controller_hears_of_replicas_in_new_places() -> None:
+    begun = Begun(news(21, EPOCH))
+    begun.replicas.unassigned[object()] = UUID(int=3)
+    assert begun.begin()
+    assert begun.placed == 1
+
+
+def test_who_is_replaced_before_it_began_does_not_begin() -> None:
+    begun = Begun(news(40, EPOCH + 10))
+    with pytest.raises(BrokerStoppedError, match="another process"):
+        begun.begin()
+    assert begun.replicas.applied == []

@@ -1,0 +1,181 @@
+"""Brokers that reach their controller over a network: they register, lead, follow, and change ISRs by its messages."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
+
+from logstore import Log
+from logstore import TopicPartition as Partition
+from logstore.directory.log_directories import LogDirectories
+from logstore.files.meta_properties import META_PROPERTIES_NAME
+from replication.clock import monotonic_ms
+from replication.metadata.configurations import ConfigResourceType
+from replication.node import BrokerNode, BrokerNodeSettings
+from replication.server.connections.listener_settings import ListenerSettings
+from tests.replication.node.remote_cluster import LOOPBACK, SECONDS, SESSION_MS, RemoteCluster
+
+TOPIC = "orders"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[RemoteCluster]:
+    with RemoteCluster(tmp_path) as cluster:
+        yield cluster
+
+
+def create(cluster: RemoteCluster, **settings: str) -> None:
+    """Have a topic made by a broker, which passes that on, and wait for both replicas."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, 1, 2, config=settings)])[TOPIC].result(SECONDS)
+    cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
+
+
+def produce(cluster: RemoteCluster, *values: str) -> None:
+    """Return once all in sync have all of them, each once."""
+    settings = {"bootstrap.servers": cluster.bootstrap, "acks": "all", "enable.idempotence": True, "linger.ms": 0}
+    producer = Producer(settings)
+    failures = []
+    for value in values:
+        producer.produce(TOPIC, value, on_delivery=lambda error, _: failures.append(error) if error else None)
+    assert producer.flush(SECONDS) == 0
+    assert failures == []
+
+
+def consumed(cluster: RemoteCluster, count: int) -> list[str]:
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "none", "enable.auto.commit": False})
+    try:
+        consumer.assign([TopicPartition(TOPIC, 0, 0)])
+        found = consumer.consume(count, SECONDS)
+        return [(message.value() or b"").decode() for message in found]
+    finally:
+        consumer.close()
+
+
+def log(cluster: RemoteCluster, broker_id: int) -> Log:
+    found = cluster.brokers[broker_id].node.replicas.hosted[Partition(TOPIC, 0)].log
+    assert isinstance(found, Log)
+    return found
+
+
+def test_what_is_produced_is_on_both_replicas_and_is_consumed(cluster: RemoteCluster) -> None:
+    create(cluster, **{"min.insync.replicas": "2"})
+    values = [f"order {number}" for number in range(100)]
+    produce(cluster, *values)
+    assert {log(cluster, broker_id).log_end_offset for broker_id in (1, 2)} == {100}
+    assert consumed(cluster, 100) == values
+
+
+def test_a_leader_that_dies_is_followed_by_the_other_and_comes_back_into_the_isr(cluster: RemoteCluster) -> None:
+    create(cluster)
+    produce(cluster, "before")
+    dead = cluster.partition(TOPIC).leader
+    other = 3 - dead
+    cluster.kill(dead)
+    cluster.wait_until(lambda: cluster.partition(TOPIC).leader == other)
+    assert cluster.partition(TOPIC).isr == (other,)
+    produce(cluster, "between")
+    cluster.start(dead)
+    cluster.wait_until(lambda: set(cluster.partition(TOPIC).isr) == {dead, other})
+    produce(cluster, "after")
+    cluster.wait_until(lambda: log(cluster, dead).high_watermark == log(cluster, other).high_watermark == 3)
+    assert consumed(cluster, 3) == ["before", "between", "after"]
+
+
+def test_a_follower_that_lags_leaves_the_isr_and_joins_it_again_by_its_leaders_requests(cluster: RemoteCluster) -> None:
+    create(cluster)
+    before = cluster.partition(TOPIC)
+    fetchers = cluster.brokers[3 - before.leader].node.replicas._fetchers
+    cluster.wait_until(lambda: fetchers.state(Partition(TOPIC, 0)) is not None)
+    # Until the metadata speaks of the partition again, which it does as the ISR shrinks.
+    fetchers.forget(Partition(TOPIC, 0))
+    produce(cluster, "alone")
+    cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
+    after = cluster.partition(TOPIC)
+    assert (after.leader_epoch, after.partition_epoch) == (before.leader_epoch, before.partition_epoch + 2)
+
+
+@pytest.mark.parametrize("broker_id", [1, 2], ids=["without a copy of the metadata", "with one"])
+def test_a_broker_that_starts_again_is_led_by_what_was_decided_meanwhile(
+    cluster: RemoteCluster, broker_id: int
+) -> None:
+    create(cluster)
+    produce(cluster, "before")
+    cluster.stop(broker_id)
+    produce(cluster, "meanwhile")
+    epoch = cluster.partition(TOPIC).leader_epoch
+    node = cluster.start(broker_id)
+    hosted = node.replicas.hosted[Partition(TOPIC, 0)]
+    assert (hosted.led, hosted.leader_epoch) == (None, epoch)
+    cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
+    assert log(cluster, broker_id).log_end_offset == 2
+
+
+def test_a_broker_whose_place_another_process_takes_answers_nothing_more(
+    cluster: RemoteCluster, tmp_path: Path
+) -> None:
+    create(cluster)
+    first = cluster.brokers[1]
+    first.node._lifecycle.stop()  # it is silent, and does not know that it is fenced
+    copy = tmp_path / "elsewhere"
+    copy.mkdir()
+    shutil.copy(first.directories.roots[0].root / META_PROPERTIES_NAME, copy)
+    with LogDirectories.open([copy]) as directories:
+        cluster.wait_until(lambda: cluster.image.brokers[1].fenced)
+        settings = BrokerNodeSettings(listener=ListenerSettings(address=LOOPBACK))
+        with BrokerNode(cluster.link(directories), directories, settings):
+            cluster.wait_until(lambda: first.node.failure is not None and not first.node.replicas.hosted)
+    assert "another process has registered" in str(first.node.failure)
+
+
+def test_a_broker_that_leaves_in_order_hands_over_what_it_leads(cluster: RemoteCluster) -> None:
+    create(cluster)
+    leader = cluster.partition(TOPIC).leader
+    cluster.stop(leader)
+    assert cluster.partition(TOPIC).leader == 3 - leader
+    produce(cluster, "after")
+
+
+def test_brokers_serve_on_while_the_controller_is_away_and_find_it_again(cluster: RemoteCluster) -> None:
+    create(cluster)
+    cluster.restart_controller()
+    produce(cluster, "meanwhile")
+    dead = cluster.partition(TOPIC).leader
+    cluster.kill(dead)
+    cluster.wait_until(lambda: cluster.partition(TOPIC).leader == 3 - dead)
+    produce(cluster, "after")
+    assert consumed(cluster, 2) == ["meanwhile", "after"]
+
+
+def test_topics_that_clients_ask_for_are_made_by_the_controller(cluster: RemoteCluster) -> None:
+    produce(cluster, "first")
+    assert cluster.partition(TOPIC).replicas in {(1, 2), (2, 1)}
+
+
+def test_what_administrators_ask_is_passed_on(cluster: RemoteCluster) -> None:
+    create(cluster)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    entry = ConfigEntry("retention.ms", "5000", incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ConfigResource.Type.TOPIC, TOPIC, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(SECONDS)
+    assert cluster.image.configurations.of(ConfigResourceType.TOPIC, TOPIC)["retention.ms"] == "5000"
+    admin.delete_topics([TOPIC])[TOPIC].result(SECONDS)
+    assert not cluster.image.topics.by_name
+
+
+def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothing(tmp_path: Path) -> None:
+    with RemoteCluster(tmp_path, brokers=1, session_timeout_ms=SESSION_MS) as cluster:
+        produce(cluster, "before")
+        cluster.controller.close()
+        node = cluster.brokers[1].node
+        cluster.wait_until(lambda: monotonic_ms() - node._lifecycle.heard_at > SESSION_MS)
+        settings = {"bootstrap.servers": cluster.bootstrap, "acks": 1, "message.timeout.ms": 1_000}
+        errors = []
+        producer = Producer(settings)
+        producer.produce(TOPIC, "after", on_delivery=lambda error, _: errors.append(error))
+        producer.flush(SECONDS)
+        assert errors[0] is not None
+        assert log(cluster, 1).log_end_offset == 1
