@@ -109,7 +109,12 @@ class NodeProcess:
             raise
 
     def stop(self) -> None:
-        """Leave in order, with all on stable storage. Raises BrokerProcessError and NotReachedError."""
+        """Leave in order, with all on stable storage.
+
+        Raises ValueError where it is down or paused, BrokerProcessError and NotReachedError.
+        """
+        if self._process is not None and self._process.is_paused:
+            raise ValueError(f"broker {self.broker_id} is paused: resume it first")
         process = self._taken()
         try:
             process.tell({"stop": True})
@@ -162,13 +167,16 @@ class _Process:
     """The process, the pipes to it, and what it has said. One thread reads that."""
 
     def __init__(self, log_path: Path) -> None:
+        # What this process imports, the broker's does; an interrupt at the terminal is this process's to handle.
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         with log_path.open("ab") as log:
-            self._process: Final = subprocess.Popen(  # noqa: S603  this very Python
+            self._process: Final = subprocess.Popen(  # noqa: S603  this library's own module
                 [sys.executable, "-m", _MODULE],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                start_new_session=True,  # Control-C is for who started it
+                env=environment,
+                process_group=0,
             )
         self.is_paused = False
         self._log_path: Final = log_path

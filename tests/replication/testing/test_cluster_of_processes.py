@@ -103,6 +103,9 @@ def test_a_slow_link_only_takes_time(cluster: Cluster, topic: str) -> None:
 def test_what_makes_no_sense_is_refused(cluster: Cluster, topic: str) -> None:
     with pytest.raises(ValueError, match="broker 1 is up"):
         cluster.start(1)
+    cluster.links.pause(2)
+    with pytest.raises(ValueError, match="broker 2 is paused: resume it first"):
+        cluster.stop(2)
     cluster.kill(2)
     for use in (cluster.kill, cluster.stop):
         with pytest.raises(ValueError, match="broker 2 is down"):

@@ -14,7 +14,7 @@ REPEAT_BY = "HISTORY_SEED={seed} .venv/bin/python -m pytest tests/replication/te
 
 def test_nothing_acknowledged_is_lost_whatever_happens_to_the_processes(tmp_path: Path) -> None:
     """`HISTORY_SEED=N` repeats one history."""
-    campaign = Campaign("histories of brokers as processes", full=200, share=3)
+    campaign = Campaign("histories of brokers as processes", full=200, share=2)
     first, count = campaign.seed * 1_000, campaign.count
     if "HISTORY_SEED" in os.environ:
         first, count = int(os.environ["HISTORY_SEED"]), 1
