@@ -1,7 +1,8 @@
-"""A cluster of our own brokers in this process, to test clients and tools against."""
+"""A cluster of our own brokers, to test clients and tools against."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,8 +26,11 @@ from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 from replication.testing.errors import NotReachedError
+from replication.testing.free_address import free_address
+from replication.testing.linked_controller_server import LinkedControllerServer
 from replication.testing.links import Links
 from replication.testing.node import Node
+from replication.testing.node_process import NodeProcess
 
 _CLUSTER_ID: Final = "epochlog-test-cluster0"
 _HEARTBEATS_A_SESSION: Final = 6
@@ -51,6 +55,7 @@ class Cluster:
         brokers: int = 1,
         *,
         directory: Path | None = None,
+        processes: bool = False,
         session_timeout_ms: int = 1_500,
         replica_lag_time_max_ms: int = 1_000,
         defaults: Mapping[str, str] = _NO_CONFIGS,
@@ -61,6 +66,10 @@ class Cluster:
         that is silent for `session_timeout_ms` is fenced (broker.session.timeout.ms), and one whose replica has not
         caught up for `replica_lag_time_max_ms` leaves the ISR. `defaults` are the controller's, for topics that set
         nothing: min.insync.replicas, unclean.leader.election.enable.
+
+        With `processes` each broker is a process of its own, which reaches the controller in this one over the
+        network: `kill` is SIGKILL and a pause SIGSTOP then. What a broker logs is in `broker-N.log` beside its
+        directory, and processes end with this one.
         """
         self.links: Final = Links()
         """Who reaches whom."""
@@ -81,20 +90,15 @@ class Cluster:
             thread = ControllerThread(self.controller)
             stack.callback(thread.stop)
             thread.start()
-            self._nodes: Final = {
-                broker_id: Node(
-                    broker_id,
-                    _formatted(directory, broker_id),
-                    self.controller,
-                    self.links,
-                    lag_ms=replica_lag_time_max_ms,
-                    heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
-                )
-                for broker_id in range(1, brokers + 1)
-            }
+            roots = {broker_id: _formatted(directory, broker_id) for broker_id in range(1, brokers + 1)}
+            times = {"lag_ms": replica_lag_time_max_ms, "heartbeat_ms": session_timeout_ms // _HEARTBEATS_A_SESSION}
+            self._nodes: Final[Mapping[int, Node | NodeProcess]] = (
+                self._processes(stack, roots, times)
+                if processes
+                else {each: Node(each, root, self.controller, self.links, **times) for each, root in roots.items()}
+            )
             stack.callback(self._stop_all)
-            for node in self._nodes.values():
-                node.start()
+            self._start_all()
             self._open: Final = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -161,9 +165,27 @@ class Cluster:
         """Return the broker that leads a partition; -1 where none does."""
         return self.partition(topic, number).leader
 
+    def leads(self, topic: str, number: int = 0) -> bool:
+        """Whether a partition has a leader that knows it by now."""
+        partition = self.partition(topic, number)
+        node = self._nodes.get(partition.leader)
+        return node is not None and node.leads(TopicPartition(topic, number), partition.leader_epoch)
+
+    def is_up(self, broker_id: int) -> bool:
+        """Whether a broker was started, and neither stopped nor killed since. Raises KeyError."""
+        return self._nodes[broker_id].is_up
+
+    def pid(self, broker_id: int) -> int | None:
+        """Return the id of the process that a broker lives in; None while it is down. Raises KeyError."""
+        return self._nodes[broker_id].pid
+
     def broker(self, broker_id: int) -> BrokerNode:
-        """Return a broker that is up. Raises ValueError where it is not, and KeyError."""
-        broker = self._nodes[broker_id].broker
+        """Return a broker that is up. Raises ValueError where it is not, or is another process, and KeyError."""
+        node = self._nodes[broker_id]
+        if isinstance(node, NodeProcess):
+            where = f"ask it over the network, at {node.address}"
+            raise ValueError(f"broker {broker_id} is a process of its own: {where}")  # noqa: TRY004  no type is wrong
+        broker = node.broker
         if broker is None:
             raise ValueError(f"broker {broker_id} is down")
         return broker
@@ -173,7 +195,7 @@ class Cluster:
         return self._nodes[broker_id].root
 
     def log(self, broker_id: int, topic: str, number: int = 0) -> Log:
-        """Return a replica of a broker that is up. Raises KeyError where it has none."""
+        """Return a replica of a broker that is up. Raises ValueError like `broker`, and KeyError where it has none."""
         log = self.broker(broker_id).replicas.hosted[TopicPartition(topic, number)].log
         assert isinstance(log, Log)  # noqa: S101  brokers here write
         return log
@@ -198,12 +220,7 @@ class Cluster:
         """Return the leader of a partition, once there is one and it leads. Raises NotReachedError."""
         partition = TopicPartition(topic, number)
 
-        def leads() -> bool:
-            broker = self._broker_or_none(self.leader(topic, number))
-            hosted = None if broker is None else broker.replicas.hosted.get(partition)
-            return hosted is not None and hosted.leader_epoch == self.partition(topic, number).leader_epoch
-
-        self.wait_until(leads, f"{partition} is led", seconds=seconds)
+        self.wait_until(lambda: self.leads(topic, number), f"{partition} is led", seconds=seconds)
         return self.leader(topic, number)
 
     def wait_for_isr(self, topic: str, number: int = 0, *, size: int, seconds: float = 30.0) -> None:
@@ -219,14 +236,27 @@ class Cluster:
                 raise NotReachedError(wanted, seconds)
             time.sleep(_PAUSE_SECONDS)
 
-    def _broker_or_none(self, broker_id: int) -> BrokerNode | None:
-        node = self._nodes.get(broker_id)
-        return None if node is None else node.broker
+    def _processes(
+        self, stack: ExitStack, roots: Mapping[int, Path], times: Mapping[str, int]
+    ) -> dict[int, NodeProcess]:
+        """Return the brokers, and serve the controller for them."""
+        starter = ThreadPoolExecutor(1, "broker-starter")
+        stack.callback(starter.shutdown)
+        server = stack.enter_context(LinkedControllerServer(self.controller, self.links))
+        return {
+            broker_id: NodeProcess(broker_id, root, free_address(), server.address, self.links, starter, **times)
+            for broker_id, root in roots.items()
+        }
+
+    def _start_all(self) -> None:
+        """Start all at once: a process takes a second or two."""
+        with ThreadPoolExecutor(len(self._nodes) or 1) as threads:
+            list(threads.map(lambda node: node.start(), self._nodes.values()))
 
     def _stop_all(self) -> None:
         with ExitStack() as stack:  # each, whatever comes of the others
             for node in self._nodes.values():
-                if node.broker is not None:
+                if node.is_up:
                     stack.callback(node.kill)
 
 

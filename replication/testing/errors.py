@@ -1,6 +1,11 @@
 """Errors of clusters for tests."""
 
+from pathlib import Path
+from typing import Final
+
 from replication.errors import ReplicationError
+
+_LINES: Final = 15
 
 
 class NotReachedError(ReplicationError, TimeoutError):
@@ -8,3 +13,13 @@ class NotReachedError(ReplicationError, TimeoutError):
 
     def __init__(self, wanted: str, seconds: float) -> None:
         super().__init__(f"after {seconds:g} seconds it does not hold that {wanted}")
+
+
+class BrokerProcessError(ReplicationError, ChildProcessError):
+    """A broker's process has ended by itself."""
+
+    def __init__(self, status: int, log_path: Path) -> None:
+        lines = log_path.read_text(errors="replace").splitlines()[-_LINES:]
+        super().__init__(
+            "\n".join([f"the broker's process has ended with status {status}: {log_path} ends with", *lines])
+        )

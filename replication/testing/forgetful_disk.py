@@ -1,96 +1,99 @@
 """A disk that forgets what was not flushed to it, as a machine does that loses power."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import Final
 
 from epoch.filesystem import FileSystem
-
-
-@dataclass(slots=True, eq=False)
-class _File:
-    path: Path
-    safe_bytes: int | None = None
-    """How many have been flushed; None: all that are there."""
+from replication.testing.flushed_files import FileKey, FlushedFiles
 
 
 class ForgetfulDisk(FileSystem):
     """The real disk, and how much of each file is on stable storage.
 
     Only the ends of files are forgotten: what was renamed, made or removed stays so, as with file systems that order
-    these.
+    these. What was copied counts as safe. Any thread may call it.
+
+    >>> disk = ForgetfulDisk(Path("broker-1.flushed"))  # in a process that is killed then
+    >>> ForgetfulDisk(Path("broker-1.flushed")).lose()  # in another one
     """
 
-    def __init__(self) -> None:
-        """Know of no file: what is there already is safe."""
-        self._files: Final[dict[Path, _File]] = {}
-        self._open: Final[dict[int, _File]] = {}
-        """By descriptor. Any thread changes these two, so nobody iterates over them themselves."""
+    def __init__(self, journal: Path | None = None) -> None:
+        """Know of no file: what is there already is safe.
+
+        With a journal, a file outside of the directories that are written, it goes on with what an earlier disk has put
+        there. So what a process had not flushed can be lost after it was killed, or after another one that came after
+        it. Raises OSError.
+        """
+        self._files: Final = FlushedFiles(journal)
+        self._noting: Final = RLock()
 
     def lose(self) -> int:
         """Cut off what was not flushed, once nobody writes any more; return how many bytes that was."""
         lost = 0
-        for file in tuple(self._files.values()):
-            if file.safe_bytes is not None and file.path.exists():
-                unsafe_bytes = file.path.stat().st_size - file.safe_bytes
-                if unsafe_bytes > 0:
-                    lost += unsafe_bytes
-                    super().truncate(file.path, file.safe_bytes)
-        self._files.clear()
+        with self._noting:
+            for path in self._files.paths():
+                status = path.stat()
+                safe_bytes = self._files.safe_bytes(FileKey.of(status))
+                if safe_bytes is not None and status.st_size > safe_bytes:
+                    lost += status.st_size - safe_bytes
+                    super().truncate(path, safe_bytes)
+            self._files.clear()
         return lost
+
+    def close_journal(self) -> None:
+        """Give the journal's descriptor back; nothing may be written through this disk any more."""
+        self._files.close()
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Open a file, of which what is there counts as safe unless it was written through this disk."""
-        descriptor = super().open(path, truncate=truncate)
-        file = self._open[descriptor] = self._files.setdefault(path, _File(path))
-        if truncate:
-            file.safe_bytes = 0
+        with self._noting:
+            self._files.add_place(path.parent.absolute())
+            is_new = not path.exists()
+            descriptor = super().open(path, truncate=truncate)
+            key = FileKey.of(os.fstat(descriptor))
+            if truncate:
+                self._files.put(key, 0)
+            elif is_new:  # its number may have been that of one that is gone
+                self._files.forget(key)
         return descriptor
 
     def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
         """Append."""
-        file = self._open[descriptor]
-        if file.safe_bytes is None:
-            file.safe_bytes = os.fstat(descriptor).st_size
+        with self._noting:
+            status = os.fstat(descriptor)
+            key = FileKey.of(status)
+            if self._files.safe_bytes(key) is None:
+                self._files.put(key, status.st_size)
         super().write(descriptor, data)
 
     def fsync(self, descriptor: int) -> None:
-        """Make what is there safe."""
+        """Make what is there safe; what another thread appends meanwhile is not."""
+        size = os.fstat(descriptor).st_size
         super().fsync(descriptor)
-        self._open[descriptor].safe_bytes = os.fstat(descriptor).st_size
-
-    def close(self, descriptor: int) -> None:
-        """Give the descriptor back; what was not flushed is not for that."""
-        del self._open[descriptor]  # first: another thread may be given the same number
-        super().close(descriptor)
+        with self._noting:
+            status = os.fstat(descriptor)
+            key = FileKey.of(status)
+            self._files.put(key, min(status.st_size, max(size, self._files.safe_bytes(key) or 0)))
 
     def rename(self, source: Path, target: Path) -> None:
         """Rename a file, or a directory with all that is in it."""
+        with self._noting:
+            self._files.add_place((target if source.is_dir() else target.parent).absolute())
         super().rename(source, target)
-        if target.is_dir():
-            for path in tuple(self._files):
-                if source in path.parents:
-                    self._move(path, target / path.relative_to(source))
-        else:
-            self._move(source, target)
 
-    def _move(self, source: Path, target: Path) -> None:
-        file = self._files.pop(source, None)
-        if file is None:
-            self._files.pop(target, None)
-        else:
-            file.path = target
-            self._files[target] = file
+    def copy(self, source: Path, target: Path) -> None:
+        """Make a new file, which is safe."""
+        super().copy(source, target)
+        with self._noting:
+            self._files.forget(FileKey.of(target.stat()))
 
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file."""
-        super().truncate(path, size)
-        file = self._files.get(path)
-        if file is not None and file.safe_bytes is not None:
-            file.safe_bytes = min(file.safe_bytes, size)
-
-    def unlink(self, path: Path) -> None:
-        """Remove a file."""
-        super().unlink(path)
-        self._files.pop(path, None)
+        with self._noting:
+            super().truncate(path, size)
+            key = FileKey.of(path.stat())
+            safe_bytes = self._files.safe_bytes(key)
+            if safe_bytes is not None:
+                self._files.put(key, min(safe_bytes, size))

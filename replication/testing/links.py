@@ -1,12 +1,36 @@
 """The connections between the nodes of a cluster for tests, each of which can be cut or slowed down."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from threading import Condition
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Self
 
 CONTROLLER: Final = -1
 """The controller, among the nodes."""
+
+_NO_DELAYS: Final[Mapping[frozenset[int], float]] = MappingProxyType({})
+
+
+class LinkState(NamedTuple):
+    """What all links are like at one time."""
+
+    cut: frozenset[frozenset[int]] = frozenset()
+    delays: Mapping[frozenset[int], float] = _NO_DELAYS
+    """In seconds."""
+    paused: frozenset[int] = frozenset()
+    """Nodes."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it for another process."""
+        delays = [[*sorted(link), seconds] for link, seconds in self.delays.items()]
+        return {"cut": [sorted(link) for link in self.cut], "delays": delays, "paused": sorted(self.paused)}
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> Self:
+        """Take it from another process."""
+        delays = {frozenset(link): seconds for *link, seconds in told["delays"]}
+        return cls(frozenset(map(frozenset, told["cut"])), delays, frozenset(told["paused"]))
 
 
 class Links:
@@ -15,17 +39,29 @@ class Links:
     def __init__(self) -> None:
         """Let all reach all."""
         self._changed: Final = Condition()
-        self._cut: frozenset[frozenset[int]] = frozenset()
-        self._delays: dict[frozenset[int], float] = {}
-        self._paused: frozenset[int] = frozenset()
+        self._state: LinkState = LinkState()
+        self._watchers: Final[list[Callable[[LinkState], None]]] = []
+
+    @property
+    def state(self) -> LinkState:
+        """What they are like now."""
+        return self._state
+
+    def watch(self, watcher: Callable[[LinkState], None]) -> None:
+        """Tell of each change, before the call that makes it returns."""
+        self._watchers.append(watcher)
+
+    def take(self, state: LinkState) -> None:
+        """Let them be like this."""
+        self._change(lambda _: state)
 
     def cut(self, one: int, other: int) -> None:
         """Let two nodes not reach each other, by broker ids or CONTROLLER."""
-        self._set(self._cut | {frozenset((one, other))}, self._paused)
+        self._change(lambda state: state._replace(cut=state.cut | {frozenset((one, other))}))
 
     def mend(self, one: int, other: int) -> None:
         """Let two nodes reach each other again."""
-        self._set(self._cut - {frozenset((one, other))}, self._paused)
+        self._change(lambda state: state._replace(cut=state.cut - {frozenset((one, other))}))
 
     def heal(self, nodes: Iterable[int] | None = None) -> None:
         """Let all nodes reach all others again at once, or only those that are named."""
@@ -34,41 +70,45 @@ class Links:
         def stays(link: frozenset[int]) -> bool:
             return named is not None and not link & named
 
-        with self._changed:
-            self._delays = {link: seconds for link, seconds in self._delays.items() if stays(link)}
-        self._set(frozenset(filter(stays, self._cut)), self._paused)
+        def healed(state: LinkState) -> LinkState:
+            delays = {link: seconds for link, seconds in state.delays.items() if stays(link)}
+            return state._replace(cut=frozenset(filter(stays, state.cut)), delays=delays)
+
+        self._change(healed)
 
     def delay(self, one: int, other: int, seconds: float) -> None:
         """Let what two nodes ask each other arrive so much later."""
-        with self._changed:
-            self._delays = {**self._delays, frozenset((one, other)): seconds}
+        self._change(lambda state: state._replace(delays={**state.delays, frozenset((one, other)): seconds}))
 
     def pause(self, node: int) -> None:
         """Let a node neither answer nor ask, clients included, until it is resumed."""
-        self._set(self._cut, self._paused | {node})
+        self._change(lambda state: state._replace(paused=state.paused | {node}))
 
     def resume(self, node: int) -> None:
         """Let a node go on."""
-        self._set(self._cut, self._paused - {node})
+        self._change(lambda state: state._replace(paused=state.paused - {node}))
 
     def is_cut(self, one: int, other: int) -> bool:
         """Whether two nodes cannot reach each other now."""
-        return frozenset((one, other)) in self._cut or one in self._paused or other in self._paused
+        state = self._state
+        return frozenset((one, other)) in state.cut or one in state.paused or other in state.paused
 
     def pass_on(self, one: int, other: int) -> bool:
         """Wait as long as the link is slow, and return whether what was asked arrives."""
-        seconds = self._delays.get(frozenset((one, other)), 0.0)
+        seconds = self._state.delays.get(frozenset((one, other)), 0.0)
         if seconds:
             time.sleep(seconds)
         return not self.is_cut(one, other)
 
     def wait_while_paused(self, node: int) -> None:
         """Return once a node is not paused."""
-        if node in self._paused:
+        if node in self._state.paused:
             with self._changed:
-                self._changed.wait_for(lambda: node not in self._paused)
+                self._changed.wait_for(lambda: node not in self._state.paused)
 
-    def _set(self, cut: frozenset[frozenset[int]], paused: frozenset[int]) -> None:
+    def _change(self, change: Callable[[LinkState], LinkState]) -> None:
         with self._changed:
-            self._cut, self._paused = cut, paused
+            self._state = change(self._state)
             self._changed.notify_all()
+        for watcher in self._watchers:
+            watcher(self._state)

@@ -1,8 +1,10 @@
 """One broker of a cluster for tests: its directory, and its process as far as that lives."""
 
+import os
 from pathlib import Path
 from typing import Final
 
+from logstore import TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from replication.node.broker_node import BrokerNode, BrokerNodeSettings
 from replication.protocol.addresses import Address
@@ -44,6 +46,22 @@ class Node:
         self._heartbeat_ms: Final = heartbeat_ms
         self._disk: Final = ForgetfulDisk()
         self._directories: LogDirectories | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it was started, and neither stopped nor killed since."""
+        return self.broker is not None
+
+    @property
+    def pid(self) -> int | None:
+        """The id of this process; None while it is down."""
+        return os.getpid() if self.is_up else None
+
+    def leads(self, partition: TopicPartition, leader_epoch: int) -> bool:
+        """Whether it leads a partition in an epoch."""
+        broker = self.broker
+        hosted = None if broker is None else broker.replicas.hosted.get(partition)
+        return hosted is not None and hosted.leader_epoch == leader_epoch
 
     def start(self) -> None:
         """Open the directory, and take the broker's place in the cluster. Raises ValueError where it is up."""

@@ -80,7 +80,8 @@ def test_a_leader_that_is_cut_off_from_the_controller_is_followed_by_another(clu
 def test_a_paused_broker_answers_nobody_until_it_is_resumed(cluster: Cluster) -> None:
     cluster.links.pause(1)
     assert other_leader(cluster, 1) in {2, 3}
-    assert not produce(cluster.bootstrap, "orders", [b"meanwhile"])
+    impatient = {"socket.timeout.ms": 3_000}  # a client may ask the paused broker first
+    assert not produce(cluster.bootstrap, "orders", [b"meanwhile"], **impatient)
     cluster.links.resume(1)
     cluster.wait_for_isr("orders", size=3)
     assert [each.value for each in read(cluster.bootstrap, "orders")] == [b"meanwhile"]

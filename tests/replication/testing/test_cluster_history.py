@@ -3,13 +3,15 @@
 import logging
 import os
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 
 from tests.campaign import Campaign
-from tests.replication.testing.cluster_history import run_history
+from tests.replication.testing.cluster_history import History, run_history
 
 STEPS = 12
+REPEAT_BY = "HISTORY_SEED={seed} .venv/bin/python -m pytest tests/replication/testing/test_cluster_history.py"
 
 
 def test_nothing_acknowledged_is_lost_whatever_happens_to_the_brokers(
@@ -23,6 +25,7 @@ def test_nothing_acknowledged_is_lost_whatever_happens_to_the_brokers(
         first, count = int(os.environ["HISTORY_SEED"]), 1
     records = 0
     for seed in range(first, first + count):
-        acknowledged, _ = run_history(tmp_path / str(seed), seed, STEPS)
+        acknowledged, _ = run_history(tmp_path / str(seed), seed, STEPS, repeat_by=REPEAT_BY, history_of=History)
         records += acknowledged
+        rmtree(tmp_path / str(seed))
     campaign.report(count, f"{records:,} records")

@@ -4,6 +4,7 @@ import time
 from threading import Thread
 
 from replication.testing import CONTROLLER, Links
+from replication.testing.links import LinkState
 
 
 def test_a_cut_holds_in_both_directions_and_for_no_other_link() -> None:
@@ -59,3 +60,20 @@ def test_a_slow_link_takes_its_time_and_passes_on() -> None:
     links.heal()
     links.cut(1, 2)
     assert not links.pass_on(1, 2)
+
+
+def test_the_state_of_links_is_the_same_in_another_process() -> None:
+    links = Links()
+    links.cut(1, CONTROLLER)
+    links.delay(1, 2, 0.5)
+    links.pause(3)
+    assert LinkState.from_json(links.state.as_json()) == links.state
+
+
+def test_who_watches_is_told_of_each_change_before_the_call_returns() -> None:
+    links, told = Links(), list[LinkState]()
+    links.watch(told.append)
+    links.cut(1, 2)
+    links.heal()
+    links.heal()
+    assert [len(state.cut) for state in told] == [1, 0, 0]

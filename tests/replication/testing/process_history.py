@@ -1,0 +1,46 @@
+"""A random history of brokers that are processes, in which each truncation was foretold."""
+
+from random import Random
+from time import sleep
+from typing import ClassVar, Final
+
+from replication.testing import Cluster
+from tests.replication.testing.cluster_history import BROKERS, PARTITIONS, History
+from tests.replication.testing.foretold_truncations import ForetoldTruncations
+
+_LONGEST_PAUSE: Final = 1.5
+
+
+class ProcessHistory(History):
+    """Kills are SIGKILL's; processes stand still as well, and `plan` says before each start what will be cut off."""
+
+    STEPS: ClassVar = (*History.STEPS, "kill", "pause")
+
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        super().__init__(cluster, random)
+        self.truncations: Final = ForetoldTruncations(cluster)
+
+    def begin(self, broker: int) -> None:
+        self.truncations.foretell(broker, PARTITIONS)
+        super().begin(broker)
+
+    def happen(self, count: int) -> None:
+        for _ in range(count):
+            super().happen(1)
+            self.truncations.look()
+
+    def settle(self) -> None:
+        super().settle()
+        self.truncations.look()
+        for foretold in self.truncations.plans:
+            foretold.check()
+
+    def _pause(self) -> str:
+        broker = self._random.choice(BROKERS)
+        if broker in self._down:
+            return ""
+        seconds = self._random.uniform(0.1, _LONGEST_PAUSE)
+        self.cluster.links.pause(broker)
+        sleep(seconds)
+        self.cluster.links.resume(broker)
+        return f"pause {broker} for {seconds:.1f} s"
