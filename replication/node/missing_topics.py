@@ -16,6 +16,7 @@ from replication.server.served_api import ServedApi
 CREATE_TOPICS: Final = 19
 _NOT_MADE: Final = INTERNAL_TOPICS | {METADATA_TOPIC}
 _BY_DEFAULT: Final = -1
+_NOWHERE: Final = "0.0.0.0"  # noqa: S104  it is the broker itself that asks
 _TIMEOUT: Final = timedelta(seconds=5)
 
 
@@ -37,4 +38,4 @@ def create_missing(create: ServedApi, names: Iterable[str]) -> None:
     if topics:
         request = classes.CreateTopicsRequest(topics=topics, timeout=_TIMEOUT, validate_only=False)
         with suppress(ReplicationError, OSError):
-            create.answer(request, Call(version, Caller("")))
+            create.answer(request, Call(version, Caller(_NOWHERE)))

@@ -77,7 +77,9 @@ class NetworkLink:
             feed.failure = self._follower.failure
             self._feeds.append(feed)
             self._waiters.add(waiter)
-            return feed
+        if feed.failure is not None:
+            waiter.wake()
+        return feed
 
     def administration(self, node_id: int) -> ServedApis:
         """Return what passes the requests of administrators on, and the controller's answers back."""

@@ -110,7 +110,7 @@ class ControllerChannel:
                 if not isinstance(error, ConnectionFailedError):
                     self._unanswered_until = time.monotonic() + _LATE_SECONDS
             else:
-                if _error(answer) is not ErrorCode.NOT_CONTROLLER:
+                if _error(answer) != ErrorCode.NOT_CONTROLLER:
                     self._back_off.succeeded()
                     return answer
                 reason = f"{address}: NOT_CONTROLLER"
@@ -135,7 +135,7 @@ class ControllerChannel:
         return connection
 
 
-def _error(answer: Any) -> ErrorCode:
-    """Return the error of an answer as a whole, where it has one; kio calls it otherwise."""
-    error: ErrorCode = getattr(answer, "error", getattr(answer, "error_code", ErrorCode.NONE))
+def _error(answer: Any) -> int:
+    """Return the error of an answer as a whole, where it has one; kio calls it otherwise, and has codes of its own."""
+    error: int = getattr(answer, "error", getattr(answer, "error_code", ErrorCode.NONE))
     return error

@@ -48,7 +48,7 @@ class _Beginning(NamedTuple):
 
 
 class ReplicaManager:
-    """Applies what has changed of the metadata, partition by partition. One thread calls it.
+    """Applies what has changed of the metadata, partition by partition. One thread calls it, but for `led`.
 
     Each log has one owner: before a partition is led its fetcher has let go of it, and before it is followed its
     leader appends nothing more.
@@ -86,7 +86,8 @@ class ReplicaManager:
         self._ids: Final = {root.root: id_ for id_, root in directory_ids.items()}
         self._new_topics: frozenset[UUID] = frozenset()
         self.unassigned: Final[dict[PartitionId, UUID]] = {}
-        """In which directories replicas lie of which the metadata does not say it yet."""
+        """In which directories replicas lie of which the metadata does not say it yet; who has told the controller, in
+        any thread, takes them out."""
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Take an image, of which this is other than in the one before. Raises nothing that one partition is about."""
@@ -107,7 +108,7 @@ class ReplicaManager:
                 self._configure({partition.topic for partition in self.hosted})
 
     def led(self, topic_id: UUID, number: int) -> LedPartition | None:
-        """Return a partition that is led here, by its topic's id; None where it is not."""
+        """Return a partition that is led here, by its topic's id; None where it is not. Any thread may ask."""
         partition = self._names.get(PartitionId(topic_id, number))
         hosted = None if partition is None else self.hosted.get(partition)
         return None if hosted is None else hosted.led

@@ -1,29 +1,19 @@
 """Answers Envelope: what brokers pass on of what they were asked by administrators (KIP-590)."""
 
 import ipaddress
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from replication.broker.groups.requests.kio_answer import kio_answer
-from replication.codec.codec import codec_of
-from replication.codec.errors import CODEC_ERRORS
-from replication.codec.fields import Bool, Data, Int16, String
-from replication.codec.read_whole import read_whole
+from replication.node.envelope import ENVELOPE, read_principal
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedRequestError, UnsupportedRequestError
 from replication.protocol.wire.framing import SIZE_BYTES
-from replication.server.call import ANONYMOUS, Call, Caller
+from replication.server.call import Call, Caller
 from replication.server.received_request import ReceivedRequest
 from replication.server.served_api import ServedApis
 
-API_KEY: Final = 58
+API_KEY: Final = ENVELOPE
 VERSIONS: Final = range(1)
-
-
-class _Principal(NamedTuple):
-    version: Int16
-    type: String
-    name: String
-    is_by_token: Bool
 
 
 class Envelopes:
@@ -49,20 +39,9 @@ class Envelopes:
         if api is None or received.header.api_version not in api.versions:
             raise UnsupportedRequestError(f"{received.api.name} is not answered here")
         address = str(ipaddress.ip_address(bytes(request.client_host_address)))
-        caller = Caller(address, _principal(request.request_principal), call.caller.listener)
+        caller = Caller(address, read_principal(request.request_principal), call.caller.listener)
         answer = api.answer(received.request, Call(received.header.api_version, caller, received.header.client_id))
         return received.answered(answer)[SIZE_BYTES:]
-
-
-def _principal(told: Data | None) -> str:
-    """Return who has asked first, as brokers write it by default (Kafka: DefaultKafkaPrincipalBuilder)."""
-    if told is None:
-        return ANONYMOUS
-    try:
-        principal = read_whole(codec_of(_Principal, 0), told)
-    except CODEC_ERRORS as error:
-        raise MalformedRequestError(f"the principal of an envelope cannot be read: {error}") from error
-    return f"{principal.type}:{principal.name}"
 
 
 def _envelope(error: ErrorCode, data: bytes | None = None) -> Any:

@@ -18,7 +18,7 @@ def departure(
     """
     if snapshot_id is not None and _needs_snapshot(log, snapshot_id, fetch_offset, last_fetched_epoch):
         return snapshot_id
-    if log.log_start_offset == fetch_offset == last_fetched_epoch == 0:
+    if log.log_start_offset == fetch_offset == 0:
         return None
     try:
         return diverging_epoch(log.history, log.log_end_offset, fetch_offset, last_fetched_epoch)
@@ -28,12 +28,9 @@ def departure(
 
 def _needs_snapshot(log: FollowedLogState, snapshot_id: SnapshotId, fetch_offset: int, last_fetched_epoch: int) -> bool:
     """Whether a copy is empty, which a snapshot fills faster, or departs before the leader's log begins."""
-    start_offset = log.log_start_offset
-    return fetch_offset == 0 or (
-        start_offset > 0
-        and (
-            fetch_offset < start_offset
-            or last_fetched_epoch < snapshot_id.epoch
-            or (fetch_offset == start_offset and last_fetched_epoch != snapshot_id.epoch)
-        )
+    return (
+        fetch_offset == 0
+        or fetch_offset < log.log_start_offset
+        or last_fetched_epoch < snapshot_id.epoch
+        or (fetch_offset == log.log_start_offset and last_fetched_epoch != snapshot_id.epoch)
     )

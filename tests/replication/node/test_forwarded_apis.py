@@ -1,23 +1,33 @@
 """What administrators ask is answered also where no controller is reached: with an error, in every version."""
 
 import random
+import socket
 import time
+from threading import Timer
 from typing import Any
 from uuid import UUID
 
 import pytest
+from kio.schema.errors import ErrorCode as KioErrorCode
 
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.node.forwarded_apis import ForwardedApis
 from replication.node.network_link import NetworkLink
 from replication.node.unanswered import ANSWERED_BY_CONTROLLER, unanswered
 from replication.protocol.addresses import Address
+from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.apis import api_with
+from replication.protocol.wire.headers import write_response_header
 from replication.protocol.wire.kio_messages import read, request_class, response_class, write
+from replication.quorum.active_controller import ActiveController
 from replication.server.call import Call, Caller
 from tests.campaign import run_seed
 from tests.oracle.broker import free_port
+from tests.replication.broker.lifecycle.scripted_controller import ScriptedController
+from tests.replication.protocol.fake_broker import FakeBroker, framed, receive, versions
 from tests.replication.protocol.instances import instance
 
 IDENTITY = BrokerIdentity(cluster_id="c", broker_id=1, directory_ids=(UUID(int=9),))
@@ -86,3 +96,70 @@ def test_nobody_waits_for_a_controller_once_the_link_is_closed() -> None:
     kind = request_class(64, 0)
     answer = api.answer(kind(broker_id=7), Call(0, Caller("127.0.0.1")))  # type: ignore[call-arg]
     assert answer.error_code is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_what_an_older_controller_cannot_read_is_answered_so() -> None:
+    with ScriptedController(spoken={18: range(5)}).listen() as server:
+        controller = ActiveController()
+        controller.found(server.address)
+        forwarded = ForwardedApis(ControllerChannel(controller, ClientSettings(), 5_000))
+        kind = request_class(64, 0)
+        answer = forwarded.apis()[64].answer(kind(broker_id=7), Call(0, Caller("127.0.0.1")))  # type: ignore[call-arg]
+        assert answer.error_code is ErrorCode.UNSUPPORTED_VERSION
+        forwarded.close()
+
+
+def test_what_was_passed_to_who_leads_no_more_is_passed_to_who_does() -> None:
+    controllers = [Opening(ErrorCode.NOT_CONTROLLER), Opening(ErrorCode.NONE)]
+    with FakeBroker(controllers[0]) as old, FakeBroker(controllers[1]) as new:
+        controller = ActiveController()
+        controller.found(old.address)
+        forwarded = ForwardedApis(ControllerChannel(controller, ClientSettings(), 30_000))
+        timer = Timer(0.2, lambda: controller.found(new.address))
+        timer.start()
+        assert unregister(forwarded).error_code == ErrorCode.NONE
+        timer.join()
+        assert all(each.asked for each in controllers)
+        forwarded.close()
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ErrorCode.CLUSTER_AUTHORIZATION_FAILED, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNSUPPORTED_VERSION),
+    ],
+)
+def test_an_envelope_that_is_not_opened_is_no_fault_of_who_asks(error: ErrorCode, told: ErrorCode) -> None:
+    with FakeBroker(Opening(error)) as server:
+        controller = ActiveController()
+        controller.found(server.address)
+        forwarded = ForwardedApis(ControllerChannel(controller, ClientSettings(), 30_000))
+        assert unregister(forwarded).error_code is told
+        forwarded.close()
+
+
+class Opening:
+    """A controller that opens envelopes, and unregisters the brokers that it is asked to; or refuses to."""
+
+    def __init__(self, error: ErrorCode) -> None:
+        self.error = error
+        self.asked = 0
+
+    def __call__(self, stream: socket.socket) -> None:
+        stream.sendall(versions(receive(stream), {18: range(5), 58: range(1)}))
+        while True:
+            asked = receive(stream)
+            self.asked += 1
+            api = known(64)
+            done = unanswered(request_class(64, 0)(broker_id=7), 0, ErrorCode.NONE)  # type: ignore[call-arg]
+            data = write_response_header(0, flexible=True) + b"".join(api.response.write_parts(done, 0))
+            kind: Any = response_class(58, 0)
+            is_open = self.error is ErrorCode.NONE
+            answer = kind(response_data=data if is_open else None, error_code=KioErrorCode(self.error))
+            stream.sendall(framed(asked.correlation_id, answer))
+
+
+def unregister(forwarded: ForwardedApis) -> Any:
+    kind: Any = request_class(64, 0)
+    return forwarded.apis()[64].answer(kind(broker_id=7), Call(0, Caller("127.0.0.1")))

@@ -126,7 +126,7 @@ def test_a_feed_begins_with_all_and_goes_on_with_what_changes(controller: Static
     news = feed.take()
     assert news is not None
     assert {news.image.topics.by_id[each].name for each in news.changes.topics} == {"orders", "payments"}
-    controller.drop(feed)
+    feed.close()
     make(controller, "third")
     assert feed.take() is None
 
