@@ -111,10 +111,10 @@ class Cluster:
 
     def close(self) -> None:
         """Stop all that runs. It may be called again."""
-        self.links.heal()
-        for broker_id in self._nodes:
-            self.links.resume(broker_id)
-        self._open.close()
+        with self._open:  # whatever comes of the links
+            self.links.heal()
+            for broker_id in self._nodes:
+                self.links.resume(broker_id)
 
     # --- what clients need
 

@@ -57,7 +57,7 @@ class NodeProcess:
         self.root: Final = root
         self.address: Final = address
         """Where it listens."""
-        self.log_path: Final = root.with_name(f"{root.name}.log")
+        self.log_path: Final[Path] = root.with_name(f"{root.name}.log")
         """What it has logged, in all its lives."""
         self._journal: Final = root.with_name(f"{root.name}.flushed")
         self._controller: Final = controller

@@ -14,7 +14,7 @@ _LONGEST_PAUSE: Final = 1.5
 class ProcessHistory(History):
     """Kills are SIGKILL's; processes stand still as well, and `plan` says before each start what will be cut off."""
 
-    STEPS: ClassVar = (*History.STEPS, "kill", "pause")
+    STEPS: ClassVar = (*History.STEPS, "pause", "sever", "sever")
 
     def __init__(self, cluster: Cluster, random: Random) -> None:
         super().__init__(cluster, random)
@@ -34,6 +34,20 @@ class ProcessHistory(History):
         self.truncations.look()
         for foretold in self.truncations.plans:
             foretold.check()
+
+    def _sever(self) -> str:
+        """Kill a leader a moment after it was cut off from all followers: it has records then that nobody else has."""
+        broker = self.cluster.leader(*self._random.choice(PARTITIONS))
+        if broker not in self._up():
+            return ""
+        for other in BROKERS:
+            if other != broker:
+                self.cluster.links.cut(broker, other)
+        sleep(self._random.uniform(0.02, 0.2))
+        self.cluster.kill(broker)
+        self._down.add(broker)
+        self.cluster.links.heal([broker])
+        return f"kill {broker}, which was cut off"
 
     def _pause(self) -> str:
         broker = self._random.choice(BROKERS)
