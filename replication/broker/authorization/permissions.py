@@ -1,6 +1,6 @@
 """What one caller may do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from replication.broker.authorization.access_rules import AccessRules
@@ -14,6 +14,9 @@ class Permissions(Protocol):
 
     def may(self, operation: Operation, kind: ResourceType, name: str = CLUSTER_NAME) -> bool:
         """Whether he may do this with a resource."""
+
+    def those(self, operation: Operation, kind: ResourceType, names: Sequence[str]) -> Sequence[str]:
+        """Return those of the resources of these names with which he may do this, in their order."""
 
     def may_somewhere(self, operation: Operation, kind: ResourceType) -> bool:
         """Whether there can be a resource of a type with which he may do this."""
@@ -36,6 +39,10 @@ class GrantedPermissions(NamedTuple):
         """Whether he may do this with a resource."""
         return self.rules.operations(kind, name, self.principal, self.host) >> operation & 1 == 1
 
+    def those(self, operation: Operation, kind: ResourceType, names: Sequence[str]) -> Sequence[str]:
+        """Return those of the resources of these names with which he may do this, in their order."""
+        return [name for name in names if self.may(operation, kind, name)]
+
     def may_somewhere(self, operation: Operation, kind: ResourceType) -> bool:
         """Whether there can be a resource of a type with which he may do this."""
         return self.rules.somewhere(operation, kind, self.principal, self.host)
@@ -52,6 +59,11 @@ class UnlimitedPermissions:
         """Say yes."""
         del self, operation, kind, name
         return True
+
+    def those(self, operation: Operation, kind: ResourceType, names: Sequence[str]) -> Sequence[str]:
+        """Return all of them."""
+        del self, operation, kind
+        return names
 
     def may_somewhere(self, operation: Operation, kind: ResourceType) -> bool:
         """Say yes."""

@@ -7,6 +7,9 @@ from datetime import timedelta
 from typing import Any, Final
 
 from logstore import TopicPartition
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.protocol.error_code import ErrorCode
@@ -24,14 +27,19 @@ _SINCE_CORDONED: Final = 5
 class LogDirs:
     """Tells of the entries of log.dirs (Kafka: ReplicaManager.describeLogDirs)."""
 
-    def __init__(self, partitions: HostedPartitions, roots: Sequence[str]) -> None:
-        """Tell of these roots, also of those that hold nothing."""
+    def __init__(
+        self, partitions: HostedPartitions, roots: Sequence[str], permissions: PermissionsOf = unlimited
+    ) -> None:
+        """Tell of these roots, also of those that hold nothing, whoever may describe the cluster."""
         self._partitions = partitions
         self._roots = roots
+        self._permissions = permissions
 
     def answer(self, request: Any, call: Call) -> Any:
         """Answer for the partitions that are asked about, or for all; in kio's terms."""
         classes = response_classes(API_KEY, call.version)
+        if not self._permissions(call.caller).may(Operation.DESCRIBE, ResourceType.CLUSTER):
+            return _answer(classes, call.version, (), ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         asked = None
         if request.topics is not None:
             asked = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
@@ -41,8 +49,12 @@ class LogDirs:
                 by_root[hosted.root].append((partition, hosted))
         roots = dict.fromkeys((*self._roots, *by_root))
         results = tuple(_result(classes, root, by_root.get(root, ()), call.version) for root in roots)
-        error = {"error_code": ErrorCode.NONE} if call.version >= _SINCE_ERROR else {}
-        return classes.DescribeLogDirsResponse(throttle_time=timedelta(), results=results, **error)
+        return _answer(classes, call.version, results)
+
+
+def _answer(classes: Any, version: int, results: tuple[Any, ...], error: ErrorCode = ErrorCode.NONE) -> Any:
+    told = {"error_code": error} if version >= _SINCE_ERROR else {}
+    return classes.DescribeLogDirsResponse(throttle_time=timedelta(), results=results, **told)
 
 
 def _result(classes: Any, root: str, held: Iterable[tuple[TopicPartition, HostedPartition]], version: int) -> Any:

@@ -17,7 +17,12 @@ from replication.broker.requests.storage_error import storage_error
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import AbortedTransaction, FetchedPartition, FetchPartition, LeaderIdAndEpoch
 
-_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_NOT_LOOKED_FOR: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
+"""Errors of partitions for which Kafka does not look: they do not end the waiting for others."""
 _LED_ELSEWHERE: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _SINCE_CURRENT_LEADER: Final = 16
 _SINCE_STORAGE_ERROR: Final = 6
@@ -107,7 +112,7 @@ class FetchPass:
 
     def _refuse(self, partition: Pair | None, hosted: HostedPartition | None, error: ErrorCode) -> FetchedPartition:
         self.is_quiet = False
-        if error not in _UNKNOWN:
+        if error not in _NOT_LOOKED_FOR:
             self.is_anything_known = self._is_urgent = True
         leader: LeaderIdAndEpoch | None = None
         if partition is not None and error in _LED_ELSEWHERE and self._terms.version >= _SINCE_CURRENT_LEADER:
@@ -116,7 +121,7 @@ class FetchPass:
         if error is ErrorCode.KAFKA_STORAGE_ERROR and self._terms.version < _SINCE_STORAGE_ERROR:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         # Kafka tells of no transactions where it never looked for the partition, and else of none known.
-        aborted = () if error in _UNKNOWN else None
+        aborted = () if error in _NOT_LOOKED_FOR else None
         return FetchedPartition(error, -1, records=_NO_BYTES, current_leader=leader, aborted_transactions=aborted)
 
     # --- what there is to read
