@@ -29,6 +29,8 @@ class PartitionLookup:
 
     viewpoint: object = None
     """For whom it finds them; where all may ask about all, it is the same for everybody."""
+    unnamed: ErrorCode = ErrorCode.UNKNOWN_TOPIC_ID
+    """What is said of a topic of which there is no name."""
 
     def __init__(self, partitions: HostedPartitions, cluster: KnownCluster) -> None:
         """Look among the partitions of a broker; the cluster has more."""

@@ -37,6 +37,8 @@ class PermittedLookup(PartitionLookup):
         # None of these refers to this object: it is gone with its request.
         self.copy = lambda partition: find(partition) if is_permitted(partition[0]) else None
         self.viewpoint = viewpoint
+        if may_ask is _nothing:
+            self.unnamed = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         self._is_permitted = is_permitted
 
     def absence(self, partition: Pair) -> ErrorCode:
@@ -77,11 +79,19 @@ def fetched(permissions: Permissions, request: Any) -> Callable[[str], bool]:
     """Let consumers read what they may, and only brokers of the cluster fetch as replicas."""
     if request.replica_id < 0:
         return lambda topic: permissions.may(Operation.READ, ResourceType.TOPIC, topic)
-    return lambda _: permissions.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+    return _anything if permissions.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER) else _nothing
 
 
 def epochs_asked(permissions: Permissions, _: Any) -> Callable[[str], bool]:
     """Let brokers of the cluster ask about all topics, and others about those that they may describe."""
     if permissions.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER):
-        return lambda _: True
+        return _anything
     return lambda topic: permissions.may(Operation.DESCRIBE, ResourceType.TOPIC, topic)
+
+
+def _anything(_: str) -> bool:
+    return True
+
+
+def _nothing(_: str) -> bool:
+    return False

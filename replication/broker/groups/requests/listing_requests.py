@@ -86,7 +86,7 @@ class ListingRequests:
         error: ErrorCode
         message: str | None
         if denial is not ErrorCode.NONE:
-            error, message = denial, message_of(denial)
+            error, message = denial, message_of(denial) if call.version < _FINDS_SEVERAL else ""
         elif endpoint is not None:
             error, message = ErrorCode.NONE, "NONE" if call.version < _FINDS_SEVERAL else ""
         elif key_type == _GROUP:

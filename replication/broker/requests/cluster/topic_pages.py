@@ -1,6 +1,6 @@
 """Answers DescribeTopicPartitions: topics in the order of their names, page by page (KIP-966)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from replication.server.call import Call
 
 PARTITIONS_PER_PAGE: Final = 2_000
 """Kafka: max.request.partition.size.limit."""
+_INVALID: Final = TopicMetadata(error=ErrorCode.INVALID_REQUEST, partitions={})
 _DENIED: Final = TopicMetadata(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED, partitions={})
 
 
@@ -36,26 +37,24 @@ class TopicPages:
 
     def answer(self, request: DescribeTopicPartitionsRequest, call: Call) -> TopicPartitionsPage:
         """Return a page, which ends within a topic where it is full."""
-        denied: dict[str, TopicMetadata] = {}
-        page = self._page(request, call, self._permissions(call.caller), denied)
-        return replace(page, topics={**page.topics, **denied}) if denied and request.topics else page
+        if request.topics and request.cursor is not None and request.cursor.topic not in request.topics:
+            return TopicPartitionsPage(topics=dict.fromkeys(request.topics, _INVALID), next_cursor=None)
+        permissions, names = self._permissions(call.caller), self._names(request)
+        permitted = permissions.those(Operation.DESCRIBE, ResourceType.TOPIC, names)
+        page = self._page(request, permitted, call, permissions)
+        if len(permitted) == len(names) or not request.topics:
+            return page
+        denied = sorted(set(names).difference(permitted))
+        return replace(page, topics={**page.topics, **dict.fromkeys(denied, _DENIED)})
 
     def _page(
-        self,
-        request: DescribeTopicPartitionsRequest,
-        call: Call,
-        permissions: Permissions,
-        denied: dict[str, TopicMetadata],
+        self, request: DescribeTopicPartitionsRequest, names: Sequence[str], call: Call, permissions: Permissions
     ) -> TopicPartitionsPage:
-        """Return it without the topics that the caller may not describe, which are left in `denied`."""
         image, cursor = self._cluster.image(), request.cursor
         view = ImageView(image, call.caller.listener)
         topics: dict[str, TopicMetadata] = {}
         room = max(1, min(PARTITIONS_PER_PAGE, request.partition_limit))
-        for name in self._names(request):
-            if not permissions.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
-                denied[name] = _DENIED
-                continue
+        for name in names:
             if not room:
                 return TopicPartitionsPage(topics=topics, next_cursor=Cursor(name, 0))
             topic = image.topics.by_name.get(name)
@@ -73,9 +72,9 @@ class TopicPages:
             room -= len(left)
         return TopicPartitionsPage(topics=topics, next_cursor=None)
 
-    def _names(self, request: DescribeTopicPartitionsRequest) -> Iterator[str]:
+    def _names(self, request: DescribeTopicPartitionsRequest) -> Sequence[str]:
         first = "" if request.cursor is None else request.cursor.topic
-        return (name for name in sorted(set(request.topics) or self._cluster.image().topics.by_name) if name >= first)
+        return [name for name in sorted(set(request.topics) or self._cluster.image().topics.by_name) if name >= first]
 
 
 def _part(view: ImageView, topic: Topic, indexes: Sequence[int], operations: int) -> TopicMetadata:

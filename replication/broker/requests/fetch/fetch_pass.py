@@ -69,7 +69,7 @@ class FetchPass:
     ) -> FetchedPartition:
         """Read one; `partition` is None where no topic has the id that the request names."""
         if hosted is None or partition is None:
-            absence = ErrorCode.UNKNOWN_TOPIC_ID if partition is None else self._lookup.absence(partition)
+            absence = self._lookup.unnamed if partition is None else self._lookup.absence(partition)
             return self._refuse(partition, hosted, absence)
         if topic_id is not None and hosted.topic_id is not topic_id and _is_other(hosted.topic_id, topic_id):
             return self._refuse(partition, hosted, ErrorCode.INCONSISTENT_TOPIC_ID)
