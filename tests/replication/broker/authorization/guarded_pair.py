@@ -29,6 +29,7 @@ from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.reading_apis import reading_apis
 from replication.broker.requests.writing_apis import writing_apis
@@ -47,6 +48,7 @@ from tests.data.make_replicas import wait_until
 from tests.oracle.broker import CLUSTER, Broker, free_port, java
 from tests.oracle.release import KafkaRelease
 from tests.replication.broker.authorization.random_questions import kio_request
+from tests.replication.broker.authorization.stub_administration import stub_administration
 from tests.replication.broker.requests.real_answers import SECONDS, RealAnswers, known_api
 from tests.replication.broker.requests.writing.leading import NoChanges
 
@@ -204,7 +206,9 @@ class GuardedPair:
             partitions[partition] = HostedPartition(log, 0, topic_id=topic.id, led=led, root=str(self._broker.root))
         known = KnownCluster(CLUSTER, NODE, lambda: image)
         properties = {"super.users": SUPER_USERS}
-        permissions = Authorizer(known.image, AuthorizerSettings.of_properties(properties)).permissions
+        self.permissions = permissions = Authorizer(
+            known.image, AuthorizerSettings.of_properties(properties)
+        ).permissions
         endpoint = Endpoint(NODE, *self._broker.logins)
         groups = group_apis(
             GroupCoordinator(), image=known.image, endpoint=lambda _, __: endpoint, permissions=permissions
@@ -217,7 +221,8 @@ class GuardedPair:
         users.write_text(json.dumps({user: {"password": user} for user in USERS}))
         sasl = SaslSettings(users=UsersFile(users), mechanisms=(SaslMechanism.PLAIN,))
         server = Server([ListenerSettings(address=Address("127.0.0.1", 0), name=LISTENER, sasl=sasl)])
-        server.start({**reading, **writing, **groups})
+        administration = guarded_administration(stub_administration(), known, permissions)
+        server.start({**reading, **writing, **groups, **administration})
         return server
 
 

@@ -2,13 +2,18 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 from confluent_kafka.admin import AclBinding
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.resource_type import ResourceType
+from replication.server.call import Caller
 from tests.campaign import Campaign, run_seed
 from tests.oracle.release import KafkaRelease
 from tests.replication.broker.authorization.guarded_pair import TOPICS, USERS, GuardedPair, binding
+from tests.replication.broker.authorization.random_administration import RandomAdministration
 from tests.replication.broker.authorization.random_questions import GROUPS, RandomQuestions
 from tests.replication.broker.authorization.told_errors import told_errors
 
@@ -81,6 +86,22 @@ def test_the_same_is_answered_to_each_user(pair: GuardedPair, release: KafkaRele
         user, (key, request, version) = rng.choice(USERS), questions.any()
         answers = pair.ask(user, key, request, version)
         theirs, ours = told_errors(*answers)
+        assert ours == theirs, (user, key, version, request)
+        denied += "authorization_failed" in repr(ours).lower()
+    assert denied > campaign.count // 5
+    campaign.report(campaign.count, f"{denied:,} with something that was denied", beside=release)
+
+
+def test_the_same_is_answered_to_each_administrator(pair: GuardedPair, release: KafkaRelease) -> None:
+    campaign = Campaign("requests of administrators beside a guarded broker", full=5_000, share=200)
+    rng = random.Random(campaign.seed)
+    questions = RandomAdministration(rng, {name: pair.image.topics.by_name[name].id for name in TOPICS})
+    denied = 0
+    for _ in range(campaign.count):
+        user = rng.choice(USERS)
+        permissions = pair.permissions(Caller("127.0.0.1", f"User:{user}"))
+        key, request, version = questions.any(partial(permissions.may, Operation.DELETE, ResourceType.TOPIC))
+        theirs, ours = told_errors(*pair.ask(user, key, request, version))
         assert ours == theirs, (user, key, version, request)
         denied += "authorization_failed" in repr(ours).lower()
     assert denied > campaign.count // 5

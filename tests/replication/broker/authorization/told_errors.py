@@ -1,6 +1,7 @@
 """What an answer says of what its caller may do: its errors, and the rights and the names that it tells.
 
-Nobody coordinates transactions beside ours: a real broker's answers to whoever may use them are left out.
+Nobody coordinates transactions beside ours: a real broker's answers to whoever may use them are left out. So are its
+messages where it prints an object of its own or releases differ, and the settings of topics that nobody makes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -8,10 +9,18 @@ from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.produce import ProduceResponse
 
+_OTHER_WORDS: Final = (
+    "ProduceResponse",
+    "ElectLeadersResponse",
+    "ListedReassignments",
+    "AlterPartitionReassignmentsResponse",
+    "AlterConfigsResponse",
+    "IncrementalAlterConfigsResponse",
+)
+"""Of these the errors are compared, not what is said of them."""
 _NO_COORDINATOR: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-_NAMES: Final = ("name", "topic", "topic_id", "partition_index", "group_id", "key", "member_id")
+_NAMES: Final = ("name", "resource_name", "topic", "topic_id", "partition_index", "group_id", "key", "member_id")
 """What entries of an answer go by, whatever their order."""
 
 
@@ -20,9 +29,15 @@ def told_errors(theirs: Any, ours: Any) -> tuple[Mapping[Any, Any], Mapping[Any,
     told = dict(_told((), theirs)), dict(_told((), ours))
     if type(theirs).__name__ == "InitProducerIdResponse" and theirs.error_code in _NO_COORDINATOR:
         return {}, {}
-    if isinstance(theirs, ProduceResponse):
+    if type(theirs).__name__ == "CreateTopicsResponse":
+        return _without_settings(told[0]), _without_settings(told[1])
+    if type(theirs).__name__ in _OTHER_WORDS:
         return _without_messages(told[0]), _without_messages(told[1])
     return told
+
+
+def _without_settings(told: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    return {place: each for place, each in told.items() if "configs" not in place}
 
 
 def _without_messages(told: Mapping[Any, Any]) -> Mapping[Any, Any]:
@@ -42,7 +57,7 @@ def _told(place: tuple[Any, ...], value: Any) -> Iterator[tuple[tuple[Any, ...],
         yield (*place, "keys"), frozenset(name for name, _ in entries)
     else:
         last = place[-1] if place else None
-        if last in {"error", "error_code", "error_message", "authorized_operations"}:
+        if last in {"error", "error_code", "error_message", "topic_config_error_code", "authorized_operations"}:
             yield place, value
         return
     for name, each in entries:
