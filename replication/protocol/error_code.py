@@ -186,13 +186,16 @@ _MESSAGES: Final[Mapping[ErrorCode, str]] = MappingProxyType(
         ),
         ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
         ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED: "Topic authorization failed.",
+        ErrorCode.GROUP_AUTHORIZATION_FAILED: "Group authorization failed.",
         ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+        ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "Transactional Id authorization failed.",
         ErrorCode.NOT_CONTROLLER: "This is not the correct controller for this cluster.",
         ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
         ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
     }
 )
-"""Of the errors that elections and deletions end with."""
+"""Of the errors that elections and deletions end with, and of what is not permitted."""
 
 
 def message_of(code: ErrorCode) -> str | None:

@@ -7,6 +7,9 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from logstore import TopicPartition
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
@@ -29,16 +32,23 @@ class LogDirs:
         self,
         partitions: HostedPartitions,
         roots: Sequence[str],
+        permissions: PermissionsOf = unlimited,
         futures: Callable[[], Iterable[FutureReplica]] = tuple,
     ) -> None:
-        """Tell of these roots, also of those that hold nothing, and of copies that are being made in them."""
+        """Tell of these roots, also of those that hold nothing, and of copies that are being made in them.
+
+        `permissions` say who may describe the cluster.
+        """
         self._futures = futures
         self._partitions = partitions
         self._roots = roots
+        self._permissions = permissions
 
     def answer(self, request: Any, call: Call) -> Any:
         """Answer for the partitions that are asked about, or for all; in kio's terms."""
         classes = response_classes(API_KEY, call.version)
+        if not self._permissions(call.caller).may(Operation.DESCRIBE, ResourceType.CLUSTER):
+            return _answer(classes, call.version, (), ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         asked = None
         if request.topics is not None:
             asked = {TopicPartition(each.topic, index) for each in request.topics for index in each.partitions}
@@ -52,8 +62,12 @@ class LogDirs:
                 by_root[future.root].append((future.partition, told))
         roots = dict.fromkeys((*self._roots, *by_root))
         results = tuple(_result(classes, root, by_root.get(root, ()), call.version) for root in roots)
-        error = {"error_code": ErrorCode.NONE} if call.version >= _SINCE_ERROR else {}
-        return classes.DescribeLogDirsResponse(throttle_time=timedelta(), results=results, **error)
+        return _answer(classes, call.version, results)
+
+
+def _answer(classes: Any, version: int, results: tuple[Any, ...], error: ErrorCode = ErrorCode.NONE) -> Any:
+    told = {"error_code": error} if version >= _SINCE_ERROR else {}
+    return classes.DescribeLogDirsResponse(throttle_time=timedelta(), results=results, **told)
 
 
 class _Described(NamedTuple):

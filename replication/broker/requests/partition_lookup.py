@@ -1,6 +1,6 @@
 """Finds the partitions that requests name, and says why one cannot be asked."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 from uuid import UUID
 
@@ -27,9 +27,14 @@ def refusal(hosted: HostedPartition, current_leader_epoch: int, *, only_leader: 
 class PartitionLookup:
     """Finds copies (Kafka: ReplicaManager.getPartitionOrError)."""
 
+    viewpoint: object = None
+    """For whom it finds them; where all may ask about all, it is the same for everybody."""
+    unnamed: ErrorCode = ErrorCode.UNKNOWN_TOPIC_ID
+    """What is said of a topic of which there is no name."""
+
     def __init__(self, partitions: HostedPartitions, cluster: KnownCluster) -> None:
         """Look among the partitions of a broker; the cluster has more."""
-        self.copy = partitions.find
+        self.copy: Callable[[Pair], HostedPartition | None] = partitions.find
         """Returns the copy of a partition, or None."""
         self._offline = partitions.offline
         self._cluster = cluster
@@ -50,9 +55,10 @@ class PartitionLookup:
         is_known = self._cluster.partition(partition) is not None
         return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
-    def is_unknown(self, partition: Pair) -> bool:
-        """Whether the cluster has no such partition."""
-        return self._cluster.partition(partition) is None
+    def unknown(self, partition: Pair) -> ErrorCode:
+        """Return that the cluster has no such partition; NONE where it has."""
+        is_known = self._cluster.partition(partition) is not None
+        return ErrorCode.NONE if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     def is_follower(self, partition: Pair, node_id: int) -> bool:
         """Whether another broker has a replica of a partition that is led here, as far as that is known."""

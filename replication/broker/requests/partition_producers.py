@@ -4,7 +4,7 @@ from logstore import TopicPartition
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.partition_lookup import PartitionLookup
-from replication.protocol.error_code import message_of
+from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages.describe_producers import (
     ActiveProducer,
     DescribedPartition,
@@ -31,7 +31,8 @@ class PartitionProducers:
         if hosted is None:
             error = self._lookup.absence(partition)
             is_topic = partition.topic in self._cluster.image().topics.by_name
-            return DescribedPartition(error, None if is_topic else message_of(error))
+            is_of_topic = error is ErrorCode.TOPIC_AUTHORIZATION_FAILED or not is_topic
+            return DescribedPartition(error, message_of(error) if is_of_topic else None)
         return DescribedPartition(producers=_producers(hosted))
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
 from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests import log_dirs
@@ -10,6 +12,7 @@ from replication.broker.requests.cluster.described_settings import DescribedSett
 from replication.broker.requests.cluster.described_topics import CreateTopics, DescribedTopics
 from replication.broker.requests.cluster.topic_pages import TopicPages
 from replication.broker.requests.epoch_ends import EpochEnds
+from replication.broker.requests.fetch.fetch_session_cache import FetchSessionCache
 from replication.broker.requests.fetch.fetch_terms import MAX_BYTES
 from replication.broker.requests.fetch.fetches import Fetches
 from replication.broker.requests.known_cluster import KnownCluster
@@ -17,6 +20,14 @@ from replication.broker.requests.listed_offsets import ListedOffsets
 from replication.broker.requests.log_dirs import LogDirs
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.partition_producers import PartitionProducers
+from replication.broker.requests.permitted_lookup import (
+    Answer,
+    MayAsk,
+    epochs_asked,
+    fetched,
+    permitted_answer,
+    with_topic,
+)
 from replication.protocol.messages import (
     describe_cluster,
     describe_configs,
@@ -38,23 +49,38 @@ def reading_apis(
     fetch_max_bytes: int = MAX_BYTES,
     create_topics: CreateTopics | None = None,
     futures: Callable[[], Iterable[FutureReplica]] = tuple,
+    permissions: PermissionsOf = unlimited,
 ) -> ServedApis:
     """Return what answers from these partitions, and from what is known of the cluster.
 
     `roots` are its log.dirs. An answer to a fetch has no more than `fetch_max_bytes` of records, but for its first
     batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading. `create_topics` makes topics that
     clients ask for and that are not there (Kafka: auto.create.topics.enable). `futures` tells of the copies by which
-    partitions move between the roots.
+    partitions move between the roots. `permissions` are what callers may do (`Authorizer.permissions`); by default
+    everybody may do everything.
     """
-    lookup = PartitionLookup(partitions, cluster)
+
+    def permitted(may_ask: MayAsk, make: Callable[[PartitionLookup], Answer]) -> Answer:
+        return permitted_answer(partitions, cluster, permissions, may_ask, make)
+
+    sessions = FetchSessionCache()
+    fetches = permitted(fetched, lambda lookup: Fetches(lookup, sessions, fetch_max_bytes).answer)
+    listed = permitted(with_topic(Operation.DESCRIBE), lambda lookup: ListedOffsets(lookup).answer)
+    ends = permitted(epochs_asked, lambda lookup: EpochEnds(lookup).answer)
+    producers = permitted(with_topic(Operation.READ), lambda lookup: PartitionProducers(lookup, cluster).answer)
+    topics = DescribedTopics(cluster, create_topics, permissions).answer
+    settings = DescribedSettings(cluster, permissions).answer
+    directories = LogDirs(partitions, roots, permissions, futures).answer
+    brokers = DescribedBrokers(cluster, permissions).answer
+    pages = TopicPages(cluster, permissions).answer
     return {
-        fetch.API_KEY: ServedApi(fetch.VERSIONS, Fetches(lookup, max_bytes=fetch_max_bytes).answer),
-        list_offsets.API_KEY: ServedApi(list_offsets.VERSIONS, ListedOffsets(lookup).answer),
-        metadata.API_KEY: ServedApi(metadata.SERVED, DescribedTopics(cluster, create_topics).answer),
-        offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, EpochEnds(lookup).answer),
-        describe_configs.API_KEY: ServedApi(describe_configs.VERSIONS, DescribedSettings(cluster).answer),
-        log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, LogDirs(partitions, roots, futures).answer),
-        describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, DescribedBrokers(cluster).answer),
-        describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, PartitionProducers(lookup, cluster).answer),
-        describe_topic_partitions.API_KEY: ServedApi(describe_topic_partitions.VERSIONS, TopicPages(cluster).answer),
+        fetch.API_KEY: ServedApi(fetch.VERSIONS, fetches),
+        list_offsets.API_KEY: ServedApi(list_offsets.VERSIONS, listed),
+        metadata.API_KEY: ServedApi(metadata.SERVED, topics),
+        offset_for_leader_epoch.API_KEY: ServedApi(offset_for_leader_epoch.VERSIONS, ends),
+        describe_configs.API_KEY: ServedApi(describe_configs.VERSIONS, settings),
+        log_dirs.API_KEY: ServedApi(log_dirs.VERSIONS, directories),
+        describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, brokers),
+        describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, producers),
+        describe_topic_partitions.API_KEY: ServedApi(describe_topic_partitions.VERSIONS, pages),
     }

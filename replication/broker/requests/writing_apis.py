@@ -1,10 +1,14 @@
 """All requests that write, of producers, administrators and coordinators."""
 
+from collections.abc import Callable
 from typing import Final
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.broker.requests.permitted_lookup import Answer, permitted_answer, with_topic
 from replication.broker.requests.writing import deleted_records, given_producer_ids
 from replication.broker.requests.writing.deleted_records import DeletedRecords
 from replication.broker.requests.writing.given_producer_ids import GivenProducerIds
@@ -26,20 +30,28 @@ def writing_apis(
     *,
     verification: TransactionVerification | None = None,
     producer_ids: ProducerIdBlocks | None = None,
+    permissions: PermissionsOf = unlimited,
 ) -> ServedApis:
     """Return what writes to the partitions that are led here.
 
     `verification` reaches the coordinators of transactions; without it batches that begin one are refused. Without
-    `producer_ids` InitProducerId is not among them, and there are no idempotent producers.
+    `producer_ids` InitProducerId is not among them, and there are no idempotent producers. `permissions` are what
+    callers may do, as in `reading_apis`.
     """
-    lookup = PartitionLookup(partitions, cluster)
-    produces = Produces(lookup, NoCoordinator() if verification is None else verification)
+
+    def permitted(operation: Operation, make: Callable[[PartitionLookup], Answer]) -> Answer:
+        return permitted_answer(partitions, cluster, permissions, with_topic(operation), make)
+
+    verified = NoCoordinator() if verification is None else verification
+    produces = permitted(Operation.WRITE, lambda lookup: Produces(lookup, verified, permissions).answer)
+    deletes = permitted(Operation.DELETE, lambda lookup: DeletedRecords(lookup).answer)
+    markers = WrittenMarkers(PartitionLookup(partitions, cluster), permissions).answer
     apis = {
-        produce.API_KEY: ServedApi(OFFERED_PRODUCE, produces.answer),
-        deleted_records.API_KEY: ServedApi(range(3), DeletedRecords(lookup).answer),
-        write_txn_markers.API_KEY: ServedApi(write_txn_markers.VERSIONS, WrittenMarkers(lookup).answer),
+        produce.API_KEY: ServedApi(OFFERED_PRODUCE, produces),
+        deleted_records.API_KEY: ServedApi(range(3), deletes),
+        write_txn_markers.API_KEY: ServedApi(write_txn_markers.VERSIONS, markers),
     }
     if producer_ids is not None:
-        given = GivenProducerIds(producer_ids)
+        given = GivenProducerIds(producer_ids, permissions)
         apis[given_producer_ids.API_KEY] = ServedApi(given_producer_ids.VERSIONS, given.answer)
     return apis

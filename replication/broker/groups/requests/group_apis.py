@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests import listing_requests, member_requests, offset_requests
 from replication.broker.groups.requests.listing_requests import FindEndpoint, ListingRequests
@@ -14,16 +15,21 @@ from replication.server.served_api import ServedApi, ServedApis
 
 
 def group_apis(
-    coordinator: GroupCoordinator, *, image: Callable[[], ClusterImage], endpoint: FindEndpoint
+    coordinator: GroupCoordinator,
+    *,
+    image: Callable[[], ClusterImage],
+    endpoint: FindEndpoint,
+    permissions: PermissionsOf = unlimited,
 ) -> ServedApis:
     """Return the APIs by which clients use a coordinator, in all versions of Kafka 4.3.
 
     `image` gives the topics for which may be committed, and `endpoint` where the coordinator of a group is found. Those
     of the consumer, share and streams protocols are absent: clients that may choose take the classic one then.
+    `permissions` are what callers may do (`Authorizer.permissions`); by default everybody may do everything.
     """
-    members = MemberRequests(coordinator)
-    offsets = OffsetRequests(coordinator, image)
-    listing = ListingRequests(coordinator, endpoint)
+    members = MemberRequests(coordinator, permissions)
+    offsets = OffsetRequests(coordinator, image, permissions)
+    listing = ListingRequests(coordinator, endpoint, permissions)
     answers: dict[int, Callable[..., Any]] = {
         offset_requests.OFFSET_COMMIT: offsets.commit,
         offset_requests.OFFSET_FETCH: offsets.fetch,

@@ -1,12 +1,15 @@
 """Requests about groups: FindCoordinator, ListGroups and DescribeGroups."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.group_state import GroupState
 from replication.broker.groups.requests.kio_answer import kio_answer
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages.field_types import OPERATIONS_NOT_ASKED
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.call import Call
@@ -25,17 +28,19 @@ _GROUP: Final = 0
 _TRANSACTION: Final = 1
 _NOWHERE: Final = Endpoint(-1, "", -1)
 _CLASSIC: Final = "classic"
-_OPERATIONS_OF_GROUPS: Final = 0b1101_0100_1000
-"""Read, delete, describe, and describe and alter configurations, one bit each (Kafka: AclOperation)."""
+_DESCRIBE: Final = Operation.DESCRIBE
 
 
 class ListingRequests:
     """Answers them in kio's terms."""
 
-    def __init__(self, coordinator: GroupCoordinator, endpoint: FindEndpoint) -> None:
-        """Tell of a coordinator, and where it is."""
+    def __init__(
+        self, coordinator: GroupCoordinator, endpoint: FindEndpoint, permissions: PermissionsOf = unlimited
+    ) -> None:
+        """Tell of a coordinator, and where it is, and of each group those who may describe it."""
         self._coordinator = coordinator
         self._endpoint = endpoint
+        self._permissions = permissions
 
     def find(self, request: Any, call: Call) -> Any:
         """Answer FindCoordinator; there are none of transactions."""
@@ -47,6 +52,8 @@ class ListingRequests:
 
     def list(self, request: Any, call: Call) -> Any:
         """Answer ListGroups: those in some states and of some types, or all."""
+        permissions = self._permissions(call.caller)
+        sees_all = permissions.may(_DESCRIBE, ResourceType.CLUSTER)
         states = {each.casefold() for each in getattr(request, "states_filter", ())}
         types = {each.casefold() for each in getattr(request, "types_filter", ())}
         groups = [
@@ -58,19 +65,29 @@ class ListingRequests:
             }
             for group in self._coordinator.groups()
             if (not states or group.state.casefold() in states) and (not types or _CLASSIC in types)
+            if sees_all or permissions.may(_DESCRIBE, ResourceType.GROUP, group.group_id)
         ]
         return kio_answer(LIST_GROUPS, call.version, {"error_code": ErrorCode.NONE, "groups": groups})
 
     def describe(self, request: Any, call: Call) -> Any:
         """Answer DescribeGroups."""
         asked = getattr(request, "include_authorized_operations", False)
-        operations = _OPERATIONS_OF_GROUPS if asked else OPERATIONS_NOT_ASKED
-        groups = [self._described(group_id, operations, call.version) for group_id in request.groups]
+        permissions = self._permissions(call.caller)
+        groups = []
+        for group_id in request.groups:
+            is_permitted = permissions.may(_DESCRIBE, ResourceType.GROUP, group_id)
+            told = self._described(group_id, call.version) if is_permitted else _denied(group_id)
+            groups.append(told | {"authorized_operations": _operations(permissions, told, asked=asked)})
         return kio_answer(DESCRIBE_GROUPS, call.version, {"groups": groups})
 
     def _found(self, key: str, key_type: int, call: Call) -> dict[str, Any]:
-        endpoint = self._endpoint(key, call) if key_type == _GROUP else None
-        if endpoint is not None:
+        denial = _denial(self._permissions(call.caller), key, key_type)
+        endpoint = self._endpoint(key, call) if key_type == _GROUP and denial is ErrorCode.NONE else None
+        error: ErrorCode
+        message: str | None
+        if denial is not ErrorCode.NONE:
+            error, message = denial, message_of(denial) if call.version < _FINDS_SEVERAL else ""
+        elif endpoint is not None:
             error, message = ErrorCode.NONE, "NONE" if call.version < _FINDS_SEVERAL else ""
         elif key_type == _GROUP:
             error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
@@ -89,7 +106,7 @@ class ListingRequests:
             "port": port,
         }
 
-    def _described(self, group_id: str, operations: int, version: int) -> dict[str, Any]:
+    def _described(self, group_id: str, version: int) -> dict[str, Any]:
         group = self._coordinator.describe(group_id)
         is_unknown = group.state is GroupState.DEAD and version >= _TELLS_UNKNOWN
         return {
@@ -100,5 +117,30 @@ class ListingRequests:
             "protocol_type": group.protocol_type,
             "protocol_data": group.protocol,
             "members": [each._asdict() for each in group.members],
-            "authorized_operations": OPERATIONS_NOT_ASKED if is_unknown else operations,
         }
+
+
+def _denial(permissions: Permissions, key: str, key_type: int) -> ErrorCode:
+    """Return why a caller may not know of a coordinator; NONE if he may."""
+    if key_type == _GROUP and not permissions.may(_DESCRIBE, ResourceType.GROUP, key):
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if key_type == _TRANSACTION and not permissions.may(_DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return ErrorCode.NONE
+
+
+def _denied(group_id: str) -> dict[str, Any]:
+    return {
+        "error_code": ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        "error_message": None,
+        "group_id": group_id,
+        "group_state": "",
+        "protocol_type": "",
+        "protocol_data": "",
+        "members": (),
+    }
+
+
+def _operations(permissions: Permissions, described: Mapping[str, Any], *, asked: bool) -> int:
+    is_told = asked and described["error_code"] is ErrorCode.NONE
+    return permissions.operations(ResourceType.GROUP, described["group_id"]) if is_told else OPERATIONS_NOT_ASKED

@@ -2,6 +2,9 @@
 
 from typing import Any, Final, TypeVar
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.awaited import Awaited
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.errors import GroupRefusedError
@@ -30,12 +33,20 @@ T = TypeVar("T")
 class MemberRequests:
     """Answers them in kio's terms."""
 
-    def __init__(self, coordinator: GroupCoordinator) -> None:
-        """Pass them on to a coordinator."""
+    def __init__(self, coordinator: GroupCoordinator, permissions: PermissionsOf = unlimited) -> None:
+        """Pass them on to a coordinator, from callers who may read as the group."""
         self._coordinator = coordinator
+        self._permissions = permissions
 
     def join(self, request: Any, call: Call) -> Any | Pending:
         """Answer JoinGroup, once the members have joined."""
+
+        def written(answer: JoinAnswer) -> Any:
+            members = [each._asdict() for each in answer.members]
+            return kio_answer(JOIN_GROUP, call.version, answer._asdict() | {"members": members})
+
+        if self._is_denied(request, call):
+            return written(JoinAnswer(ErrorCode.GROUP_AUTHORIZATION_FAILED, member_id=""))
         session_timeout = request.session_timeout.total_seconds()
         # Version 0 has one timeout for both.
         rebalance_timeout = max(getattr(request, "rebalance_timeout", request.session_timeout).total_seconds(), 0)
@@ -52,11 +63,6 @@ class MemberRequests:
             asks_for_id=call.version >= _ASKS_FOR_ID,
             can_skip_assignment=call.version >= _CAN_SKIP_ASSIGNMENT,
         )
-
-        def written(answer: JoinAnswer) -> Any:
-            members = [each._asdict() for each in answer.members]
-            return kio_answer(JOIN_GROUP, call.version, answer._asdict() | {"members": members})
-
         return self._awaited(asked.group_id, self._coordinator.join(asked), written)
 
     def sync(self, request: Any, call: Call) -> Any | Pending:
@@ -65,6 +71,8 @@ class MemberRequests:
         def written(answer: SyncAnswer) -> Any:
             return kio_answer(SYNC_GROUP, call.version, answer._asdict())
 
+        if self._is_denied(request, call):
+            return written(SyncAnswer(ErrorCode.GROUP_AUTHORIZATION_FAILED))
         asked = SyncRequest(
             request.group_id,
             request.generation_id,
@@ -80,12 +88,17 @@ class MemberRequests:
 
     def heartbeat(self, request: Any, call: Call) -> Any:
         """Answer Heartbeat."""
+        if self._is_denied(request, call):
+            return kio_answer(HEARTBEAT, call.version, {"error_code": ErrorCode.GROUP_AUTHORIZATION_FAILED})
         instance_id = getattr(request, "group_instance_id", None)
         error = self._coordinator.heartbeat(request.group_id, request.generation_id, request.member_id, instance_id)
         return kio_answer(HEARTBEAT, call.version, {"error_code": error})
 
     def leave(self, request: Any, call: Call) -> Any:
         """Answer LeaveGroup, which names one member or, in later versions, several."""
+        if self._is_denied(request, call):
+            denied = {"error_code": ErrorCode.GROUP_AUTHORIZATION_FAILED, "members": ()}
+            return kio_answer(LEAVE_GROUP, call.version, denied)
         together = call.version >= _LEAVES_TOGETHER
         leaving: list[tuple[str, str | None]] = (
             [(each.member_id, each.group_instance_id) for each in request.members]
@@ -102,6 +115,9 @@ class MemberRequests:
         ]
         error = ErrorCode.NONE if together else errors[0]
         return kio_answer(LEAVE_GROUP, call.version, {"error_code": error, "members": members})
+
+    def _is_denied(self, request: Any, call: Call) -> bool:
+        return not self._permissions(call.caller).may(Operation.READ, ResourceType.GROUP, request.group_id)
 
     def _awaited(self, group_id: str, awaited: Awaited[T], written: Any) -> Any | Pending:
         waiting = Waiting(self._coordinator, group_id, awaited, written)

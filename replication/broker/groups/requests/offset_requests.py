@@ -5,6 +5,9 @@ from typing import Any, Final
 
 from logstore import TopicPartition
 from logstore.clock import now_ms
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.coordinator_records.offset_commit import OffsetCommit
@@ -22,46 +25,65 @@ _KNOWS_LOST_GROUPS: Final = 9
 """The first version of OffsetCommit that tells a member that its group is not there."""
 _HAS_IDS: Final = 10
 """The first version of both that names topics by their ids."""
+_TELLS_GROUP_ERROR: Final = 2
+"""The first version of OffsetFetch that has an error of the group."""
+_GROUP_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 _NOTHING: Final = OffsetCommit(offset=-1)
 
 
 class OffsetRequests:
     """Answers them in kio's terms; nothing is ever pending, as no transaction commits here."""
 
-    def __init__(self, coordinator: GroupCoordinator, image: Callable[[], ClusterImage]) -> None:
-        """`image` gives the cluster's topics."""
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        image: Callable[[], ClusterImage],
+        permissions: PermissionsOf = unlimited,
+    ) -> None:
+        """`image` gives the cluster's topics; of those that a caller may not use he is told so."""
         self._coordinator = coordinator
         self._image = image
+        self._permissions = permissions
 
     def commit(self, request: Any, call: Call) -> Any:
         """Answer OffsetCommit: what is committed for topics that are there counts, as far as it is allowed."""
-        topics = self._image().topics
+        topics, permissions = self._image().topics, self._permissions(call.caller)
         named = [(topic, _named(topic, call.version, topics)) for topic in request.topics]
+        if not permissions.may(Operation.READ, ResourceType.GROUP, request.group_id):
+            denied = [_committed(topic, name, {}, call.version, _GROUP_DENIED) for topic, name in named]
+            return kio_answer(OFFSET_COMMIT, call.version, {"topics": denied})
+        denials = {name: _denial(permissions, Operation.READ, name) for _, name in named}
         now = now_ms()
         commits = {
             TopicPartition(name, each.partition_index): _commit(each, now)
             for topic, name in named
             for each in topic.partitions
             if name in topics.by_name and each.partition_index in topics.by_name[name].partitions
+            if denials[name] is ErrorCode.NONE
         }
         errors = self._commit(request, commits, call.version) if commits else {}
         answers = [
-            _committed(topic, name, errors, call.version)
+            _committed(topic, name, errors, call.version, denials[name])
             for topic, name in named
-            if topic.partitions or name not in topics.by_name  # as Kafka leaves out the others
+            if topic.partitions or name not in topics.by_name or denials[name]  # as Kafka leaves out the others
         ]
         return kio_answer(OFFSET_COMMIT, call.version, {"topics": answers})
 
     def fetch(self, request: Any, call: Call) -> Any:
         """Answer OffsetFetch, for one group or, in later versions, for several."""
+        permissions = self._permissions(call.caller)
         if call.version < _NAMES_GROUPS:
-            topics = self._fetched(request.group_id, request.topics, call.version)
-            return kio_answer(OFFSET_FETCH, call.version, {"topics": topics, "error_code": ErrorCode.NONE})
-        groups = [
-            {"group_id": each.group_id, "topics": self._fetched(each.group_id, each.topics, call.version)}
-            for each in request.groups
-        ]
+            return kio_answer(OFFSET_FETCH, call.version, self._group(permissions, request, call.version))
+        groups = [self._group(permissions, each, call.version) for each in request.groups]
         return kio_answer(OFFSET_FETCH, call.version, {"groups": groups})
+
+    def _group(self, permissions: Permissions, asked: Any, version: int) -> dict[str, Any]:
+        group_id: str = asked.group_id
+        if not permissions.may(Operation.DESCRIBE, ResourceType.GROUP, group_id):
+            topics = [] if version >= _TELLS_GROUP_ERROR else [_fetched_error(each, version) for each in asked.topics]
+            return {"group_id": group_id, "topics": topics, "error_code": _GROUP_DENIED}
+        topics = self._fetched(permissions, group_id, asked.topics, version)
+        return {"group_id": group_id, "topics": topics, "error_code": ErrorCode.NONE}
 
     def _commit(
         self, request: Any, commits: Mapping[TopicPartition, OffsetCommit], version: int
@@ -77,12 +99,21 @@ class OffsetRequests:
             return dict.fromkeys(commits, ErrorCode.ILLEGAL_GENERATION)
         return errors
 
-    def _fetched(self, group_id: str, asked: Iterable[Any] | None, version: int) -> list[dict[str, Any]]:
+    def _fetched(
+        self, permissions: Permissions, group_id: str, asked: Iterable[Any] | None, version: int
+    ) -> list[dict[str, Any]]:
         committed = self._coordinator.committed(group_id)
         topics = self._image().topics
         if asked is None:
-            return _all_fetched(committed, topics, version)
-        return [_fetched_topic(topic, _named(topic, version, topics), committed, version) for topic in asked]
+            names = tuple({partition.topic for partition in committed})
+            permitted = permissions.those(Operation.DESCRIBE, ResourceType.TOPIC, names)
+            told = {partition: commit for partition, commit in committed.items() if partition.topic in permitted}
+            return _all_fetched(told, topics, version)
+        named = ((topic, _named(topic, version, topics)) for topic in asked)
+        return [
+            _fetched_topic(topic, name, committed, version, _denial(permissions, Operation.DESCRIBE, name))
+            for topic, name in named
+        ]
 
 
 def _commit(asked: Any, now: int) -> OffsetCommit:
@@ -106,15 +137,22 @@ def _reference(topic: Any, version: int) -> dict[str, Any]:
     return {"name": topic.name} if version < _HAS_IDS else {"topic_id": topic.topic_id}
 
 
+def _denial(permissions: Permissions, operation: Operation, name: str | None) -> ErrorCode:
+    """Return why a caller may not use a topic; NONE if he may, or there is none."""
+    is_permitted = name is None or permissions.may(operation, ResourceType.TOPIC, name)
+    return ErrorCode.NONE if is_permitted else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
 def _unknown(name: str | None) -> ErrorCode:
     """Return what is said of a partition that is not there, by whether its topic was named by an unknown id."""
     return ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _committed(
-    topic: Any, name: str | None, errors: Mapping[TopicPartition, ErrorCode], version: int
+    topic: Any, name: str | None, errors: Mapping[TopicPartition, ErrorCode], version: int, denial: ErrorCode
 ) -> dict[str, Any]:
-    unknown = _unknown(name)
+    """Return what has become of the commits for a topic; those without an error were not made, for `denial`."""
+    unknown = denial or _unknown(name)
     partitions = [
         {
             "partition_index": each.partition_index,
@@ -125,10 +163,20 @@ def _committed(
     return _reference(topic, version) | {"partitions": partitions}
 
 
+def _fetched_error(topic: Any, version: int) -> dict[str, Any]:
+    return _fetched_topic(topic, topic.name, {}, version, _GROUP_DENIED)
+
+
 def _fetched_topic(
-    topic: Any, name: str | None, committed: Mapping[TopicPartition, OffsetCommit], version: int
+    topic: Any,
+    name: str | None,
+    committed: Mapping[TopicPartition, OffsetCommit],
+    version: int,
+    denial: ErrorCode,
 ) -> dict[str, Any]:
-    error = _unknown(name) if name is None else ErrorCode.NONE
+    error = _unknown(name) if name is None else denial
+    if error is not ErrorCode.NONE:
+        committed = {}
     partitions = [
         _fetched_partition(index, committed.get(TopicPartition(name or "", index), _NOTHING), error)
         for index in topic.partition_indexes

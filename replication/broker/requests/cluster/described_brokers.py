@@ -2,8 +2,9 @@
 
 from typing import Final
 
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
 from replication.broker.requests.cluster.image_view import ImageView
-from replication.broker.requests.cluster.permitted_operations import CLUSTER_OPERATIONS, told
+from replication.broker.requests.cluster.permitted_operations import told_of_cluster
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_cluster import (
@@ -21,9 +22,10 @@ _SINCE_FENCED: Final = 2
 class DescribedBrokers:
     """Tells of the brokers, as a broker does (Kafka: KafkaApis.handleDescribeCluster)."""
 
-    def __init__(self, cluster: KnownCluster) -> None:
-        """Tell of this cluster."""
+    def __init__(self, cluster: KnownCluster, permissions: PermissionsOf = unlimited) -> None:
+        """Tell of this cluster, and callers of what they may do with it."""
         self._cluster = cluster
+        self._permissions = permissions
 
     def answer(self, request: DescribeClusterRequest, call: Call) -> DescribedCluster:
         """Answer as of now; who asks for controllers is told that this is none."""
@@ -38,7 +40,9 @@ class DescribedBrokers:
                 node_id: DescribedBroker(node, node_id not in view.alive)
                 for node_id, node in (view.nodes if with_fenced else view.alive).items()
             },
-            authorized_operations=told(CLUSTER_OPERATIONS, asked=request.include_cluster_authorized_operations),
+            authorized_operations=told_of_cluster(
+                self._permissions(call.caller), asked=request.include_cluster_authorized_operations
+            ),
         )
 
 

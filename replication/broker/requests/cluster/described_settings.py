@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.requests.cluster.topic_name import missing_topic
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.configurations import Configurations
 from replication.metadata.settings.broker_settings import BROKER_SETTINGS
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS, TopicSetting
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages.describe_configs import (
     BROKER,
     TOPIC,
@@ -26,6 +29,7 @@ _DYNAMIC_BROKER: Final = 2
 _DYNAMIC_DEFAULT_BROKER: Final = 3
 _DEFAULT: Final = 5
 _ALL_BROKERS: Final = ""
+_GROUP: Final = 32
 _UNKNOWN: Final = TopicSetting(0, None)
 
 
@@ -39,15 +43,17 @@ class _Set(NamedTuple):
 class DescribedSettings:
     """Tells what the metadata sets: what files of brokers set, it does not know (Kafka: ConfigHelper)."""
 
-    def __init__(self, cluster: KnownCluster) -> None:
-        """Tell of this cluster."""
+    def __init__(self, cluster: KnownCluster, permissions: PermissionsOf = unlimited) -> None:
+        """Tell of this cluster, and of each resource those who may know its settings."""
         self._cluster = cluster
+        self._permissions = permissions
 
-    def answer(self, request: DescribeConfigsRequest, _: Call) -> DescribedConfigs:
+    def answer(self, request: DescribeConfigsRequest, call: Call) -> DescribedConfigs:
         """Answer for each resource."""
+        permissions = self._permissions(call.caller)
         return DescribedConfigs(
             resources={
-                each: self._describe(each, names, synonyms=request.include_synonyms)
+                each: _denial(permissions, each) or self._describe(each, names, synonyms=request.include_synonyms)
                 for each, names in request.resources.items()
             }
         )
@@ -103,6 +109,21 @@ class DescribedSettings:
             _Set(_DYNAMIC_BROKER, settings.of(BROKER, str(self._cluster.node_id))),
             _Set(_DYNAMIC_DEFAULT_BROKER, settings.of(BROKER, _ALL_BROKERS)),
         )
+
+
+def _denial(permissions: Permissions, resource: Resource) -> Configuration | None:
+    """Return what is told instead to whoever may not know a resource's settings; None to others."""
+    kind, name = resource
+    if kind == TOPIC:
+        is_permitted = permissions.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name)
+        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif kind == _GROUP:
+        is_permitted = permissions.may(Operation.DESCRIBE_CONFIGS, ResourceType.GROUP, name)
+        error = ErrorCode.GROUP_AUTHORIZATION_FAILED
+    else:
+        is_permitted = permissions.may(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER)
+        error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    return None if is_permitted else Configuration(error, message_of(error), {})
 
 
 def _fault(name: str, node: str) -> str:

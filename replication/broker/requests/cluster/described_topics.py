@@ -1,11 +1,14 @@
 """Answers Metadata: the brokers, and who leads the partitions of topics."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.requests.cluster.image_view import ImageView
-from replication.broker.requests.cluster.permitted_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS, told
+from replication.broker.requests.cluster.permitted_operations import told_of_cluster, told_of_topic
 from replication.broker.requests.cluster.topic_name import INTERNAL_TOPICS, missing_topic
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.image import ClusterImage
@@ -23,50 +26,73 @@ CreateTopics: TypeAlias = Callable[[Sequence[str]], None]
 class DescribedTopics:
     """Tells of topics by name or by id (Kafka: KafkaApis.handleTopicMetadataRequest)."""
 
-    def __init__(self, cluster: KnownCluster, create: CreateTopics | None = None) -> None:
+    def __init__(
+        self, cluster: KnownCluster, create: CreateTopics | None = None, permissions: PermissionsOf = unlimited
+    ) -> None:
         """Tell of this cluster. `create` makes topics that are asked for and may be created; by default nobody does.
 
-        They are told as unknown until this broker knows of them: clients ask again.
+        They are told as unknown until this broker knows of them: clients ask again. Of a topic that a caller may not
+        describe he is not told whether it is there.
         """
         self._cluster = cluster
         self._create = create
+        self._permissions = permissions
 
     def answer(self, request: MetadataRequest, call: Call) -> ClusterMetadata:
         """Answer as of now."""
-        image = self._made(request)
+        permissions, image = self._permissions(call.caller), self._cluster.image()
+        names = _names(request, image)
+        permitted = permissions.those(Operation.DESCRIBE, ResourceType.TOPIC, names)
+        hidden: Collection[str] = () if len(permitted) == len(names) else set(names).difference(permitted)
+        image, uncreated = self._created(request, permitted, permissions, image)
         view = ImageView(image, call.caller.listener)
-        names = tuple(image.topics.by_name) if request.topics is None else request.topics
-        if request.topic_ids:
-            names = tuple(image.topics.by_id[each].name for each in request.topic_ids if each in image.topics.by_id)
         asked = request.include_topic_authorized_operations
-        topics = {name: _topic(view, image.topics.by_name.get(name), name, call.version, asked=asked) for name in names}
+        topics = {
+            name: _topic(
+                view,
+                image.topics.by_name.get(name),
+                name,
+                call.version,
+                told_of_topic(permissions, name, asked=asked),
+            )
+            for name in permitted
+        }
+        topics.update((name, _denied(is_internal=name in INTERNAL_TOPICS)) for name in uncreated)
+        if request.topics is not None and not request.topic_ids:
+            topics.update((name, _denied()) for name in hidden)
         return ClusterMetadata(
             cluster_id=self._cluster.id,
             controller_id=min(view.alive, default=-1),
             brokers=view.alive,
             topics=topics,
-            unnamed=tuple(
-                TopicMetadata(error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=each, partitions={})
-                for each in dict.fromkeys(request.topic_ids)
-                if each not in image.topics.by_id and each != UUID(int=0)
-            ),
-            authorized_operations=told(CLUSTER_OPERATIONS, asked=request.include_cluster_authorized_operations),
+            unnamed=tuple(_unnamed(request, image, hidden)),
+            authorized_operations=told_of_cluster(permissions, asked=request.include_cluster_authorized_operations),
         )
 
-    def _made(self, request: MetadataRequest) -> ClusterImage:
-        """Return the metadata, with what is asked for and was not there if it may be created, and is known by now."""
-        image = self._cluster.image()
-        if self._create is None or not request.allow_auto_topic_creation:
-            return image
-        missing = [name for name in request.topics or () if name not in image.topics.by_name]
+    def _created(
+        self, request: MetadataRequest, names: Sequence[str], permissions: Permissions, image: ClusterImage
+    ) -> tuple[ClusterImage, Collection[str]]:
+        """Return the metadata, with what was not there if it may be created and is known by now, and what may not."""
+        if self._create is None or not request.allow_auto_topic_creation or request.topics is None:
+            return image, ()
+        missing = [name for name in names if name not in image.topics.by_name]
         if not missing:
-            return image
-        self._create(missing)
-        return self._cluster.image()
+            return image, ()
+        creatable: Sequence[str] = missing
+        if not permissions.may(Operation.CREATE, ResourceType.CLUSTER):
+            creatable = permissions.those(Operation.CREATE, ResourceType.TOPIC, missing)
+        if creatable:
+            self._create(creatable)
+        return self._cluster.image(), set(missing).difference(creatable)
 
 
-def _topic(view: ImageView, topic: Topic | None, name: str, version: int, *, asked: bool) -> TopicMetadata:
-    operations = told(TOPIC_OPERATIONS, asked=asked)
+def _names(request: MetadataRequest, image: ClusterImage) -> Sequence[str]:
+    if request.topic_ids:
+        return tuple(image.topics.by_id[each].name for each in request.topic_ids if each in image.topics.by_id)
+    return tuple(image.topics.by_name) if request.topics is None else request.topics
+
+
+def _topic(view: ImageView, topic: Topic | None, name: str, version: int, operations: int) -> TopicMetadata:
     if topic is None:
         return TopicMetadata(
             error=missing_topic(name),
@@ -82,4 +108,20 @@ def _topic(view: ImageView, topic: Topic | None, name: str, version: int, *, ask
             for index, known in topic.partitions.items()
         },
         authorized_operations=operations,
+    )
+
+
+def _unnamed(request: MetadataRequest, image: ClusterImage, hidden: Collection[str]) -> Iterator[TopicMetadata]:
+    """Yield what is told of topics that were asked about by ids, and are not there or not to be named."""
+    for each in dict.fromkeys(request.topic_ids):
+        topic = image.topics.by_id.get(each)
+        if topic is not None and topic.name in hidden:
+            yield _denied(topic_id=each)
+        elif topic is None and each != UUID(int=0):
+            yield TopicMetadata(error=ErrorCode.UNKNOWN_TOPIC_ID, topic_id=each, partitions={})
+
+
+def _denied(*, topic_id: UUID | None = None, is_internal: bool = False) -> TopicMetadata:
+    return TopicMetadata(
+        error=ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic_id=topic_id, is_internal=is_internal, partitions={}
     )

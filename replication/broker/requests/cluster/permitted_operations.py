@@ -1,18 +1,19 @@
-"""What everybody may do on a cluster that has no authorizer, one bit for each operation (KIP-430)."""
+"""What a caller may do with topics and with the cluster, as answers tell it: one bit for each operation (KIP-430)."""
 
-from typing import Final
-
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import Permissions
+from replication.broker.authorization.resource_type import ResourceType
 from replication.protocol.messages.field_types import OPERATIONS_NOT_ASKED
 
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE = (1 << code for code in range(3, 9))
-_CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = (1 << code for code in range(9, 13))
 
-TOPIC_OPERATIONS: Final = _READ | _WRITE | _CREATE | _DELETE | _ALTER | _DESCRIBE | _DESCRIBE_CONFIGS | _ALTER_CONFIGS
-CLUSTER_OPERATIONS: Final = (
-    _CREATE | _ALTER | _DESCRIBE | _CLUSTER_ACTION | _DESCRIBE_CONFIGS | _ALTER_CONFIGS | _IDEMPOTENT_WRITE
-)
+def told_of_topic(permissions: Permissions, name: str, *, asked: bool) -> int:
+    """Return what may be done with a topic, or what stands for that where nobody has asked."""
+    return permissions.operations(ResourceType.TOPIC, name) if asked else OPERATIONS_NOT_ASKED
 
 
-def told(operations: int, *, asked: bool) -> int:
-    """Return the operations, or what stands for them where nobody has asked."""
-    return operations if asked else OPERATIONS_NOT_ASKED
+def told_of_cluster(permissions: Permissions, *, asked: bool) -> int:
+    """Return what may be done with the cluster: nothing is told to whoever may not describe it."""
+    if not asked:
+        return OPERATIONS_NOT_ASKED
+    may_know = permissions.may(Operation.DESCRIBE, ResourceType.CLUSTER)
+    return permissions.operations(ResourceType.CLUSTER) if may_know else 0

@@ -17,7 +17,12 @@ from replication.broker.requests.storage_error import storage_error
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import AbortedTransaction, FetchedPartition, FetchPartition, LeaderIdAndEpoch
 
-_UNKNOWN: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_NOT_LOOKED_FOR: Final = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
+"""Errors of partitions for which Kafka does not look: they do not end the waiting for others."""
 _LED_ELSEWHERE: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 _SINCE_CURRENT_LEADER: Final = 16
 _SINCE_STORAGE_ERROR: Final = 6
@@ -64,7 +69,7 @@ class FetchPass:
     ) -> FetchedPartition:
         """Read one; `partition` is None where no topic has the id that the request names."""
         if hosted is None or partition is None:
-            absence = ErrorCode.UNKNOWN_TOPIC_ID if partition is None else self._lookup.absence(partition)
+            absence = self._lookup.unnamed if partition is None else self._lookup.absence(partition)
             return self._refuse(partition, hosted, absence)
         known_id = hosted.topic_id
         # Most are the same object, and UUIDs take four times as long to compare as their numbers.
@@ -108,7 +113,7 @@ class FetchPass:
 
     def _refuse(self, partition: Pair | None, hosted: HostedPartition | None, error: ErrorCode) -> FetchedPartition:
         self.is_quiet = False
-        if error not in _UNKNOWN:
+        if error not in _NOT_LOOKED_FOR:
             self.is_anything_known = self._is_urgent = True
         leader: LeaderIdAndEpoch | None = None
         if partition is not None and error in _LED_ELSEWHERE and self._terms.version >= _SINCE_CURRENT_LEADER:
@@ -117,7 +122,7 @@ class FetchPass:
         if error is ErrorCode.KAFKA_STORAGE_ERROR and self._terms.version < _SINCE_STORAGE_ERROR:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         # Kafka tells of no transactions where it never looked for the partition, and else of none known.
-        aborted = () if error in _UNKNOWN else None
+        aborted = () if error in _NOT_LOOKED_FOR else None
         return FetchedPartition(error, -1, records=_NO_BYTES, current_leader=leader, aborted_transactions=aborted)
 
     # --- what there is to read

@@ -32,6 +32,7 @@ class FetchSession:
         self.is_by_id: bool = is_by_id
         self.is_follower: bool = request.replica_id >= 0
         self.news: FetchNews[WatchedPartition] = FetchNews()
+        self._viewpoint: object = None
         self._turns = count()
         self._partitions: dict[TopicPartition, WatchedPartition] = {}
         self._ask(request.partitions, request.topic_ids)
@@ -53,6 +54,13 @@ class FetchSession:
         """Take what a later fetch changes."""
         self._ask(request.partitions, request.topic_ids)
         self._drop(request.forgotten)
+
+    def see_from(self, viewpoint: object) -> None:
+        """Look at all partitions again where the client may see others than at the fetch before."""
+        if viewpoint != self._viewpoint:
+            self._viewpoint = viewpoint
+            for watched in self._partitions.values():
+                self.news.keep(watched)
 
     def move_back(self, watched: WatchedPartition) -> None:
         """Let the others come first at the next fetch: this one had records."""

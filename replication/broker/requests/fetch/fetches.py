@@ -43,5 +43,7 @@ class Fetches:
             return FullFetch(request, version, self._lookup, self._sessions.add if is_first else None)
         session = self._sessions.resume(request, version)
         if isinstance(session, FetchSession):
+            if self._lookup.viewpoint is not None:
+                session.see_from((self._lookup.viewpoint, request.replica_id))
             return IncrementalFetch(session, self._lookup)
         return FullFetch(request, version, self._lookup) if session is None else session

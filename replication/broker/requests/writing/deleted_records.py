@@ -113,8 +113,9 @@ class _DeletionWork:
         return kio_answer(API_KEY, self._version, {"topics": topics})
 
     def _refusal(self, partition: TopicPartition, hosted: HostedPartition | None) -> ErrorCode:
-        if hosted is None and self._lookup.is_unknown(partition):
-            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        unknown = ErrorCode.NONE if hosted is not None else self._lookup.unknown(partition)
+        if unknown is not ErrorCode.NONE:
+            return unknown
         if partition.topic in INTERNAL_TOPICS:
             return ErrorCode.INVALID_TOPIC_EXCEPTION
         if hosted is None:

@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import Any, Final
 
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.broker.requests.writing.producer_id_blocks import ProducerIdBlocks
 from replication.errors import ReplicationError
@@ -21,15 +24,17 @@ _LOGGER: Final = logging.getLogger("epochlog.broker")
 class GivenProducerIds:
     """Gives idempotent producers their ids (Kafka: ProducerIdManager)."""
 
-    def __init__(self, blocks: ProducerIdBlocks) -> None:
-        """Take ids from these blocks, the first one when it is needed."""
+    def __init__(self, blocks: ProducerIdBlocks, permissions: PermissionsOf = unlimited) -> None:
+        """Take ids from these blocks, the first one when it is needed, and give them to whoever may write."""
         self._blocks = blocks
+        self._permissions = permissions
         self._lock = Lock()
         self._left: Iterator[int] = iter(())
 
     def answer(self, request: Any, call: Call) -> Any:
         """Answer in kio's terms; transactional producers find no coordinator here."""
-        error, producer_id = self._give(request)
+        denial = _denial(self._permissions(call.caller), request.transactional_id)
+        error, producer_id = (denial, _NONE) if denial else self._give(request)
         is_given = error is ErrorCode.NONE
         content = {"error_code": error, "producer_id": producer_id, "producer_epoch": 0 if is_given else _NONE}
         return kio_answer(API_KEY, call.version, content)
@@ -55,3 +60,14 @@ class GivenProducerIds:
                 self._left = iter(self._blocks.next_block())
                 producer_id = next(self._left, None)
             return producer_id
+
+
+def _denial(permissions: Permissions, transactional_id: str | None) -> ErrorCode:
+    """Return why a producer may not have an id, if he may not: for idempotence he has to be able to write (KIP-679)."""
+    if transactional_id is not None:
+        may_write = permissions.may(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id)
+        return ErrorCode.NONE if may_write else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    may_write = permissions.may(Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER) or permissions.may_somewhere(
+        Operation.WRITE, ResourceType.TOPIC
+    )
+    return ErrorCode.NONE if may_write else ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -93,8 +93,8 @@ class ProduceWork:
                 return
             partition = TopicPartition(name, key.partition)
         hosted = self._lookup.copy(partition)
-        if hosted is None and self._lookup.is_unknown(partition):
-            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if hosted is None:
+            error = self._lookup.unknown(partition) or error
         if error is not _NONE or records is None:
             self.answers[key] = ProducedPartition(error)
             return

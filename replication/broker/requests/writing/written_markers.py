@@ -7,6 +7,9 @@ from logstore import TopicPartition
 from logstore.append.encoding import encode_end_transaction
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.clock import now_ms
+from replication.broker.authorization.operation import Operation
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.append_refusal import APPEND_ERRORS, append_error
 from replication.broker.requests.writing.awaited_append import AwaitedAppend
@@ -22,17 +25,23 @@ from replication.server.call import Call
 TIMEOUT_SECONDS: Final = 30.0
 """How long the replicas in sync may take to have the markers (Kafka: request.timeout.ms)."""
 _LAST_VERSION: Final = 2
+_NEEDED: Final = (Operation.ALTER, Operation.CLUSTER_ACTION)
+"""One of these."""
 
 
 class WrittenMarkers:
     """Appends markers to what is led here (Kafka: KafkaApis.handleWriteTxnMarkersRequest)."""
 
-    def __init__(self, lookup: PartitionLookup) -> None:
-        """Look the partitions up here."""
+    def __init__(self, lookup: PartitionLookup, permissions: PermissionsOf = unlimited) -> None:
+        """Look the partitions up here, for whoever may act for the cluster, or change it."""
         self._lookup = lookup
+        self._permissions = permissions
 
-    def answer(self, request: WriteTxnMarkersRequest, _: Call) -> WrittenTxnMarkers | PendingOutcomes:
+    def answer(self, request: WriteTxnMarkersRequest, call: Call) -> WrittenTxnMarkers | PendingOutcomes:
         """Append all; return the answer, or what waits for the replicas."""
+        permissions = self._permissions(call.caller)
+        if not any(permissions.may(each, ResourceType.CLUSTER) for each in _NEEDED):
+            return _denied(request)
         work = _MarkerWork(self._lookup)
         for marker in request.markers:
             for partition in marker.partitions:
@@ -81,6 +90,14 @@ class _MarkerWork:
     def response(self) -> WrittenTxnMarkers:
         """Return the answer as it is by now."""
         return WrittenTxnMarkers(results=self._results)
+
+
+def _denied(request: WriteTxnMarkersRequest) -> WrittenTxnMarkers:
+    results: dict[int, dict[TopicPartition, ErrorCode]] = {}
+    for marker in request.markers:
+        denied = dict.fromkeys(marker.partitions, ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
+        results.setdefault(marker.producer_id, {}).update(denied)
+    return WrittenTxnMarkers(results=results)
 
 
 def _encoded(marker: TransactionMarker) -> bytearray:

@@ -1,0 +1,88 @@
+"""A controller that says of everything what a real one says that has nothing to do, and changes nothing."""
+
+from typing import Any
+
+from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.protocol.error_code import ErrorCode, message_of
+from replication.protocol.messages import elect_leaders, list_partition_reassignments
+from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersResponse
+from replication.protocol.messages.list_partition_reassignments import ListedReassignments
+from replication.protocol.wire.kio_messages import served_versions
+from replication.server.call import Call
+from replication.server.served_api import ServedApi, ServedApis
+
+_DONE = {"error_code": ErrorCode.NONE, "error_message": None}
+
+
+def stub_administration() -> ServedApis:
+    """Topics that are to be made and changed are, those to be deleted are unknown, and leaders are as they should."""
+    answers = {19: _create, 20: _delete, 33: _alter, 37: _enlarge, 44: _alter, 45: _reassign}
+    served = {
+        key: ServedApi(
+            served_versions(key) or range(0), lambda request, call, key=key: answers[key](key, request, call)
+        )
+        for key in answers
+    }
+    served[elect_leaders.API_KEY] = ServedApi(elect_leaders.VERSIONS, _elect)
+    served[list_partition_reassignments.API_KEY] = ServedApi(list_partition_reassignments.VERSIONS, _list)
+    return served
+
+
+def _create(key: int, request: Any, call: Call) -> Any:
+    made = {"topic_id": None, "topic_config_error_code": 0, "num_partitions": 1, "replication_factor": 1, "configs": ()}
+    topics = [{"name": each.name, **_DONE, **made} for each in request.topics]
+    return kio_answer(key, call.version, {"topics": topics})
+
+
+def _delete(key: int, request: Any, call: Call) -> Any:
+    if call.version < 6:
+        named = [(each, None) for each in request.topic_names]
+    else:
+        named = [(each.name, each.topic_id) for each in request.topics]
+    responses = [
+        {
+            "name": name,
+            "topic_id": topic_id,
+            "error_code": error,
+            "error_message": message_of(error),
+        }
+        for name, topic_id in named
+        for error in [ErrorCode.UNKNOWN_TOPIC_ID if topic_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    ]
+    return kio_answer(key, call.version, {"responses": responses})
+
+
+def _alter(key: int, request: Any, call: Call) -> Any:
+    responses = [
+        {"resource_type": each.resource_type, "resource_name": each.resource_name, **_DONE}
+        for each in request.resources
+    ]
+    return kio_answer(key, call.version, {"responses": responses})
+
+
+def _enlarge(key: int, request: Any, call: Call) -> Any:
+    return kio_answer(key, call.version, {"results": [{"name": each.name, **_DONE} for each in request.topics]})
+
+
+def _reassign(key: int, request: Any, call: Call) -> Any:
+    none = {"error_code": ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "error_message": None}
+    responses = [
+        {
+            "name": topic.name,
+            "partitions": [{"partition_index": each.partition_index, **none} for each in topic.partitions],
+        }
+        for topic in request.topics
+    ]
+    allowed = getattr(request, "allow_replication_factor_change", True)
+    content = {**_DONE, "allow_replication_factor_change": allowed, "responses": responses}
+    return kio_answer(key, call.version, content)
+
+
+def _elect(request: Any, _: Call) -> ElectLeadersResponse:
+    return ElectLeadersResponse(
+        results=dict.fromkeys(request.partitions, ElectionResult(ErrorCode.ELECTION_NOT_NEEDED))
+    )
+
+
+def _list(_: Any, __: Call) -> ListedReassignments:
+    return ListedReassignments(partitions={})

@@ -1,0 +1,23 @@
+"""What is not guarded is not served; test_guarded_pair.py compares what is with a real controller's answers."""
+
+import pytest
+
+from replication.broker.authorization.permissions import unlimited
+from replication.broker.requests.guarded_administration import guarded_administration
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.metadata.image import ClusterImage
+from replication.server.served_api import ServedApi
+from tests.replication.broker.authorization.stub_administration import stub_administration
+
+CLUSTER = KnownCluster("id", 1, ClusterImage)
+
+
+def test_all_that_is_served_is_served_in_the_same_versions() -> None:
+    apis = stub_administration()
+    guarded = guarded_administration(apis, CLUSTER, unlimited)
+    assert {key: api.versions for key, api in guarded.items()} == {key: api.versions for key, api in apis.items()}
+
+
+def test_a_request_of_which_nobody_knows_the_rights_is_refused_before_it_is_served() -> None:
+    with pytest.raises(ValueError, match=r"\[57\]"):
+        guarded_administration({57: ServedApi(range(1), print)}, CLUSTER, unlimited)
