@@ -1,0 +1,172 @@
+"""The controller of a simulated cluster: the real one, with its log in memory."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from replication.controller.controller import Controller, ControllerSettings
+from replication.controller.decision import Decision
+from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest
+from replication.controller.partition_index import PartitionKey
+from replication.controller.refusal import Refusal
+from replication.metadata.batches import MetadataBatch
+from replication.metadata.image import ClusterImage
+from replication.metadata.image_changes import ImageChanges
+from replication.metadata.image_publisher import ImagePublisher, PublishedImage
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from replication.testing.simulated.broker_requests import AssignedDirectories
+from replication.testing.simulated.metadata_poll import MetadataAnswer, MetadataPoll
+from replication.testing.simulated.network import Reply
+from replication.testing.simulated.process import Alarm, Process
+from replication.testing.simulated.timeline import Timeline
+
+T = TypeVar("T")
+POLL_MS: Final = 500
+"""How long a broker waits for news of the metadata before it asks again."""
+
+
+class ControllerProcess:
+    """Decides as `Controller` does; what it has decided is safe at once, and it never fails."""
+
+    def __init__(
+        self,
+        cluster_id: str,
+        settings: ControllerSettings,
+        timeline: Timeline,
+        random: Random,
+        *,
+        ends_sessions: bool,
+    ) -> None:
+        """With `ends_sessions` a broker that has started anew may register before its last session has run out."""
+        self.process: Final = Process(timeline)
+        self.controller: Final = Controller(
+            cluster_id, settings, random=random, new_topic_id=lambda: UUID(int=random.getrandbits(128))
+        )
+        self._ends_sessions: Final = ends_sessions
+        self._publisher: Final = ImagePublisher()
+        self._changes: Final[list[tuple[int, ImageChanges]]] = []
+        self._polls: Final[dict[int, tuple[MetadataPoll, Reply]]] = {}
+        self._poll_count = 0
+        self._tick: Final = Alarm(self.process, self._do_what_is_due)
+        self.controller.activate(timeline.now_ms)
+
+    @property
+    def published(self) -> PublishedImage:
+        """The cluster as of the last decision."""
+        return self._publisher.published
+
+    def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
+        """Let the controller decide, and return its answer. Raises Refusal."""
+        try:
+            decision = make(self.controller)
+            return self._commit(decision)
+        finally:
+            self._tick_later()
+
+    def serve(self, request: Any, reply: Reply) -> None:
+        """Answer a broker."""
+        match request:
+            case MetadataPoll():
+                self._poll(request, reply)
+            case BrokerRegistrationRequest():
+                reply(self._register(request))
+            case BrokerHeartbeatRequest():
+                reply(self._heartbeat(request))
+            case IsrChangeRequest():
+                reply(self._change_isrs(request))
+            case AssignedDirectories():
+                reply(self._assign(request))
+            case _:
+                raise TypeError(f"a broker does not ask its controller for {type(request).__name__}")
+
+    # --- what brokers ask
+
+    def _register(self, request: BrokerRegistrationRequest) -> BrokerRegistrationResponse:
+        known = self.published.image.brokers.get(request.broker_id)
+        if self._ends_sessions and known is not None and known.incarnation_id != request.incarnation_id:
+            self.controller.sessions.end(request.broker_id)
+        try:
+            epoch = self.decide(lambda deciding: deciding.register_broker(request, self.process.now_ms))
+        except Refusal as refusal:
+            return BrokerRegistrationResponse(error=refusal.code, broker_epoch=-1)
+        return BrokerRegistrationResponse(error=ErrorCode.NONE, broker_epoch=epoch)
+
+    def _heartbeat(self, request: BrokerHeartbeatRequest) -> BrokerHeartbeatResponse:
+        try:
+            answer = self.decide(lambda deciding: deciding.heartbeat(request, self.process.now_ms))
+        except Refusal as refusal:
+            return BrokerHeartbeatResponse(
+                error=refusal.code, is_caught_up=False, is_fenced=True, should_shut_down=False
+            )
+        return BrokerHeartbeatResponse(
+            error=ErrorCode.NONE,
+            is_caught_up=answer.is_caught_up,
+            is_fenced=answer.is_fenced,
+            should_shut_down=answer.should_shut_down,
+        )
+
+    def _change_isrs(self, request: IsrChangeRequest) -> list[IsrChangeAnswer]:
+        try:
+            return self.decide(lambda deciding: deciding.change_isrs(request))
+        except Refusal as refusal:
+            return [IsrChangeAnswer(change.key, refusal.code) for change in request.changes]
+
+    def _assign(self, request: AssignedDirectories) -> ErrorCode:
+        keys = {PartitionKey(*each): directory for each, directory in request.directories}
+        try:
+            self.decide(lambda deciding: deciding.assign_directories(request.broker_id, request.broker_epoch, keys))
+        except Refusal as refusal:
+            return refusal.code
+        return ErrorCode.NONE
+
+    # --- metadata
+
+    def _poll(self, poll: MetadataPoll, reply: Reply) -> None:
+        if poll.applied_offset < self.published.applied_offset:
+            reply(self._news(poll))
+            return
+        self._poll_count += 1
+        self._polls[self._poll_count] = (poll, reply)
+        self.process.after(POLL_MS, partial(self._answer, self._poll_count))
+
+    def _answer(self, number: int) -> None:
+        waiting = self._polls.pop(number, None)
+        if waiting is not None:
+            poll, reply = waiting
+            reply(self._news(poll))
+
+    def _news(self, poll: MetadataPoll) -> MetadataAnswer:
+        published, known = self.published, poll.applied_offset
+        if known < 0:
+            changes = ImageChanges.between(ClusterImage(), published.image)
+        else:
+            changes = ImageChanges.union(each for offset, each in self._changes if offset > known)
+        return MetadataAnswer(published.image, changes, published.applied_offset)
+
+    # --- decisions
+
+    def _do_what_is_due(self) -> None:
+        while (decision := self.controller.tick(self.process.now_ms)) is not None:
+            self._commit(decision)
+        self._tick_later()
+
+    def _tick_later(self) -> None:
+        """Look when something is due; a session lasts for the whole of its last millisecond."""
+        wake_at = self.controller.wake_at
+        self._tick.set(None if wake_at is None else max(wake_at, self.process.now_ms) + 1)
+
+    def _commit(self, decision: Decision[T]) -> T:
+        if not decision.records:
+            return self.controller.appended(decision)
+        first = self.controller.next_offset
+        answer = self.controller.appended(decision)
+        last = self.controller.next_offset - 1
+        self._publisher.replay([MetadataBatch(first, last, 0, self.process.now_ms, tuple(decision.records))])
+        self._changes.append((last, self._publisher.publish().changes))
+        for number in tuple(self._polls):
+            self._answer(number)
+        return answer
