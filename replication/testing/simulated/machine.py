@@ -9,6 +9,7 @@ from uuid import UUID
 from epoch.filesystem import REAL
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
+from logstore.directory.log_directory import LogDirectory
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from replication.testing.forgetful_disk import ForgetfulDisk
@@ -50,9 +51,8 @@ class Machine:
         """Open the directory, and let the broker register. Raises ValueError where it is up."""
         if self.broker is not None:
             raise ValueError(f"broker {self.broker_id} is up")
-        directories = LogDirectories.open(
-            [self.root], settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock
-        )
+        root = LogDirectory.open(self.root, settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock)
+        directories = LogDirectories([root], {})
         self.broker = BrokerProcess(
             directories, self._directory_id, self._network, self._random, self._times, ended=self._close
         )

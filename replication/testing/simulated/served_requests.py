@@ -51,6 +51,7 @@ class ServedRequests:
         }
         self._waiting: Final[dict[int, _Waiting]] = {}
         self._count = 0
+        self._woken: Final[dict[int, None]] = {}
 
     def answer_now(self, request: Any) -> Any:
         """Return the answer to a request that waits for nothing."""
@@ -63,20 +64,22 @@ class ServedRequests:
             reply(_sendable(answer))
             return
         self._count += 1
-        waiting = self._waiting[self._count] = _Waiting(answer, reply)
+        waiting = self._waiting[self._count] = _Waiting(self._count, answer, reply, self._woken)
         answer.attend(waiting)
+        waiting.wake()
         wait_ms = request.max_wait_ms if isinstance(request, FetchRequest) else request.timeout_ms
         self._process.after(wait_ms, partial(self._expire, self._count))
         self.look()
 
     def look(self) -> None:
         """Answer what can be answered by now; after each step of the broker, in which something may have woken them."""
-        for number, waiting in tuple(self._waiting.items()):
-            if waiting.is_woken:
-                waiting.is_woken = False
-                answer = waiting.pending.answer()
-                if answer is not None:
-                    self._finish(number, waiting, answer)
+        while self._woken:
+            number = min(self._woken)
+            del self._woken[number]
+            waiting = self._waiting.get(number)
+            answer = None if waiting is None else waiting.pending.answer()
+            if waiting is not None and answer is not None:
+                self._finish(number, waiting, answer)
 
     def _expire(self, number: int) -> None:
         waiting = self._waiting.get(number)
@@ -92,13 +95,16 @@ class ServedRequests:
 class _Waiting:
     """A request that waits, and is woken in the middle of any call."""
 
-    def __init__(self, pending: PendingFetch | PendingOutcomes, reply: Reply) -> None:
+    def __init__(
+        self, number: int, pending: PendingFetch | PendingOutcomes, reply: Reply, woken: dict[int, None]
+    ) -> None:
         self.pending: Final = pending
         self.reply: Final = reply
-        self.is_woken = True
+        self._number: Final = number
+        self._woken: Final = woken
 
     def wake(self) -> None:
-        self.is_woken = True
+        self._woken[self._number] = None
 
 
 def _call(request: Any) -> Call:

@@ -264,7 +264,7 @@ class SimulatedCluster:
     def log_or_none(self, broker_id: int, topic: str, number: int = 0) -> Log | None:
         """Return a replica; None where its broker is down or has none."""
         broker = self._machines[broker_id].broker
-        return None if broker is None else broker.directories.partitions.get(TopicPartition(topic, number))
+        return None if broker is None else broker.directories.roots[0].partitions.get(TopicPartition(topic, number))
 
     def led(self, broker_id: int, topic: str, number: int = 0) -> LedPartition | None:
         """Return what a broker that is up and takes itself for a partition's leader knows of it; else None."""

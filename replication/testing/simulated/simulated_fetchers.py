@@ -89,7 +89,10 @@ class SimulatedFetcher:
 
     def _send(self) -> None:
         now = self._process.now_ms
-        if self.stopped or self._open or now < self._rests_until:
+        if self.stopped or self._open:
+            return
+        if now < self._rests_until:
+            self._look.set(self._rests_until)
             return
         requests = self.fetcher.requests(now)
         self._open = len(requests)
