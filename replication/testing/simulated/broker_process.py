@@ -233,9 +233,7 @@ class BrokerProcess:
             clock=lambda: self.process.now_ms,
         )
         isr.hosted = self.replicas.hosted
-        known = KnownCluster(
-            self.identity.cluster_id, self.broker_id, lambda: self.image, lambda: self.applied_offset
-        )
+        known = KnownCluster(self.identity.cluster_id, self.broker_id, lambda: self.image, lambda: self.applied_offset)
         self._served = ServedRequests(self.process, self.replicas.hosted, known, self._random)
         self._lag.set_in(times.lag_ms // _LAG_CHECKS)
         self._poll()
@@ -269,7 +267,9 @@ class BrokerProcess:
             self._tell(request, self._channel())
 
     def _tell(self, request: AssignedDirectories, channel: Channel) -> None:
-        channel.ask(request, lambda _: None, lambda _: self.process.after(_AGAIN_MS, partial(self._tell, request, channel)))
+        channel.ask(
+            request, lambda _: None, lambda _: self.process.after(_AGAIN_MS, partial(self._tell, request, channel))
+        )
 
     def _check_lag(self) -> None:
         assert self.replicas is not None  # noqa: S101  as above

@@ -65,6 +65,4 @@ def _key(change: WantedIsr) -> PartitionKey:
 
 def _change(change: WantedIsr) -> IsrChange:
     members = tuple(IsrMember(*member) for member in change.isr)
-    return IsrChange(
-        _key(change), change.leader_epoch, change.partition_epoch, members, change.recovery_state
-    )
+    return IsrChange(_key(change), change.leader_epoch, change.partition_epoch, members, change.recovery_state)

@@ -17,7 +17,7 @@ from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.broker.requests.writing.produces import Produces
 from replication.broker.requests.writing.transaction_verification import NoCoordinator
-from replication.protocol.messages import fetch, list_offsets, offset_for_leader_epoch, produce
+from replication.protocol.messages import list_offsets, offset_for_leader_epoch, produce
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse, fetch_versions
 from replication.protocol.messages.list_offsets import ListOffsetsRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest

@@ -31,7 +31,7 @@ from replication.testing.simulated.controller_process import ControllerProcess
 from replication.testing.simulated.machine import Machine
 from replication.testing.simulated.network import Network, NetworkFaults
 from replication.testing.simulated.process import Process
-from replication.testing.simulated.simulated_producer import SimulatedRecord, SimulatedProducer
+from replication.testing.simulated.simulated_producer import SimulatedProducer, SimulatedRecord
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
 
@@ -233,7 +233,9 @@ class SimulatedCluster:
         fetched = answer.partitions[partition]
         if fetched.error is not ErrorCode.NONE:
             raise ValueError(f"{partition}: broker {asked} answers {fetched.error.name}")
-        return [record for batch in read_batches(fetched.records) for record in batch.records() if record.offset >= offset]
+        return [
+            record for batch in read_batches(fetched.records) for record in batch.records() if record.offset >= offset
+        ]
 
     # --- what it is like
 

@@ -62,16 +62,15 @@ class Watch:
             return
         high_watermark = log.high_watermark
         if led is not None:
-            known = self._led.get(broker_id)
-            assert known is None or known[0] is not led or high_watermark >= known[1], (
-                f"the high watermark of leader {broker_id} goes back from {known[1] if known else 0} to {high_watermark}"
+            known, before = self._led.get(broker_id, (led, 0))
+            assert known is not led or high_watermark >= before, (
+                f"the high watermark of leader {broker_id} goes back from {before} to {high_watermark}"
             )
             self._led[broker_id] = (led, high_watermark)
-        before = self._seen.get(broker_id)
-        if before is None or before[0] is not log or before[1] < high_watermark:
-            begin = before[1] if before is not None and before[0] is log else 0
-            self._compare(broker_id, log, begin, high_watermark)
-            self._seen[broker_id] = (log, high_watermark)
+        looked_at, end = self._seen.get(broker_id, (log, 0))
+        if looked_at is not log or end < high_watermark:
+            self._compare(broker_id, log, end if looked_at is log else 0, high_watermark)
+        self._seen[broker_id] = (log, high_watermark)
 
     def _compare(self, broker_id: int, log: Log, begin: int, end: int) -> None:
         for offset, batch in enumerate(_batches(log, begin, end), begin):
@@ -161,7 +160,7 @@ class History:
         if not self._is_in_sync():
             return False
         return all(
-            self._cluster.log(broker, TOPIC, watch.number).high_watermark == len(watch.sent)
+            watch.acknowledged == self._cluster.log(broker, TOPIC, watch.number).high_watermark == len(watch.sent)
             for watch in self.watches
             for broker in BROKERS
         )
@@ -280,7 +279,9 @@ class History:
 
     def _flush(self) -> str:
         broker = self._choose(self._up())
-        logs = [] if broker is None else [self._cluster.log_or_none(broker, TOPIC, each.number) for each in self.watches]
+        logs = (
+            [] if broker is None else [self._cluster.log_or_none(broker, TOPIC, each.number) for each in self.watches]
+        )
         for log in logs:
             if log is not None:
                 log.flush()

@@ -1,0 +1,59 @@
+"""Brokers and controllers of a simulated cluster with one fault each."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Final
+from unittest.mock import patch
+
+from epoch import TruncationProtocol
+from logstore import Log
+from logstore.log.state.leader_epochs import LeaderEpochs
+from replication.broker.partitions.led_partition import LedPartition
+from replication.fetcher import fetcher_settings
+from replication.fetcher.decisions.fetch_rules import FetchRules
+from replication.protocol.error_code import ErrorCode
+from tests.replication.cluster_model import faults
+
+Fault = Callable[[], AbstractContextManager[Any]]
+_BY_HIGH_WATERMARK = FetchRules(protocol=TruncationProtocol.HIGH_WATERMARK, truncate_on_fetch=False)
+
+
+class BeginsLate(LedPartition):
+    """Its epoch is assigned after the first append, and its log does not do so by itself."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        with patch.object(Log, "assign_epoch", lambda *_: None):
+            super().__init__(*arguments, **settings)
+
+    def append(self, data: Any, **settings: Any) -> Any:
+        with patch.object(LeaderEpochs, "assign", lambda *_, **__: None):
+            info = super().append(data, **settings)
+        self._log.assign_epoch(self.leader_epoch, self._log.log_end_offset)
+        return info
+
+
+class AnswersAtOnce(LedPartition):
+    """It acknowledges what no other replica has."""
+
+    def replicated(self, offset: int) -> ErrorCode | None:
+        return ErrorCode.NONE if self._leads else super().replicated(offset)
+
+
+def leading(led: type[LedPartition]) -> Fault:
+    """Let brokers lead by another class."""
+    return lambda: patch("replication.broker.replicas.replica_manager.LedPartition", led)
+
+
+def truncates_by_high_watermark() -> AbstractContextManager[Any]:
+    """Followers as before KIP-101."""
+    return patch.object(fetcher_settings, "REPLICA_RULES", _BY_HIGH_WATERMARK)
+
+
+FAULTS: Final[dict[str, Fault]] = {
+    "a high watermark that counts a replica outside of the ISR": leading(faults.CommitsForAnybody),
+    "an epoch that is assigned after the first append": leading(BeginsLate),
+    "an acknowledgement before the others have the record": leading(AnswersAtOnce),
+    "a previous broker epoch that is trusted after a crash": faults.trusts_any_broker_epoch,
+    "followers that truncate to their high watermark": truncates_by_high_watermark,
+}
+"""Those that random histories find."""
