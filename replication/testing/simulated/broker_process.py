@@ -103,8 +103,8 @@ class BrokerProcess:
 
     @property
     def is_leaving(self) -> bool:
-        """Whether it hands over what it leads."""
-        return self._lifecycle.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        """Whether it is about to stop in order."""
+        return self._lifecycle.state >= BrokerState.PENDING_CONTROLLED_SHUTDOWN
 
     def serve(self, request: Any, reply: Reply) -> None:
         """Answer a client or another broker, once there is metadata to answer by."""

@@ -99,7 +99,7 @@ class Link:
     def __init__(self, network: Network, client: Process, nodes: tuple[int, int], *, arrives_late: bool) -> None:
         """Connect `nodes`, the client's and the server's.
 
-        With `arrives_late` what was sent may still arrive once the client has closed it; else it does not.
+        With `arrives_late` what was sent may still arrive once the client has closed it or has ended; else it does not.
         """
         self.network: Final = network
         self.client: Final = client
@@ -132,6 +132,11 @@ class Link:
         self.network.timeline.after(arrival - now, take)
         return arrival
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing arrives by it any more."""
+        return not self.arrives_late and (self.is_closed or not self.client.is_alive)
+
     def close(self) -> None:
         """Expect no answer any more."""
         self.is_closed = True
@@ -151,7 +156,7 @@ class _Exchange:
 
     def arrive(self) -> None:
         link, server = self._link, self._network.servers.get(self._link.server_id)
-        if self._network.is_cut(link.client_id, link.server_id) or (link.is_closed and not link.arrives_late):
+        if self._network.is_cut(link.client_id, link.server_id) or link.is_over:
             return
         if server is None or server is not self.server:
             self.reset()
