@@ -1,7 +1,7 @@
 """Brokers and controllers of a simulated cluster with one fault each."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
@@ -9,6 +9,8 @@ from epoch import TruncationProtocol
 from logstore import Log
 from logstore.log.state.leader_epochs import LeaderEpochs
 from replication.broker.partitions.led_partition import LedPartition
+from replication.controller import cluster_state
+from replication.controller.rules import ELR_FEATURE, Rules, rules_of
 from replication.fetcher import fetcher_settings
 from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.protocol.error_code import ErrorCode
@@ -49,11 +51,25 @@ def truncates_by_high_watermark() -> AbstractContextManager[Any]:
     return patch.object(fetcher_settings, "REPLICA_RULES", _BY_HIGH_WATERMARK)
 
 
+@contextmanager
+def forgets_who_is_eligible() -> Iterator[None]:
+    """A controller that lets whoever was in sync last lead, whatever it has lost."""
+
+    def without_elr(metadata_version: int, features: Mapping[str, int], **settings: Any) -> Rules:
+        return rules_of(
+            metadata_version, {name: level for name, level in features.items() if name != ELR_FEATURE}, **settings
+        )
+
+    with patch.object(cluster_state, "rules_of", without_elr):
+        yield
+
+
 FAULTS: Final[dict[str, Fault]] = {
     "a high watermark that counts a replica outside of the ISR": leading(faults.CommitsForAnybody),
     "an epoch that is assigned after the first append": leading(BeginsLate),
     "an acknowledgement before the others have the record": leading(AnswersAtOnce),
     "a previous broker epoch that is trusted after a crash": faults.trusts_any_broker_epoch,
+    "a controller that does not keep eligible leader replicas": forgets_who_is_eligible,
     "followers that truncate to their high watermark": truncates_by_high_watermark,
 }
 """Those that random histories find."""
