@@ -12,20 +12,15 @@ from typing import Final, Self
 from logstore import Log, Record, TopicPartition
 from logstore.batch.batches import read_batches
 from replication.broker.partitions.led_partition import LedPartition
-from replication.controller.cluster_state import ClusterState
-from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.decision import Decision
-from replication.controller.rules import ELR_FEATURE
+from replication.controller.controller import ControllerSettings
 from replication.controller.topics.topics import NewTopic
-from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigResourceType
 from replication.metadata.image import ClusterImage
-from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import ConfigRecord, FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.testing.errors import NotReachedError
 from replication.testing.links import CONTROLLER
+from replication.testing.simulated.beginning import beginning
 from replication.testing.simulated.broker_process import BrokerProcess, BrokerTimes
 from replication.testing.simulated.controller_process import ControllerProcess
 from replication.testing.simulated.machine import Machine
@@ -102,7 +97,7 @@ class SimulatedCluster:
                 _random(seed, "controller"),
                 ends_sessions=ends_sessions,
             )
-            self._controller.decide(lambda deciding: _beginning(deciding, with_elr=eligible_leader_replicas))
+            self._controller.decide(lambda deciding: beginning(deciding, with_elr=eligible_leader_replicas))
             self._network.servers[CONTROLLER] = self._controller
             times = BrokerTimes(
                 heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
@@ -252,16 +247,9 @@ class SimulatedCluster:
         """Return the broker that leads a partition; -1 where none does."""
         return self.partition(topic, number).leader
 
-    def broker(self, broker_id: int) -> BrokerProcess:
-        """Return a broker that is up. Raises ValueError where it is not, and KeyError."""
-        broker = self._machines[broker_id].broker
-        if broker is None:
-            raise ValueError(f"broker {broker_id} is down")
-        return broker
-
     def log(self, broker_id: int, topic: str, number: int = 0) -> Log:
         """Return a replica of a broker that is up. Raises KeyError where it has none, and ValueError."""
-        return self.broker(broker_id).directories.partitions[TopicPartition(topic, number)]
+        return self._up(broker_id).directories.partitions[TopicPartition(topic, number)]
 
     def log_or_none(self, broker_id: int, topic: str, number: int = 0) -> Log | None:
         """Return a replica; None where its broker is down or has none."""
@@ -329,12 +317,12 @@ class SimulatedCluster:
     def pause(self, broker_id: int) -> None:
         """Let a broker do nothing, as SIGSTOP does. Raises ValueError where it is down."""
         self._note(f"pause {broker_id}")
-        self.broker(broker_id).process.pause()
+        self._up(broker_id).process.pause()
 
     def resume(self, broker_id: int) -> None:
         """Let a broker go on with all that it has missed. Raises ValueError where it is down."""
         self._note(f"resume {broker_id}")
-        self.broker(broker_id).process.resume()
+        self._up(broker_id).process.resume()
 
     def cut(self, one: int, other: int) -> None:
         """Let two nodes not reach each other, by broker ids, CONTROLLER or CLIENT."""
@@ -354,6 +342,12 @@ class SimulatedCluster:
             self._network.faults = faults
 
     # ---
+
+    def _up(self, broker_id: int) -> BrokerProcess:
+        broker = self._machines[broker_id].broker
+        if broker is None:
+            raise ValueError(f"broker {broker_id} is down")
+        return broker
 
     def _step(self, end_ms: int) -> bool:
         do = self._timeline.next_until(end_ms)
@@ -381,19 +375,3 @@ class SimulatedCluster:
 def _random(seed: int, what: str) -> Random:
     """Return a source of chance of one part, whatever the others draw."""
     return Random(f"{seed} {what}")  # noqa: S311  no secret
-
-
-def _beginning(deciding: Controller, *, with_elr: bool) -> Decision[None]:
-    """Let a new cluster agree on features, and on how many replicas must be in sync, which with ELR brokers share."""
-    features = {METADATA_VERSION_FEATURE: MetadataVersion.V4_3_IV0, **({ELR_FEATURE: 1} if with_elr else {})}
-    records: list[MetadataRecord] = [
-        FeatureLevelRecord(name=name, feature_level=level) for name, level in features.items()
-    ]
-    return Decision([*records, _least_in_sync(deciding.cluster)], None)
-
-
-def _least_in_sync(cluster: ClusterState) -> ConfigRecord:
-    value = cluster.own_settings.get(MIN_IN_SYNC_REPLICAS, "1")
-    return ConfigRecord(
-        resource_type=ConfigResourceType.BROKER, resource_name="", name=MIN_IN_SYNC_REPLICAS, value=value
-    )

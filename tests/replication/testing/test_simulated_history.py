@@ -35,8 +35,12 @@ def test_nothing_committed_is_lost_whatever_happens_to_a_simulated_cluster() -> 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_histories_notice(fault: str) -> None:
     with FAULTS[fault](), pytest.raises(AssertionError):
-        for seed in range(MOST_SEEDS):
-            run_history(seed)
+        _run(MOST_SEEDS)
+
+
+def _run(count: int) -> None:
+    for seed in range(count):
+        run_history(seed)
 
 
 def test_a_history_repeats_itself() -> None:
