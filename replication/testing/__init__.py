@@ -4,6 +4,8 @@
 ...     cluster.create_topic("orders", partitions=3, replication_factor=3)
 ...     print(cluster.bootstrap)
 
+`SimulatedCluster` is such a cluster in one thread, with simulated time and a simulated network: repeatable from a seed.
+
 Names load their modules on first use.
 """
 

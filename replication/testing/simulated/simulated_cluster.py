@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -190,7 +191,7 @@ class SimulatedCluster:
         if answer.error is not ErrorCode.NONE:
             raise ValueError(f"{name}: {answer.error.name}{f': {answer.message}' if answer.message else ''}")
         for number in self.image.topics.by_name[name].partitions:
-            self.run_until(lambda number=number: self.is_led(name, number), f"{name}-{number} is led")  # type: ignore[misc]
+            self.run_until(partial(self.is_led, name, number), f"{name}-{number} is led")
 
     def produce(self, topic: str, value: bytes, number: int = 0, *, acks: int = -1) -> SimulatedRecord:
         """Send a record, as an idempotent producer that asks again until it is answered; time is yet to pass.

@@ -1,6 +1,6 @@
 """A random history of a simulated cluster, and what must hold at each moment of it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
@@ -153,8 +153,8 @@ class History:
     def _run(self, milliseconds: int) -> None:
         self._cluster.run(milliseconds, after_each=self.look)
 
-    def _until(self, holds: object, wanted: str) -> None:
-        self._cluster.run_until(holds, wanted, milliseconds=120_000, after_each=self.look)  # type: ignore[arg-type]
+    def _until(self, holds: Callable[[], bool], wanted: str) -> None:
+        self._cluster.run_until(holds, wanted, milliseconds=120_000, after_each=self.look)
 
     def _is_in_sync(self) -> bool:
         partitions = (self._cluster.partition(TOPIC, watch.number) for watch in self.watches)
