@@ -146,11 +146,10 @@ class SimulatedCluster:
         return self._timeline.now_ms
 
     def run(self, milliseconds: int, *, after_each: Callable[[], object] | None = None) -> None:
-        """Let time pass in the cluster; `after_each` is called after each event."""
+        """Let time pass in the cluster; `after_each` is called after each message that has arrived."""
         end_ms = self.clock_ms + milliseconds
-        while self._step(end_ms):
-            if after_each is not None:
-                after_each()
+        while self._step(end_ms, after_each):
+            pass
 
     def run_until(
         self,
@@ -163,10 +162,8 @@ class SimulatedCluster:
         """Let time pass until something holds; `wanted` says what. Raises NotReachedError after so long."""
         end_ms = self.clock_ms + milliseconds
         while not holds():
-            if not self._step(end_ms):
+            if not self._step(end_ms, after_each):
                 raise NotReachedError(wanted, milliseconds / 1_000)
-            if after_each is not None:
-                after_each()
 
     # --- clients
 
@@ -350,14 +347,17 @@ class SimulatedCluster:
             raise ValueError(f"broker {broker_id} is down")
         return broker
 
-    def _step(self, end_ms: int) -> bool:
+    def _step(self, end_ms: int, after_each: Callable[[], object] | None) -> bool:
         do = self._timeline.next_until(end_ms)
         if do is None:
             return False
+        told = self._trace.count
         do()
         for machine in self._machines.values():
             if machine.broker is not None:
                 machine.broker.look()
+        if after_each is not None and self._trace.count > told:
+            after_each()
         return True
 
     def _wall_clock(self) -> int:

@@ -18,12 +18,14 @@ class Trace:
     def __init__(self, clock: Callable[[], int]) -> None:
         """Note the milliseconds that `clock` gives."""
         self.lines: Final[deque[str]] = deque(maxlen=_LINES)
+        self.count: int = 0
+        """Of all lines, the forgotten ones too."""
         self._clock: Final = clock
         self._digest: Final = blake2b(digest_size=16)
 
     @property
     def digest(self) -> str:
-        """Of all lines, the forgotten ones too."""
+        """Of all lines."""
         return self._digest.hexdigest()
 
     def note(self, line: str) -> None:
@@ -31,6 +33,7 @@ class Trace:
         told = f"{self._clock()} {line}"
         self._digest.update(told.encode())
         self.lines.append(told)
+        self.count += 1
 
 
 def summary(message: Any) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from epoch import TruncationProtocol
@@ -64,12 +64,19 @@ def forgets_who_is_eligible() -> Iterator[None]:
         yield
 
 
-FAULTS: Final[dict[str, Fault]] = {
-    "a high watermark that counts a replica outside of the ISR": leading(faults.CommitsForAnybody),
-    "an epoch that is assigned after the first append": leading(BeginsLate),
-    "an acknowledgement before the others have the record": leading(AnswersAtOnce),
-    "a previous broker epoch that is trusted after a crash": faults.trusts_any_broker_epoch,
-    "a controller that does not keep eligible leader replicas": forgets_who_is_eligible,
-    "followers that truncate to their high watermark": truncates_by_high_watermark,
+class Planted(NamedTuple):
+    """A fault, and the seed of a history that notices it, or nearly."""
+
+    fault: Fault
+    seed: int
+
+
+FAULTS: Final[dict[str, Planted]] = {
+    "a high watermark that counts a replica outside of the ISR": Planted(leading(faults.CommitsForAnybody), 14),
+    "an epoch that is assigned after the first append": Planted(leading(BeginsLate), 0),
+    "an acknowledgement before the others have the record": Planted(leading(AnswersAtOnce), 0),
+    "a previous broker epoch that is trusted after a crash": Planted(faults.trusts_any_broker_epoch, 30),
+    "a controller that does not keep eligible leader replicas": Planted(forgets_who_is_eligible, 36),
+    "followers that truncate to their high watermark": Planted(truncates_by_high_watermark, 36),
 }
 """Those that random histories find."""

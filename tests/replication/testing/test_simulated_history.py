@@ -6,7 +6,7 @@ import os
 import pytest
 
 from tests.campaign import Campaign
-from tests.replication.testing.simulated_faults import FAULTS
+from tests.replication.testing.simulated_faults import FAULTS, Planted
 from tests.replication.testing.simulated_history import run_history
 
 MOST_SEEDS = 300
@@ -32,14 +32,14 @@ def test_nothing_committed_is_lost_whatever_happens_to_a_simulated_cluster() -> 
     campaign.report(count, f"{records:,} records, {milliseconds // 1_000:,} simulated seconds")
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_histories_notice(fault: str) -> None:
-    with FAULTS[fault](), pytest.raises(AssertionError):
-        _run(MOST_SEEDS)
+@pytest.mark.parametrize("planted", FAULTS.values(), ids=FAULTS)
+def test_histories_notice(planted: Planted) -> None:
+    with planted.fault(), pytest.raises(AssertionError):
+        _run(planted.seed, MOST_SEEDS)
 
 
-def _run(count: int) -> None:
-    for seed in range(count):
+def _run(first: int, count: int) -> None:
+    for seed in range(first, first + count):
         run_history(seed)
 
 
