@@ -1,7 +1,9 @@
 """The controller of a simulated cluster: the real one, with its log in memory."""
 
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from random import Random
 from typing import Any, Final, TypeVar
 from uuid import UUID
@@ -144,7 +146,8 @@ class ControllerProcess:
         if known < 0:
             changes = ImageChanges.between(ClusterImage(), published.image)
         else:
-            changes = ImageChanges.union(each for offset, each in self._changes if offset > known)
+            first = bisect_right(self._changes, known, key=itemgetter(0))
+            changes = ImageChanges.union(each for _, each in self._changes[first:])
         return MetadataAnswer(published.image, changes, published.applied_offset)
 
     # --- decisions

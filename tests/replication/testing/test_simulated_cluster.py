@@ -171,6 +171,17 @@ def test_a_follower_tells_consumers_what_it_knows_to_be_committed() -> None:
             cluster.fetch(TOPIC, offset=9)
 
 
+@pytest.mark.parametrize("brokers", [1, 5])
+def test_it_has_as_many_brokers_as_are_wanted(brokers: int) -> None:
+    with SimulatedCluster(brokers) as cluster:
+        cluster.create_topic(TOPIC, partitions=brokers)
+        sent = [cluster.produce(TOPIC, b"first", number) for number in range(brokers)]
+        cluster.run(2_000)
+        assert all(each.offset == 0 for each in sent)
+        assert len(cluster.image.brokers) == brokers
+        assert len(cluster.partition(TOPIC).replicas) == min(brokers, 3)
+
+
 def test_what_cannot_be_done_is_refused() -> None:
     with cluster_of() as cluster:
         with pytest.raises(ValueError, match="pass 1 or -1"):
