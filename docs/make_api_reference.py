@@ -31,6 +31,8 @@ WITHOUT_DOCSTRING: Final = {
     "UNDEFINED_END_OFFSET": "The answer of a leader that does not know the requested epoch: -1, -1.",
     "UNDEFINED_EPOCH": "No epoch is known: -1.",
     "UNDEFINED_EPOCH_OFFSET": "No end offset is known: -1.",
+    "CLIENT": "Who produces to a simulated cluster, among its nodes: -2.",
+    "CONTROLLER": "The controller, among the nodes of a cluster for tests: -1.",
     "Batch": "A batch of any magic: `RecordBatch` or `LegacyBatch`.",
 }
 HEAD = """\

@@ -8,12 +8,12 @@ from uuid import UUID
 from logstore.log.state.waiters import Waiter
 from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import NoControllerError
+from replication.broker.partitions.isr_changes import answers_to
 from replication.broker.partitions.led_partition import REFUSED, LedPartition
 from replication.node.controller_link import asked
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.alter_partition import (
     AlterPartitionRequest,
-    AlterPartitionResponse,
     IsrAnswer,
     IsrChange,
 )
@@ -55,7 +55,7 @@ class IsrQueue:
             raise
         self._is_settling = True
         try:
-            for change, answer in zip(wanted, _answers(wanted, response), strict=True):
+            for change, answer in zip(wanted, answers_to(wanted, response), strict=True):
                 leader = led(change.topic_id, change.partition)
                 if leader is not None:
                     leader.answered(change, _error(answer, channel), answer)
@@ -70,12 +70,3 @@ def _error(answer: IsrAnswer, channel: Channel) -> ErrorCode:
     """
     is_open = channel.may_arrive_late and answer.error in REFUSED
     return ErrorCode.UNKNOWN_SERVER_ERROR if is_open else answer.error
-
-
-def _answers(wanted: list[IsrChange], response: AlterPartitionResponse) -> list[IsrAnswer]:
-    """Return what became of each change; one that the controller does not speak of may be asked for again."""
-    told = {(each.topic_id, each.partition): each for each in response.answers}
-    error = response.error or ErrorCode.UNKNOWN_SERVER_ERROR
-    return [
-        told.get((each.topic_id, each.partition)) or IsrAnswer(each.topic_id, each.partition, error) for each in wanted
-    ]

@@ -4,6 +4,8 @@
 ...     cluster.create_topic("orders", partitions=3, replication_factor=3)
 ...     print(cluster.bootstrap)
 
+`SimulatedCluster` is such a cluster in one thread, with simulated time and a simulated network: repeatable from a seed.
+
 Names load their modules on first use.
 """
 
@@ -13,6 +15,9 @@ _NAMES_BY_MODULE = {
     "cluster": ("Cluster",),
     "forgetful_disk": ("ForgetfulDisk",),
     "links": ("CONTROLLER", "Links"),
+    "simulated.network": ("NetworkFaults",),
+    "simulated.simulated_cluster": ("SimulatedCluster",),
+    "simulated.simulated_producer": ("CLIENT", "SimulatedRecord"),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by

@@ -1,8 +1,10 @@
 """What takes the changes of ISRs that leaders want to the controller (Kafka: AlterPartitionManager)."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from replication.protocol.messages.alter_partition import IsrChange
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.alter_partition import AlterPartitionResponse, IsrAnswer, IsrChange
 
 
 class IsrChanges(Protocol):
@@ -15,3 +17,12 @@ class IsrChanges(Protocol):
         only once the request before cannot reach the controller any more. One that comes after its change was refused
         may be granted then, and the leader would not wait for who joins.
         """
+
+
+def answers_to(wanted: Sequence[IsrChange], response: AlterPartitionResponse) -> list[IsrAnswer]:
+    """Return what became of each change; one that the controller does not speak of may be asked for again."""
+    told = {(each.topic_id, each.partition): each for each in response.answers}
+    error = response.error or ErrorCode.UNKNOWN_SERVER_ERROR
+    return [
+        told.get((each.topic_id, each.partition)) or IsrAnswer(each.topic_id, each.partition, error) for each in wanted
+    ]

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from replication.broker.requests.cluster.permitted_operations import CLUSTER_OPERATIONS, told
+from replication.broker.authorization.permissions import unlimited
+from replication.broker.requests.cluster.permitted_operations import told_of_cluster
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_cluster import (
     BROKERS,
@@ -40,18 +41,19 @@ class DescribedControllers:
             listeners={quorum.node_id: (QuorumListener(call.caller.listener, *quorum.address),)},
         )
 
-    def cluster(self, request: DescribeClusterRequest, _: Call) -> DescribedCluster:
+    def cluster(self, request: DescribeClusterRequest, call: Call) -> DescribedCluster:
         """Answer DescribeCluster; who asks for brokers is told that this is none (Kafka: ControllerApis)."""
         quorum = self._quorum
         if request.endpoint_type != CONTROLLERS:
             return _refused(request.endpoint_type)
+        may = unlimited(call.caller)
         node = Broker(quorum.node_id, *quorum.address, None)
         return DescribedCluster(
             cluster_id=quorum.cluster_id,
             controller_id=quorum.leader.leader_id,
             brokers={quorum.node_id: DescribedBroker(node, is_fenced=False)},
             endpoint_type=CONTROLLERS,
-            authorized_operations=told(CLUSTER_OPERATIONS, asked=request.include_cluster_authorized_operations),
+            authorized_operations=told_of_cluster(may, asked=request.include_cluster_authorized_operations),
         )
 
 

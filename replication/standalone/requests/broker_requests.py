@@ -1,10 +1,12 @@
 """Requests of brokers: registrations, heartbeats, ISRs, directories and producer ids (Kafka: ControllerApis)."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from replication.broker.lifecycle.controller_channel import AnswerT
 from replication.clock import monotonic_ms
+from replication.controller.controller import Controller
+from replication.controller.decision import Decision
 from replication.controller.isr_changes import IsrChangeAnswer
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
@@ -25,7 +27,6 @@ from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatReques
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.messages.request import Request
 from replication.server.served_api import ServedApi, ServedApis
-from replication.standalone.static_controller import StaticController
 
 _SERVED: Final = (
     broker_registration,
@@ -36,10 +37,20 @@ _SERVED: Final = (
 )
 
 
+T = TypeVar("T")
+
+
+class Decider(Protocol):
+    """What lets a controller decide, such as `StaticController`."""
+
+    def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
+        """Return the controller's answer once it counts. Raises Refusal."""
+
+
 class BrokerRequests:
     """Answers them with what the controller decides; a refusal is an answer with its error. Thread-safe."""
 
-    def __init__(self, controller: StaticController, clock: Callable[[], int] = monotonic_ms) -> None:
+    def __init__(self, controller: Decider, clock: Callable[[], int] = monotonic_ms) -> None:
         """Ask this controller; `clock` is the one by which it lets sessions run out, in milliseconds."""
         self._controller: Final = controller
         self._clock: Final = clock

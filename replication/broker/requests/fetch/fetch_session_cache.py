@@ -1,8 +1,8 @@
 """The sessions that a broker keeps (KIP-227)."""
 
-import random
 import time
 from collections.abc import Callable
+from random import Random
 from threading import Lock
 from typing import Final
 
@@ -39,10 +39,13 @@ class _Slot:
 class FetchSessionCache:
     """Keeps sessions as long as there is room, the most useful ones beyond that (Kafka: FetchSessionCache)."""
 
-    def __init__(self, slots: int = SLOTS, clock: Callable[[], float] = time.monotonic) -> None:
-        """Keep as many as there are slots; `clock` gives seconds."""
+    def __init__(
+        self, slots: int = SLOTS, clock: Callable[[], float] = time.monotonic, random: Random | None = None
+    ) -> None:
+        """Keep as many as there are slots; `clock` gives seconds, and `random` the ids."""
         self._slots = slots
         self._clock = clock
+        self._random = random or Random()  # noqa: S311  nothing is secret about an id
         self._lock = Lock()
         self._by_id: dict[int, _Slot] = {}
         """Those that were not used for longest first."""
@@ -109,6 +112,6 @@ class FetchSessionCache:
 
     def _new_id(self) -> int:
         while True:
-            session_id = random.randint(1, 2**31 - 1)  # noqa: S311  nothing is secret about it
+            session_id = self._random.randint(1, 2**31 - 1)
             if session_id not in self._by_id:
                 return session_id

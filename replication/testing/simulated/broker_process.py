@@ -1,0 +1,284 @@
+"""One life of a broker of a simulated cluster."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import Any, Final
+from uuid import UUID
+
+from logstore.directory.log_directories import LogDirectories
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue
+from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.broker.replicas.topic_settings import TopicSettings
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.metadata.image import ClusterImage
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Listener,
+)
+from replication.testing.links import CONTROLLER
+from replication.testing.simulated.channel import Channel
+from replication.testing.simulated.isr_requests import IsrRequests
+from replication.testing.simulated.metadata_poll import MetadataAnswer, MetadataPoll
+from replication.testing.simulated.network import Network, Reply
+from replication.testing.simulated.process import Alarm, Process
+from replication.testing.simulated.served_requests import LISTENER, ServedRequests
+from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
+
+_NEVER_MS: Final = 1 << 40
+_AGAIN_MS: Final = 50
+_PERIOD_MS: Final = 1_000
+_LAG_CHECKS: Final = 2
+_PORT: Final = 9092
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerTimes:
+    """Milliseconds."""
+
+    heartbeat_ms: int
+    lag_ms: int
+    timeout_ms: int
+    shutdown_ms: int
+
+
+class BrokerProcess:
+    """Registers, hears the metadata, leads and follows: what a broker's threads do, event by event."""
+
+    def __init__(
+        self,
+        directories: LogDirectories,
+        directory_id: UUID,
+        network: Network,
+        random: Random,
+        times: BrokerTimes,
+        *,
+        ended: Callable[[], object],
+    ) -> None:
+        """Begin to register; `ended` is called once it has stopped in order."""
+        self.process: Final = Process(network.timeline)
+        self.identity: Final = BrokerIdentity.of(directories)
+        self.directories: Final = directories
+        self.image: ClusterImage = ClusterImage()
+        """The metadata that it has applied."""
+        self.applied_offset: int = -1
+        self.replicas: ReplicaManager | None = None
+        """None before it is registered."""
+        self._directory_id: Final = directory_id
+        self._network: Final = network
+        self._random: Final = random
+        self._times: Final = times
+        self._ended: Final = ended
+        self._served: ServedRequests | None = None
+        self._lifecycle: Final = BrokerLifecycle(
+            heartbeat_interval_ms=times.heartbeat_ms, initial_registration_timeout_ms=_NEVER_MS
+        )
+        self._registration: Final = self._registration_request()
+        self._to_controller: Final = self._channel()
+        self._metadata: Final = self._channel()
+        self._next: Final = Alarm(self.process, self._live_on)
+        self._lag: Final = Alarm(self.process, self._check_lag)
+        self._upkeep: Final = Alarm(self.process, self._keep_up)
+        self._upkeep.set_in(_PERIOD_MS)
+        self._lifecycle.start(self.process.now_ms)
+        self._next.set(self._lifecycle.wake_at)
+
+    @property
+    def broker_id(self) -> int:
+        """Which broker it is."""
+        return self.identity.broker_id
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the controller counts on it, as far as it knows."""
+        return self._lifecycle.state is BrokerState.RUNNING
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it is about to stop in order."""
+        return self._lifecycle.state >= BrokerState.PENDING_CONTROLLED_SHUTDOWN
+
+    def serve(self, request: Any, reply: Reply) -> None:
+        """Answer a client or another broker, once there is metadata to answer by."""
+        if self._served is not None and self.applied_offset >= 0:
+            self._served.serve(request, reply)
+
+    def answer_now(self, request: Any) -> Any:
+        """Return the answer to a request that waits for nothing; None before there is metadata to answer by."""
+        return None if self._served is None or self.applied_offset < 0 else self._served.answer_now(request)
+
+    def look(self) -> None:
+        """Answer what can be answered by now."""
+        if self._served is not None and self.process.is_alive and not self.process.is_paused:
+            self._served.look()
+
+    def leave(self) -> None:
+        """Hand over what it leads, and end then, or after a while."""
+        self._lifecycle.begin_controlled_shutdown(self.process.now_ms)
+        self.process.after(self._times.shutdown_ms, self._lifecycle.begin_shutdown)
+        self.process.after(self._times.shutdown_ms, self._live_on)
+        self._live_on()
+
+    def close(self) -> None:
+        """End it in order: all that it has is safe."""
+        self.end()
+        self.directories.broker_epoch = self._lifecycle.broker_epoch
+        self.directories.close()
+
+    def abandon(self) -> None:
+        """End it at once."""
+        self.end()
+        self.directories.abandon()
+
+    def end(self) -> None:
+        """Lead and follow nothing any more."""
+        self.process.end()
+        if self.replicas is not None:
+            self.replicas.close()
+
+    # --- its place in the cluster
+
+    def _registration_request(self) -> BrokerRegistrationRequest:
+        identity = self.identity
+        return BrokerRegistrationRequest(
+            broker_id=identity.broker_id,
+            cluster_id=identity.cluster_id,
+            incarnation_id=UUID(int=self._random.getrandbits(128)),
+            listeners=(Listener(LISTENER, f"broker-{identity.broker_id}", _PORT),),
+            features=SUPPORTED_FEATURES,
+            log_dirs=identity.directory_ids,
+            previous_broker_epoch=identity.previous_broker_epoch,
+        )
+
+    def _channel(self) -> Channel:
+        nodes = (self.identity.broker_id, CONTROLLER)
+        return Channel(self._network, self.process, nodes, timeout_ms=self._times.timeout_ms)
+
+    def _live_on(self) -> None:
+        now = self.process.now_ms
+        due = self._lifecycle.request_due(now)
+        if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
+            self._ended()
+            return
+        if isinstance(due, HeartbeatDue):
+            self._to_controller.ask(self._heartbeat(due), self._heartbeat_answered, self._not_answered)
+        elif due is not None:
+            self._to_controller.ask(self._registration, self._registered, self._not_answered)
+        self._next.set(self._lifecycle.wake_at)
+
+    def _heartbeat(self, due: HeartbeatDue) -> BrokerHeartbeatRequest:
+        return BrokerHeartbeatRequest(
+            broker_id=self.broker_id,
+            broker_epoch=due.broker_epoch,
+            current_metadata_offset=self.applied_offset,
+            want_fence=due.want_fence,
+            want_shut_down=due.want_shut_down,
+        )
+
+    def _not_answered(self, reason: str) -> None:
+        del reason
+        self._lifecycle.request_failed(self.process.now_ms)
+        self._live_on()
+
+    def _registered(self, answer: BrokerRegistrationResponse) -> None:
+        if answer.error is not ErrorCode.NONE:
+            self._not_answered(answer.error.name)
+            return
+        self._lifecycle.registered(self.process.now_ms, answer.broker_epoch)
+        self._begin(answer.broker_epoch)
+        self._live_on()
+
+    def _heartbeat_answered(self, answer: BrokerHeartbeatResponse) -> None:
+        if answer.error is not ErrorCode.NONE:
+            self._not_answered(answer.error.name)
+            return
+        self._lifecycle.heartbeat_answered(
+            self.process.now_ms,
+            is_caught_up=answer.is_caught_up,
+            is_fenced=answer.is_fenced,
+            should_shut_down=answer.should_shut_down,
+        )
+        self._live_on()
+
+    # --- what it does there
+
+    def _begin(self, broker_epoch: int) -> None:
+        """Take up its work as it is registered."""
+        times = self._times
+        isr = IsrRequests(self.process, self._channel(), self.broker_id, broker_epoch)
+        fetching = FetchingProcess(
+            process=self.process,
+            broker_id=self.broker_id,
+            network=self._network,
+            random=self._random,
+            timeout_ms=times.timeout_ms,
+        )
+        identity = FetchIdentity(self.broker_id, broker_epoch)
+        self.replicas = ReplicaManager(
+            self.broker_id,
+            self.directories,
+            SimulatedFetchers(fetching, FetcherSettings(identity=identity)),
+            isr,
+            TopicSettings(broker_id=self.broker_id, replica_lag_time_max_ms=times.lag_ms),
+            directory_ids={self._directory_id: self.directories.roots[0]},
+            broker_epoch=lambda: broker_epoch,
+            listener=LISTENER,
+            clock=lambda: self.process.now_ms,
+        )
+        isr.led = self.replicas.led
+        known = KnownCluster(self.identity.cluster_id, self.broker_id, lambda: self.image, lambda: self.applied_offset)
+        self._served = ServedRequests(self.process, self.replicas.hosted, known, self._random)
+        self._lag.set_in(times.lag_ms // _LAG_CHECKS)
+        self._poll()
+
+    def _poll(self) -> None:
+        self._metadata.ask(MetadataPoll(self.applied_offset), self._apply, self._poll_again)
+
+    def _poll_again(self, reason: str) -> None:
+        del reason
+        self.process.after(_AGAIN_MS, self._poll)
+
+    def _apply(self, news: MetadataAnswer) -> None:
+        assert self.replicas is not None  # noqa: S101  it polls once it has them
+        is_first = self.applied_offset < 0
+        if news.applied_offset > self.applied_offset:
+            self.replicas.apply(news.image, news.changes)
+            self.image, self.applied_offset = news.image, news.applied_offset
+            self._assign()
+        if is_first:
+            self._lifecycle.ready_to_unfence(self.process.now_ms)
+            self._live_on()
+        self._poll()
+
+    def _assign(self) -> None:
+        """Let the metadata say in which directories new replicas lie."""
+        assert self.replicas is not None  # noqa: S101  as above
+        unassigned = self.replicas.unassigned
+        if unassigned:
+            replicas = tuple(PlacedReplica(directory, *each) for each, directory in unassigned.items())
+            epoch = self._lifecycle.broker_epoch
+            request = AssignReplicasToDirsRequest(broker_id=self.broker_id, broker_epoch=epoch, replicas=replicas)
+            unassigned.clear()
+            self._tell(request, self._channel())
+
+    def _tell(self, request: AssignReplicasToDirsRequest, channel: Channel) -> None:
+        channel.ask(
+            request, lambda _: None, lambda _: self.process.after(_AGAIN_MS, partial(self._tell, request, channel))
+        )
+
+    def _check_lag(self) -> None:
+        assert self.replicas is not None  # noqa: S101  as above
+        self.replicas.check_lag()
+        self._lag.set_in(self._times.lag_ms // _LAG_CHECKS)
+
+    def _keep_up(self) -> None:
+        self.directories.run_periodic()
+        self._upkeep.set_in(_PERIOD_MS)

@@ -1,0 +1,120 @@
+"""What a broker of a simulated cluster answers, by the handlers of a real one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.broker.requests.epoch_ends import EpochEnds
+from replication.broker.requests.fetch.fetch_session_cache import FetchSessionCache
+from replication.broker.requests.fetch.fetches import Fetches
+from replication.broker.requests.fetch.pending_fetch import PendingFetch
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.listed_offsets import ListedOffsets
+from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
+from replication.broker.requests.writing.produces import Produces
+from replication.broker.requests.writing.transaction_verification import NoCoordinator
+from replication.protocol.messages import list_offsets, offset_for_leader_epoch, produce
+from replication.protocol.messages.fetch import FetchRequest, FetchResponse, fetch_versions
+from replication.protocol.messages.list_offsets import ListOffsetsRequest
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.messages.produce import ProduceRequest
+from replication.server.call import Call, Caller
+from replication.testing.simulated.network import Reply
+from replication.testing.simulated.process import Process
+
+LISTENER: Final = "PLAINTEXT"
+_CALLER: Final = Caller("simulated", listener=LISTENER)
+_LAST_VERSIONS: Final[Mapping[type, int]] = {
+    ListOffsetsRequest: list_offsets.VERSIONS[-1],
+    OffsetForLeaderEpochRequest: offset_for_leader_epoch.VERSIONS[-1],
+    ProduceRequest: produce.SINCE_TOPIC_IDS - 1,
+}
+
+
+class ServedRequests:
+    """Answers Fetch, Produce, OffsetForLeaderEpoch and ListOffsets, at once or once there is an answer."""
+
+    def __init__(self, process: Process, hosted: HostedPartitions, known: KnownCluster, random: Random) -> None:
+        """Answer from what a broker has."""
+        lookup = PartitionLookup(hosted, known)
+        sessions = FetchSessionCache(clock=lambda: process.now_ms / 1_000, random=random)
+        self._process: Final = process
+        self._handlers: Final[Mapping[type, Callable[[Any, Call], Any]]] = {
+            FetchRequest: Fetches(lookup, sessions).answer,
+            ProduceRequest: Produces(lookup, NoCoordinator()).answer,
+            OffsetForLeaderEpochRequest: EpochEnds(lookup).answer,
+            ListOffsetsRequest: ListedOffsets(lookup).answer,
+        }
+        self._waiting: Final[dict[int, _Waiting]] = {}
+        self._count = 0
+        self._woken: Final[dict[int, None]] = {}
+
+    def answer_now(self, request: Any) -> Any:
+        """Return the answer to a request that waits for nothing."""
+        return _sendable(self._handlers[type(request)](request, _call(request)))
+
+    def serve(self, request: Any, reply: Reply) -> None:
+        """Answer, now or later."""
+        answer = self._handlers[type(request)](request, _call(request))
+        if not isinstance(answer, PendingFetch | PendingOutcomes):
+            reply(_sendable(answer))
+            return
+        self._count += 1
+        waiting = self._waiting[self._count] = _Waiting(self._count, answer, reply, self._woken)
+        answer.attend(waiting)
+        waiting.wake()
+        wait_ms = request.max_wait_ms if isinstance(request, FetchRequest) else request.timeout_ms
+        self._process.after(wait_ms, partial(self._expire, self._count))
+        self.look()
+
+    def look(self) -> None:
+        """Answer what can be answered by now; after each step of the broker, in which something may have woken them."""
+        while self._woken:
+            number = min(self._woken)
+            del self._woken[number]
+            waiting = self._waiting.get(number)
+            answer = None if waiting is None else waiting.pending.answer()
+            if waiting is not None and answer is not None:
+                self._finish(number, waiting, answer)
+
+    def _expire(self, number: int) -> None:
+        waiting = self._waiting.get(number)
+        if waiting is not None:
+            self._finish(number, waiting, waiting.pending.expire())
+
+    def _finish(self, number: int, waiting: "_Waiting", answer: Any) -> None:
+        del self._waiting[number]
+        waiting.pending.leave(waiting)
+        waiting.reply(_sendable(answer))
+
+
+class _Waiting:
+    """A request that waits, and is woken in the middle of any call."""
+
+    def __init__(
+        self, number: int, pending: PendingFetch | PendingOutcomes, reply: Reply, woken: dict[int, None]
+    ) -> None:
+        self.pending: Final = pending
+        self.reply: Final = reply
+        self._number: Final = number
+        self._woken: Final = woken
+
+    def wake(self) -> None:
+        self._woken[self._number] = None
+
+
+def _call(request: Any) -> Call:
+    version = fetch_versions(request)[-1] if isinstance(request, FetchRequest) else _LAST_VERSIONS[type(request)]
+    return Call(version, _CALLER)
+
+
+def _sendable(answer: Any) -> Any:
+    """Return an answer that shows no later state of a log."""
+    if not isinstance(answer, FetchResponse):
+        return answer
+    copied = {key: each._replace(records=bytes(each.records)) for key, each in answer.partitions.items()}
+    return replace(answer, partitions=copied)
