@@ -75,6 +75,9 @@ class Structs:
     """Whether NamedTuples are read as the plain tuples that are made and unpacked in less time."""
 
 
+_BLOCK: Final = 32
+"""So many values are still written together where some of the others have content."""
+
 _Write: TypeAlias = Callable[[bytearray, Any], None]
 _Unpack: TypeAlias = Callable[[Data, int], tuple[Any, ...]]
 _Make: TypeAlias = Callable[[Sequence[Any]], Any]
@@ -143,6 +146,9 @@ class Codec(Generic[T]):
         rows = None if self._rows is None or self._refused else self._rows.packed(values)
         if rows is not None:
             out += rows
+        elif isinstance(values, Columns) and len(values) > _BLOCK:
+            for block in values.in_blocks(_BLOCK):
+                self.write_many(out, block)
         else:
             value: Any
             for value in values:

@@ -24,6 +24,11 @@ class Columns:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return zip(*self.columns, strict=True)
 
+    def in_blocks(self, size: int) -> "Iterator[Columns]":
+        """Yield so many of the values after another."""
+        for start in range(0, len(self), size):
+            yield Columns(*(each[start : start + size] for each in self.columns))
+
 
 class _Blanks(NamedTuple):
     """A field with a count before its content, and what is written where there is no content."""

@@ -3,7 +3,7 @@
 import struct
 import tracemalloc
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -183,6 +183,15 @@ def test_many_values_are_written_as_each_of_them_is_whatever_is_empty_in_them(ma
     length = bytes([len(many) + 1]) if flexible else len(many).to_bytes(4)
     each = b"".join(_written(told, version) for told in many)
     assert _written(Tellings(tuple(many)), version) == length + each + bytes(flexible)
+
+
+@given(st.dictionaries(st.integers(0, 99), st.sampled_from([9, 5]), max_size=4), versions)
+def test_so_are_columns_of_which_a_few_have_content(places: dict[int, int], version: int) -> None:
+    many = [Told(number) for number in range(100)]
+    for place, tagged in places.items():
+        many[place] = Told(place, "a" if tagged == 9 else None, tagged=tagged)
+    columns: Any = Columns(*zip(*many, strict=True))
+    assert _written(Tellings(columns), version) == _written(Tellings(tuple(many)), version)
 
 
 @pytest.mark.parametrize("version", [1, 2])
