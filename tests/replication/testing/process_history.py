@@ -1,14 +1,17 @@
 """A random history of brokers that are processes, in which each truncation was foretold."""
 
+from contextlib import suppress
 from random import Random
 from time import sleep
 from typing import ClassVar, Final
 
 from replication.testing import Cluster
+from replication.testing.errors import NotReachedError
 from tests.replication.testing.cluster_history import BROKERS, PARTITIONS, History
 from tests.replication.testing.foretold_truncations import ForetoldTruncations
 
 _LONGEST_PAUSE: Final = 1.5
+_PATIENCE: Final = 3.0
 
 
 class ProcessHistory(History):
@@ -21,6 +24,10 @@ class ProcessHistory(History):
         self.truncations: Final = ForetoldTruncations(cluster)
 
     def begin(self, broker: int) -> None:
+        """Start a broker; what it will cut off is known only if there are leaders, for which it is worth a wait."""
+        if any(self.cluster.is_up(other) for other in BROKERS):
+            with suppress(NotReachedError):
+                self.cluster.wait_until(self._all_lead, "all is led", seconds=_PATIENCE)
         self.truncations.foretell(broker, PARTITIONS)
         super().begin(broker)
 
@@ -35,6 +42,9 @@ class ProcessHistory(History):
         for foretold in self.truncations.plans:
             foretold.check()
 
+    def _all_lead(self) -> bool:
+        return all(self.cluster.leads(*partition) for partition in PARTITIONS)
+
     def _sever(self) -> str:
         """Kill a leader a moment after it was cut off from all followers: it has records then that nobody else has."""
         broker = self.cluster.leader(*self._random.choice(PARTITIONS))
@@ -43,7 +53,7 @@ class ProcessHistory(History):
         for other in BROKERS:
             if other != broker:
                 self.cluster.links.cut(broker, other)
-        sleep(self._random.uniform(0.02, 0.2))
+        sleep(self._random.uniform(0.1, 0.5))
         self.cluster.kill(broker)
         self._down.add(broker)
         self.cluster.links.heal([broker])
