@@ -68,7 +68,8 @@ def _begin(source: Log, copy: Log, start: int) -> None:
 
 
 def _take(source: Log, copy: Log) -> None:
-    data = source.read(copy.log_end_offset, _CHUNK_BYTES).data
+    # The source may start within the batch that comes next.
+    data = source.read(max(copy.log_end_offset, source.log_start_offset), _CHUNK_BYTES).data
     if data:
         for part in split_batches(data, copy.config.segment_bytes):
             copy.append_batches(part)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from epoch import EpochHistory
@@ -57,8 +57,10 @@ STEPS = st.lists(
 )
 
 
+@settings(max_examples=60)
 @given(STEPS)
 @example([("append", 5), ("copy", 0), ("truncate", 3), ("append", 6)])
+@example([("append", 2), ("commit", 0), ("delete", 1)])
 @example([("append", 9), ("commit", 2), ("delete", 4), ("copy", 0), ("commit", 0), ("delete", 1), ("append", 1)])
 def test_it_holds_the_same_in_the_end(steps: list[tuple[str, int]]) -> None:
     with (
