@@ -82,10 +82,11 @@ class FetchPass:
             if error is not _NONE:
                 return self._refuse(partition, hosted, error)
         self.is_anything_known = True
+        log = hosted.log
         try:
-            offsets = start, high_watermark, stable, end = hosted.log.offsets
+            offsets = start, high_watermark, stable, end = log.offsets
         except LogStoreError as failure:  # nothing ever happens to a closed log
-            return self._refuse(partition, hosted, storage_error(hosted, failure))
+            return self._look_again(partition, hosted, asked, log, failure)
         # And most have nothing to give: what `_look` would answer too, in three times the time.
         if last_fetched_epoch < 0 and offsets[self._limit] <= offset <= end and start <= offset and not hosted.damage:
             self.is_quiet = True
@@ -139,12 +140,21 @@ class FetchPass:
         except (OffsetOutOfRangeError, UnknownEpochError):
             error = ErrorCode.OFFSET_OUT_OF_RANGE
         except (LogStoreError, OSError) as failure:
-            if hosted.log is not log:  # the partition has moved to another directory meanwhile
-                return self._look(partition, hosted, asked, hosted.log.offsets)
-            error = storage_error(hosted, failure)
+            return self._look_again(partition, hosted, asked, log, failure)
         except ValueError:  # such as a negative max_bytes
             error = ErrorCode.UNKNOWN_SERVER_ERROR
         return self._refuse(partition, hosted, error)
+
+    def _look_again(
+        self, partition: Pair, hosted: HostedPartition, asked: FetchPartition, log: ReadableLog, failure: Exception
+    ) -> FetchedPartition:
+        """Look at the log in whose place another one is, as the partition has moved to another directory; else refuse.
+
+        `failure` is what became of the look at `log`.
+        """
+        if hosted.log is log:
+            return self._refuse(partition, hosted, storage_error(hosted, failure))
+        return FetchPass.read(self, partition, hosted, None, asked)
 
     def _read(self, hosted: HostedPartition, asked: FetchPartition, offsets: LogOffsets) -> FetchedPartition | None:
         """Return what there is; None at the damage that ends the log before its files do."""

@@ -4,11 +4,13 @@ import random
 
 import pytest
 
-from logstore import BatchTemplate, Record
+from logstore import BatchTemplate, Log, LogClosedError, Record
 from logstore.errors import CorruptBatchError
+from logstore.log.state.log_offsets import LogOffsets
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import fetch_form
 from replication.protocol.messages.fetch import VERSIONS, FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.replica_id import CONSUMER, DEBUGGER
@@ -72,3 +74,31 @@ def test_the_short_way_answers_byte_for_byte_what_the_long_one_does(
         assert (short.is_quiet, short.is_enough) == (long.is_quiet, long.is_enough)
         quiet += short.is_quiet
     assert 0 < quiet < STEPS
+
+
+class _Left:
+    """A log that is closed as it is looked at: the partition goes on with another one, or with none."""
+
+    def __init__(self, hosted: HostedPartition, goes_on_with: Log | None) -> None:
+        self._hosted = hosted
+        self._goes_on_with = goes_on_with
+
+    @property
+    def offsets(self) -> LogOffsets:
+        if self._goes_on_with is not None:
+            self._hosted.log = self._goes_on_with
+        raise LogClosedError("it is closed", file=None)
+
+
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_partition_that_moves_as_it_is_looked_at_is_read_where_it_goes_on(
+    broker: SmallBroker, *, goes_on: bool
+) -> None:
+    failures: list[Exception] = []
+    hosted = HostedPartition(broker.log, EPOCH, topic_id=TOPIC_ID, on_failure=failures.append)
+    hosted.log = _Left(hosted, broker.log if goes_on else None)  # type: ignore[assignment]
+    asked = FetchPartition(broker.log.log_end_offset, 1 << 20)
+    terms = FetchTerms.of(FetchRequest(partitions={ORDERS: asked}), call(VERSIONS[-1]))
+    answer = FetchPass(broker.lookup, terms).read(ORDERS, hosted, TOPIC_ID, asked)
+    assert answer.error is (ErrorCode.NONE if goes_on else ErrorCode.KAFKA_STORAGE_ERROR)
+    assert len(failures) == (not goes_on)
