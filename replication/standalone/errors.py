@@ -1,5 +1,6 @@
 """Errors of a cluster that is its own controller."""
 
+from collections.abc import Collection
 from os import PathLike, fspath
 
 from replication.errors import ReplicationError
@@ -31,6 +32,17 @@ class NotFormattedError(ReplicationError, ValueError):
         super().__init__(
             f"{fspath(root)} is not empty and has no meta.properties, so it is no broker's log.dirs root: name an "
             "empty directory or one that does not exist yet, or a broker's own"
+        )
+
+
+class OtherVotersError(ReplicationError, ValueError):
+    """The metadata belongs to a quorum in which others have a vote."""
+
+    def __init__(self, root: str | PathLike[str], voters: Collection[int], node_id: int) -> None:
+        super().__init__(
+            f"{fspath(root)} holds the metadata of a quorum whose voters are {', '.join(map(str, sorted(voters)))}, "
+            f"not node {node_id} alone: they may lead it at the same time. Let Kafka's controllers remove the others "
+            "first, where the log names the voters (kafka-metadata-quorum.sh remove-controller)"
         )
 
 

@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, Self
 
 from logstore import Log
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.clock import now_ms
+from logstore.files.quorum_state import QUORUM_STATE_NAME, QuorumState
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.control_messages import encode_control
@@ -33,7 +35,9 @@ class StoredMetadata:
         log, snapshot = local.log, local.snapshot
         log.advance_high_watermark(log.log_end_offset)
         latest = log.epochs.latest_epoch
-        self.leader_epoch: Final = max(-1 if snapshot is None else snapshot.epoch, -1 if latest is None else latest) + 1
+        in_snapshot = -1 if snapshot is None else snapshot.epoch
+        in_log = -1 if latest is None else latest
+        self.leader_epoch: Final = max(in_snapshot, in_log, _epoch_of_elections(log.directory)) + 1
         """In which this controller writes."""
 
     @classmethod
@@ -105,3 +109,9 @@ class StoredMetadata:
         log = self._local.log
         log.flush()
         log.advance_high_watermark(log.log_end_offset)
+
+
+def _epoch_of_elections(directory: Path) -> int:
+    """Return the latest epoch that a controller of Kafka's knew here, which may be in no record; -1 without any."""
+    path = directory / QUORUM_STATE_NAME
+    return QuorumState.read(path).leader_epoch if path.exists() else -1

@@ -10,10 +10,11 @@ from replication.controller.controller import ControllerSettings
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server_limits import ServerLimits
 from replication.standalone.controller_thread import ControllerThread
-from replication.standalone.errors import NotFormattedError
+from replication.standalone.errors import NotFormattedError, OtherVotersError
 from replication.standalone.formatting import ensure_formatted, owner_of
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.quorum.controller_server import ControllerServer
+from replication.standalone.quorum.known_voters import known_voters
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 
@@ -51,8 +52,9 @@ class StandaloneController:
         """Go on from what lies in a directory, or begin a cluster in a new or empty one.
 
         `node_id` and `cluster_id` are a new directory's, which gets node 1 and an id that nobody has; a directory that
-        is not new keeps its own, and must be the node's if one is given. Raises what `ensure_formatted`, `owner_of`,
-        `StoredMetadata.open`, `StaticController` and `ControllerServer` raise, with all closed again.
+        is not new keeps its own, and must be the node's if one is given. Where Kafka's controller has left it, brokers
+        find the voter as they did before. Raises what `ensure_formatted`, `owner_of`, `StoredMetadata.open`,
+        `StaticController` and `ControllerServer` raise, and OtherVotersError, with all closed again.
         """
         with ExitStack() as stack:
             ensure_formatted([root], node_id, cluster_id)
@@ -61,6 +63,10 @@ class StandaloneController:
                 raise NotFormattedError(root)
             metadata = StoredMetadata.open(root)
             stack.callback(metadata.close)
+            voters = known_voters(metadata)
+            if not {owner.node_id}.issuperset(voters.node_ids):
+                raise OtherVotersError(root, voters.node_ids, owner.node_id)
+            directory_id = None if voters.is_in_settings else owner.directory_id
             controller = StaticController(owner.cluster_id, metadata, settings)
             begin_cluster(controller)
             thread = ControllerThread(controller)
@@ -70,7 +76,7 @@ class StandaloneController:
                 controller,
                 owner.node_id,
                 listener,
-                directory_id=None if owner.directory_id is None else parse_uuid(owner.directory_id),
+                directory_id=None if directory_id is None else parse_uuid(directory_id),
                 advertised_host=advertised_host,
                 limits=limits,
             )

@@ -1,5 +1,6 @@
 """The metadata of a controller that is alone."""
 
+import json
 from pathlib import Path
 from uuid import UUID
 
@@ -77,4 +78,15 @@ def test_what_the_quorum_says_of_itself_counts_as_offsets_and_as_no_records(tmp_
     assert [record for batch in replayed(again) for record in batch.records] == [LEVEL]
     (batch, _) = read_batches(again.log.read(0, 1 << 20).data)
     assert [decode_control(record) for record in batch.records()] == [KRaftVersion(k_raft_version=1), SnapshotFooter()]
+    again.close()
+
+
+def test_the_epoch_is_later_than_any_that_kafkas_controller_knew_of(tmp_path: Path) -> None:
+    metadata = StoredMetadata.open(tmp_path)
+    metadata.append([LEVEL], 30)
+    metadata.close()
+    state = {"leaderId": 1, "leaderEpoch": 7, "votedId": -1, "votedDirectoryId": None, "data_version": 1}
+    (tmp_path / "__cluster_metadata-0" / "quorum-state").write_text(json.dumps(state))
+    again = StoredMetadata.open(tmp_path)
+    assert again.leader_epoch == 8
     again.close()

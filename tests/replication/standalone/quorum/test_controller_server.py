@@ -1,8 +1,10 @@
 """Brokers' agents and followers of the metadata, which real controllers know, at a controller of ours."""
 
+import random
 import shutil
+import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,6 +22,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.quorum.errors import MetadataDivergedError
 from replication.quorum.followed_metadata import FollowedMetadata
+from tests.campaign import run_seed
 from tests.replication.broker.member import SECONDS, Ear, format_root, run, wait_until
 from tests.replication.standalone.quorum.led import CLUSTER, Led, has_topic
 
@@ -76,6 +79,22 @@ def test_a_broker_that_is_silent_is_fenced_and_comes_back(led: Led, directories:
             wait_until(agent, fenced=True)
         wait_until(agent, fenced=False)
     assert ear.fencings[0] == "unfenced"
+
+
+def test_who_sends_anything_else_is_hung_up_on_and_brokers_do_not_notice(led: Led, directories: LogDirectories) -> None:
+    ear, chance = Ear(), random.Random(run_seed())
+    with closing(led.agent(directories, ear)) as agent:
+        run(agent)
+        for _ in range(20):
+            garbage = chance.choice([b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\x20" + chance.randbytes(32), b"\x7f" * 9])
+            with socket.create_connection(led.address, 10) as stranger:
+                stranger.sendall(garbage)
+                with suppress(ConnectionError):
+                    assert stranger.recv(1) == b""
+        led.write(1_000)
+        assert agent.metadata.wait_for(lambda image: image == led.image, SECONDS)
+        assert not agent.is_fenced
+    assert ear.interruptions == ear.refusals == []
 
 
 def test_who_names_an_earlier_broker_epoch_is_told_so(led: Led, directories: LogDirectories) -> None:

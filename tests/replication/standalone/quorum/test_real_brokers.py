@@ -9,17 +9,24 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from logstore.directory.log_directories import LogDirectories
 from logstore.files.partition_metadata import format_uuid
+from replication.broker.broker_identity import BrokerIdentity
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
+from replication.node import BrokerNode, BrokerNodeSettings, NetworkLink
+from replication.protocol.addresses import Address
+from replication.server.connections.listener_settings import ListenerSettings
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import KafkaRelease
 from tests.oracle.tools import KafkaTools
+from tests.replication.broker.member import HEARTBEAT_MS, format_root
 from tests.replication.serving.java_tools import run_tool
 from tests.replication.standalone.clients import produce, read
-from tests.replication.standalone.quorum.led import NODE, Led
+from tests.replication.standalone.quorum.led import CLUSTER, NODE, Led
 
 SECONDS = 120
+OURS = 9
 TOPIC = "orders"
 
 
@@ -128,6 +135,8 @@ def test_kafkas_tools_know_the_quorum_and_the_cluster(led: Led, brokers: LedBrok
             tools, "kafka-configs", *at_controller, "--describe", "--entity-type", "brokers", "--entity-default"
         )
         absent = tools.run("kafka-cluster", "unregister", "--id", "9", *at_controller)
+        upgrade = ("upgrade", "--feature", "group.version=1")
+        raised = tools.run("kafka-features", "--bootstrap-server", brokers.bootstrap(), *upgrade)
     directory_id = led.node.server.quorum.directory_id
     assert directory_id is not None
     identity = f'"id": {NODE}, "directoryId": "{format_uuid(directory_id)}"'
@@ -150,6 +159,7 @@ def test_kafkas_tools_know_the_quorum_and_the_cluster(led: Led, brokers: LedBrok
     assert endpoints.split()[-5:-3] == [str(NODE), led.address.host]
     assert "min.insync.replicas=1" in defaults
     assert "9 is not currently registered" in absent.out + absent.err
+    assert "UPDATE_FEATURES" in raised.out + raised.err, "it is not offered"
 
 
 def test_a_restart_of_the_controller_is_not_noticed_by_clients(led: Led, brokers: LedBrokers) -> None:
@@ -186,3 +196,31 @@ def test_one_that_stops_in_order_hands_over_what_it_leads(led: Led, brokers: Led
     assert partition_of(led.image).leader == 3 - leader
     brokers.start(leader)
     wait_for(led, lambda image: set(partition_of(image).isr) == {1, 2})
+
+
+def test_a_broker_of_ours_and_one_of_kafkas_lead_and_follow_each_other(
+    led: Led, brokers: LedBrokers, tmp_path: Path
+) -> None:
+    theirs, topic = 1, "shared"
+    format_root(tmp_path / "ours", OURS, CLUSTER)
+    with LogDirectories.open([tmp_path / "ours"], periodic=True) as directories:
+        link = NetworkLink([led.address], BrokerIdentity.of(directories))
+        settings = BrokerNodeSettings(
+            listener=ListenerSettings(address=Address("127.0.0.1", 0)), heartbeat_interval_ms=HEARTBEAT_MS
+        )
+        with closing(BrokerNode(link, directories, settings)) as ours:
+            bootstrap = f"{brokers.bootstrap(theirs)},{ours.address}"
+            placed = NewTopic(topic, 1, replica_assignment=[[theirs, OURS]])
+            client = AdminClient({"bootstrap.servers": str(ours.address)})
+            client.create_topics([placed])[topic].result(SECONDS)
+            for leader in (theirs, OURS):
+                assert produce(bootstrap, topic, [b"led by %d" % leader]) == []
+                wait_for(led, lambda image: set(partition_of(image, topic).isr) == {theirs, OURS})
+                if leader == theirs:
+                    brokers.stop(theirs)
+                    assert partition_of(led.image, topic).leader == OURS
+                    brokers.start(theirs)
+            values = [each.value for each in read(bootstrap, topic)]
+            assert values == [b"led by 1", b"led by 9"]
+        wait_for(led, lambda image: partition_of(image, topic).leader == theirs)
+        assert [each.value for each in read(brokers.bootstrap(theirs), topic)] == values

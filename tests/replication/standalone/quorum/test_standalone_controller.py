@@ -1,0 +1,94 @@
+"""A controller by itself, on directories that are new, its own, or another's."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from replication.metadata.records.control import (
+    ControlMessage,
+    ElectionVoter,
+    KRaftVersionRange,
+    LeaderChange,
+    Voter,
+    Voters,
+)
+from replication.protocol.addresses import Address
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.standalone.errors import OtherNodeError, OtherVotersError
+from replication.standalone.formatting import ensure_formatted
+from replication.standalone.quorum.known_voters import KnownVoters, known_voters
+from replication.standalone.quorum.standalone_controller import StandaloneController
+from replication.standalone.stored_metadata import StoredMetadata
+
+LISTENER = ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 0))
+NODE = 3
+
+
+def opened(root: Path, **options: str) -> StandaloneController:
+    return StandaloneController.open(root, LISTENER, node_id=NODE, **options)  # type: ignore[arg-type]
+
+
+def written(root: Path, messages: Sequence[ControlMessage]) -> KnownVoters:
+    """Let a directory's log say something of its quorum, and return what is made of all that it says."""
+    ensure_formatted([root], NODE)
+    metadata = StoredMetadata.open(root)
+    metadata.append_control(messages)
+    known = known_voters(metadata)
+    metadata.close()
+    return known
+
+
+def led_by(*voters: int) -> LeaderChange:
+    elected = tuple(ElectionVoter(voter_id=each) for each in voters)
+    return LeaderChange(version=0, leader_id=NODE, voters=elected, granting_voters=elected)
+
+
+def named(*voters: int) -> Voters:
+    levels = KRaftVersionRange(min_supported_version=0, max_supported_version=1)
+    return Voters(
+        voters=tuple(
+            Voter(voter_id=each, voter_directory_id=UUID(int=each), endpoints=(), k_raft_version_feature=levels)
+            for each in voters
+        )
+    )
+
+
+def test_a_new_directory_is_formatted_and_names_its_voter_at_each_start(tmp_path: Path) -> None:
+    root = tmp_path / "controller"
+    for epoch in range(2):
+        with opened(root, cluster_id="one") as node:
+            assert node.controller.cluster_id == "one"
+            assert node.server.quorum.leader == (NODE, epoch)
+            assert node.server.quorum.features == {"kraft.version": 1}
+            assert node.failure is None
+    metadata = StoredMetadata.open(root)
+    assert known_voters(metadata) == KnownVoters((NODE,))
+    metadata.close()
+
+
+def test_another_nodes_directory_is_left_alone(tmp_path: Path) -> None:
+    ensure_formatted([tmp_path / "other"], 4)
+    with pytest.raises(OtherNodeError):
+        opened(tmp_path / "other")
+
+
+def test_where_settings_name_the_voter_the_log_does_not_begin_to(tmp_path: Path) -> None:
+    root = tmp_path / "controller"
+    assert written(root, [led_by(NODE)]) == KnownVoters((NODE,), is_in_settings=True)
+    with opened(root) as node:
+        assert node.server.quorum.features == {}
+    metadata = StoredMetadata.open(root)
+    assert known_voters(metadata) == KnownVoters((NODE,), is_in_settings=True)
+    metadata.close()
+
+
+@pytest.mark.parametrize("said", [[led_by(2, NODE)], [led_by(NODE), named(NODE, 4)], [named(4)]])
+def test_a_quorum_in_which_others_have_a_vote_is_not_led(tmp_path: Path, said: list[ControlMessage]) -> None:
+    root = tmp_path / "controller"
+    written(root, said)
+    with pytest.raises(OtherVotersError, match="remove-controller"):
+        opened(root)
+    assert written(root, [named(NODE)]) == KnownVoters((NODE,)), "the last that is said counts"
+    opened(root).close()
