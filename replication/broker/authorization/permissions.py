@@ -12,6 +12,10 @@ from replication.server.call import Caller
 class Permissions(Protocol):
     """Answers questions about a caller, by what held when his request came."""
 
+    @property
+    def rules(self) -> AccessRules | None:
+        """By what it answers; None where everything is permitted."""
+
     def may(self, operation: Operation, kind: ResourceType, name: str = CLUSTER_NAME) -> bool:
         """Whether he may do this with a resource."""
 
@@ -54,6 +58,8 @@ class GrantedPermissions(NamedTuple):
 
 class UnlimitedPermissions:
     """Those of a super user, and of everybody where there is no authorizer."""
+
+    rules: None = None
 
     def may(self, operation: Operation, kind: ResourceType, name: str = CLUSTER_NAME) -> bool:
         """Say yes."""

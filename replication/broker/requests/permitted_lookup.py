@@ -1,8 +1,8 @@
 """Finds only those partitions that a caller may ask about."""
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 from replication.broker.authorization.operation import Operation
 from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
@@ -18,11 +18,14 @@ MayAsk: TypeAlias = Callable[[Permissions, Any], Callable[[str], bool]]
 """Says of a caller and his request about which topics he may ask, by name."""
 
 
-class PermittedLookup(PartitionLookup):
-    """Has no copy of others, and that is why: whatever is asked about them is answered so.
+_MOST_CALLERS: Final = 64
+"""Who are remembered, until the rules change."""
+_MOST_TOPICS: Final = 4_096
+"""For which it is remembered whether a caller may ask about them."""
 
-    What a request may is decided once for each topic, whatever changes while it waits.
-    """
+
+class PermittedLookup(PartitionLookup):
+    """Has no copy of others, and that is why: whatever is asked about them is answered so."""
 
     def __init__(
         self,
@@ -33,8 +36,8 @@ class PermittedLookup(PartitionLookup):
     ) -> None:
         """`may_ask` is asked about topics by name; `viewpoint` is equal as long as it answers the same."""
         super().__init__(partitions, cluster)
-        find, is_permitted = self.copy, cache(may_ask)
-        # None of these refers to this object: it is gone with its request.
+        find, is_permitted = self.copy, lru_cache(_MOST_TOPICS)(may_ask)
+        # None of these refers to this object, so that it is gone once nobody has it.
         self.copy = lambda partition: find(partition) if is_permitted(partition[0]) else None
         self.viewpoint = viewpoint
         if may_ask is _nothing:
@@ -60,12 +63,23 @@ def permitted_answer(
     make: Callable[[PartitionLookup], Answer],
 ) -> Answer:
     """Return what answers each request from the partitions that it may ask about: one for all where it may any."""
+    everything = make(PartitionLookup(partitions, cluster))
     if permissions is unlimited:
-        return make(PartitionLookup(partitions, cluster))
+        return everything
+    kept: dict[tuple[Permissions, bool], Answer] = {}
 
     def answer(request: Any, call: Call) -> Any:
         granted = permissions(call.caller)
-        return make(PermittedLookup(partitions, cluster, may_ask(granted, request), granted))(request, call)
+        if granted.rules is None:
+            return everything(request, call)
+        key = (granted, getattr(request, "replica_id", -1) < 0)
+        known = kept.get(key)
+        if known is None:
+            if len(kept) >= _MOST_CALLERS or any(each.rules is not granted.rules for each, _ in tuple(kept)):
+                kept.clear()
+            known = make(PermittedLookup(partitions, cluster, may_ask(granted, request), granted))
+            kept[key] = known
+        return known(request, call)
 
     return answer
 

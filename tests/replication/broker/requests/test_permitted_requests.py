@@ -1,6 +1,7 @@
 """What a guarded broker answers over time: test_guarded_pair.py compares single answers with a real one's."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,7 +24,7 @@ from replication.protocol.messages import fetch, metadata
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.produce import ProduceRequest
-from replication.server.call import ANONYMOUS
+from replication.server.call import ANONYMOUS, Call, Caller
 from replication.server.hang_up import HangUpError
 from tests.logstore.batches import TRANSACTIONAL, batch, record
 from tests.replication.broker.requests.small_broker import ORDERS, TOPIC, TOPIC_ID, call
@@ -219,3 +220,20 @@ def test_the_name_of_a_topic_is_not_told_by_its_id(broker: GuardedBroker) -> Non
     answer = broker.ask(metadata.API_KEY, MetadataRequest(topics=(), topic_ids=(TOPIC_ID,)), BY_NAME)
     assert answer.topics == {}
     assert [(each.error, each.topic_id) for each in answer.unnamed] == [(DENIED, TOPIC_ID)]
+
+
+def test_each_caller_has_what_he_may_however_many_there_are(broker: GuardedBroker) -> None:
+    broker.tell(entry(Operation.READ))
+
+    def error(name: str) -> ErrorCode:
+        caller = Call(BY_NAME, Caller("127.0.0.1", name), "test")
+        asked = FetchRequest(partitions={ORDERS: MANY}, max_wait_ms=0)
+        answer = broker._apis[fetch.API_KEY].answer(asked, caller)
+        found: ErrorCode = answer.partitions[ORDERS].error
+        return found
+
+    names = [f"User:{number}" for number in range(100)]
+    assert {error(each) for each in names} == {DENIED}
+    assert {error(each) for each in (ANONYMOUS, names[0], ANONYMOUS)} == {ErrorCode.NONE, DENIED}
+    broker.tell(replace(entry(Operation.READ), id=UUID(int=5), principal="User:99"))
+    assert [each for each in names if error(each) is ErrorCode.NONE] == ["User:99"]
