@@ -39,13 +39,13 @@ class ClusterState:
 
         For `as_kafka` see `rules_of`.
         """
-        self.image = ClusterImage()
-        self.index = PartitionIndex()
+        self.image: ClusterImage = ClusterImage()
+        self.index: PartitionIndex = PartitionIndex()
         self._as_kafka = as_kafka
-        self.rules = self._prescribed()
+        self.rules: Rules = self._prescribed()
         self.active: set[int] = set()
         """Brokers that are neither fenced nor shutting down."""
-        self.topic_names = TopicNames()
+        self.topic_names: TopicNames = TopicNames()
         self.registration_offsets: dict[int, int] = {}
         """Where each broker's last registration stands in the log."""
         self.own_settings: Mapping[str, str] = dict(defaults)

@@ -106,10 +106,10 @@ class Controller:
         """`next_offset` is where the log starts that will be replayed; `random` says where replicas are placed."""
         self.cluster_id = cluster_id
         self.settings = settings
-        self.cluster = ClusterState(settings.defaults, as_kafka=settings.as_kafka)
-        self.next_offset = next_offset
-        self.heartbeats = Heartbeats()
-        self.sessions = BrokerSessions(settings.broker_session_timeout_ms)
+        self.cluster: ClusterState = ClusterState(settings.defaults, as_kafka=settings.as_kafka)
+        self.next_offset: int = next_offset
+        self.heartbeats: Heartbeats = Heartbeats()
+        self.sessions: BrokerSessions = BrokerSessions(settings.broker_session_timeout_ms)
         self._topic_maker = TopicMaker(
             random or Random(),  # noqa: S311 - placement is no secret
             new_topic_id,

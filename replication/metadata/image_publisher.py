@@ -54,7 +54,7 @@ class ImagePublisher:
         self._applied_offset = -1
         self._epoch = -1
         self._batches: list[BatchChanges] = []
-        self.published = PublishedImage(self._image.frozen())
+        self.published: PublishedImage = PublishedImage(self._image.frozen())
 
     def replay(self, batches: Iterable[MetadataBatch]) -> None:
         """Replay what follows. Raises InvalidReplayError, and what reading the batches raises.

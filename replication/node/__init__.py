@@ -11,7 +11,6 @@ from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
     "broker_node": ("BrokerNode", "BrokerNodeSettings"),
-    "controller_link": ("ControllerLink",),
     "network_link": ("NetworkLink",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}

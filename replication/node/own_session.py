@@ -1,6 +1,7 @@
 """Whether the controller may have fenced a broker, as far as that broker can tell by its own clock."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from replication.broker.requests.writing.produce_work import no_answer
@@ -31,7 +32,7 @@ class OwnSession:
 
     def guarded(self, produce: ServedApi) -> ServedApi:
         """Return Produce as it is answered while the session lasts, and refused after that."""
-        return produce._replace(answer=self._guarded(produce.answer))
+        return replace(produce, answer=self._guarded(produce.answer))
 
     def _guarded(self, answer: Callable[[Any, Call], Any]) -> Callable[[ProduceRequest, Call], Any]:
         def guarded(request: ProduceRequest, call: Call) -> ProduceResponse | Pending | None:

@@ -22,7 +22,7 @@ class FetchedSnapshot:
         """Begin at its first byte."""
         self.id = snapshot_id
         path = directory / f"{snapshot_name(snapshot_id.end_offset, snapshot_id.epoch)}{PARTIAL_SUFFIX}"
-        self.file = MetadataSnapshot(path, snapshot_id.end_offset, snapshot_id.epoch)
+        self.file: MetadataSnapshot = MetadataSnapshot(path, snapshot_id.end_offset, snapshot_id.epoch)
         """To be read once it is whole."""
         self._filesystem = filesystem
         self._descriptor: int | None = filesystem.open(path, truncate=True)

@@ -1,13 +1,15 @@
 """An API as a server answers it."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from replication.server.call import Call
 from replication.server.pending import Pending
 
 
-class ServedApi(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ServedApi:
     """What answers the requests of one API."""
 
     versions: range

@@ -1,7 +1,7 @@
 """The thread that lets a controller do what is due without being asked."""
 
 import logging
-from typing import Final
+from typing import ClassVar, Final
 
 from logstore import LogStoreError
 from replication.clock import monotonic_ms
@@ -18,7 +18,7 @@ _RETRY_MS: Final = 60_000
 class ControllerThread(WorkerThread):
     """Fences brokers that are silent, balances leaders, and takes snapshots of the metadata."""
 
-    PASSING = ()
+    PASSING: ClassVar[tuple[type[Exception], ...]] = ()
 
     def __init__(self, controller: StaticController) -> None:
         """Look after this controller."""

@@ -1,6 +1,7 @@
 """What a broker answers, as long as it is not paused and those who ask reach it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from replication.protocol.messages import fetch, list_offsets, offset_for_leader_epoch
@@ -14,7 +15,7 @@ _ASKED_BY_REPLICAS: Final = frozenset({fetch.API_KEY, list_offsets.API_KEY, offs
 
 def linked_apis(apis: ServedApis, broker_id: int, links: Links) -> ServedApis:
     """Return APIs that hang up on brokers that are cut off, and wait while their own is paused."""
-    return {key: api._replace(answer=_linked(key, api, broker_id, links)) for key, api in apis.items()}
+    return {key: replace(api, answer=_linked(key, api, broker_id, links)) for key, api in apis.items()}
 
 
 def _linked(key: int, api: ServedApi, broker_id: int, links: Links) -> Callable[[Any, Call], Any]:

@@ -1,6 +1,7 @@
 """What joins a broker to its controller, as long as the link between the two is whole."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 from logstore.log.state.waiters import Waiter
@@ -39,7 +40,7 @@ class LinkedController:
     def administration(self, node_id: int) -> ServedApis:
         """Return how administrators are answered while the link is whole."""
         apis = self._behind.administration(node_id)
-        return {key: api._replace(answer=self._linked(api)) for key, api in apis.items()}
+        return {key: replace(api, answer=self._linked(api)) for key, api in apis.items()}
 
     def close(self) -> None:
         """End it."""

@@ -1,6 +1,7 @@
 """The controller at an address of its own, as brokers reach it by links that may be cut."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -42,7 +43,7 @@ class LinkedControllerServer(ControllerServer):
         super().__init__(controller, _NODE_ID, ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 0)))
 
     def _apis(self) -> ServedApis:
-        return {key: api._replace(answer=self._linked(key, api)) for key, api in super()._apis().items()}
+        return {key: replace(api, answer=self._linked(key, api)) for key, api in super()._apis().items()}
 
     def _linked(self, key: int, api: ServedApi) -> Callable[[Any, Call], Any]:
         if key not in _ASKERS:

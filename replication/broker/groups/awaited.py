@@ -15,7 +15,7 @@ class Awaited(Generic[T]):
     def __init__(self, value: T | None = None) -> None:
         """Be there at once where the value is known."""
         self.value: T | None = value
-        self.waiters = Waiters()
+        self.waiters: Waiters = Waiters()
 
     def set(self, value: T) -> None:
         """Give the answer."""

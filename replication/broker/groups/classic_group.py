@@ -35,10 +35,10 @@ class ClassicGroup:
     def __init__(self, group_id: str, settings: GroupSettings) -> None:
         """Have no members."""
         self.group_id = group_id
-        self.state = GroupState.EMPTY
-        self.generation = 0
-        self.members = Roster()
-        self.offsets = CommittedOffsets()
+        self.state: GroupState = GroupState.EMPTY
+        self.generation: int = 0
+        self.members: Roster = Roster()
+        self.offsets: CommittedOffsets = CommittedOffsets()
         self._settings = settings
         self._protocol: str | None = None
         self._told_ids: dict[str, float] = {}

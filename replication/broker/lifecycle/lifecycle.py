@@ -72,12 +72,12 @@ class BrokerLifecycle:
 
     def __init__(self, *, heartbeat_interval_ms: int = 2000, initial_registration_timeout_ms: int = 60_000) -> None:
         """`broker.heartbeat.interval.ms` and `initial.broker.registration.timeout.ms`."""
-        self.state = BrokerState.NOT_RUNNING
-        self.broker_epoch = NO_BROKER_EPOCH
-        self.caught_up = Milestone.AHEAD
+        self.state: BrokerState = BrokerState.NOT_RUNNING
+        self.broker_epoch: int = NO_BROKER_EPOCH
+        self.caught_up: Milestone = Milestone.AHEAD
         """The metadata was replayed up to this broker's registration."""
-        self.unfenced = Milestone.AHEAD
-        self.shut_down = Milestone.AHEAD
+        self.unfenced: Milestone = Milestone.AHEAD
+        self.shut_down: Milestone = Milestone.AHEAD
         """Nothing is led any more, or nobody waits for that."""
         self._heartbeat_interval_ms = heartbeat_interval_ms
         self._initial_registration_timeout_ms = initial_registration_timeout_ms

@@ -19,10 +19,10 @@ class Guard:
 
     def __init__(self, led: LedPartition, batch: RecordBatch, made: float, *, opens_by_first: bool) -> None:
         """Begin with the batch for which it is asked."""
-        self.led = led
+        self.led: LedPartition = led
         """Who led then. Once somebody else has, that says nothing any more: the transaction may have ended there."""
-        self.made = made
-        self.opens_by_first = opens_by_first
+        self.made: float = made
+        self.opens_by_first: bool = opens_by_first
         """Whether each transaction has an epoch of its own: then nothing but sequence number 0 can begin it."""
         self.producer_epoch: int = batch.producer_epoch
         self.lowest_sequence: int = batch.base_sequence

@@ -103,7 +103,8 @@ class Link:
         """
         self.network: Final = network
         self.client: Final = client
-        self.client_id, self.server_id = nodes
+        self.client_id: Final[int] = nodes[0]
+        self.server_id: Final[int] = nodes[1]
         self.arrives_late: Final = arrives_late
         self.is_closed: bool = False
         self._is_broken = False

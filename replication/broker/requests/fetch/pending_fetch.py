@@ -1,5 +1,6 @@
 """A fetch that waits until there is enough to answer."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -33,8 +34,8 @@ class PendingFetch:
     def __init__(self, fetch: Fetch, lookup: PartitionLookup, terms: FetchTerms) -> None:
         """Read on these terms."""
         self.deadline: float = terms.deadline
-        self.attend = fetch.attend
-        self.leave = fetch.leave
+        self.attend: Callable[[Waiter], None] = fetch.attend
+        self.leave: Callable[[Waiter], None] = fetch.leave
         self._fetch = fetch
         self._lookup = lookup
         self._terms = terms

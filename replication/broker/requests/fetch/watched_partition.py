@@ -26,11 +26,11 @@ class WatchedPartition:
         news: "FetchNews[WatchedPartition]",
     ) -> None:
         """Take what a request says of it."""
-        self.key = key
+        self.key: TopicPartition = key
         """As requests name it: by its topic's id where these do."""
-        self.topic_id = topic_id
-        self.asked = asked
-        self.turn = turn
+        self.topic_id: UUID | None = topic_id
+        self.asked: FetchPartition = asked
+        self.turn: int = turn
         """Of two partitions the one with the lower turn is read first."""
         self._news = news
         self.hosted: HostedPartition | None = None

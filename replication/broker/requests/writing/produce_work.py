@@ -38,7 +38,7 @@ class RefusedRequestError(Exception):
 
     def __init__(self, error: ErrorCode, message: str | None = None) -> None:
         super().__init__(error.name)
-        self.answer = ProducedPartition(error, error_message=message)
+        self.answer: ProducedPartition = ProducedPartition(error, error_message=message)
         """For each partition."""
 
 
