@@ -1,0 +1,90 @@
+"""A controller's own snapshots, as who follows it and its next start see them (KIP-630)."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore import Log
+from replication.metadata_partition import METADATA_PARTITION
+from replication.protocol.client.connection import Connection
+from replication.quorum.followed_metadata import FollowedMetadata
+from replication.standalone import stored_metadata
+from tests.replication.standalone.quorum.led import CLUSTER, Led
+
+FOLLOWER = 7
+
+
+@pytest.fixture
+def led(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Led]:
+    monkeypatch.setattr(stored_metadata.StoredMetadata.__init__, "__defaults__", (1_000,))
+    with closing(Led(tmp_path)) as led:
+        yield led
+
+
+def follow(led: Led, followed: FollowedMetadata) -> int:
+    """Ask until it stands where the controller does; return how often."""
+    with Connection.open(led.address) as connection:
+        for asked in range(50):
+            request: Any = followed.request()
+            followed.take(connection.ask(request))
+            if followed.applied_offset == led.node.controller.published.applied_offset:
+                return asked + 1
+    raise AssertionError(f"{followed.applied_offset} has been applied")
+
+
+def grow(led: Led) -> None:
+    """Write so much that a snapshot is due, and let it be taken."""
+    for each in range(20):
+        led.write(1_000 + each)
+    led.node.controller.take_due_snapshot()
+
+
+def log_start(root: Path) -> int:
+    with Log.open_read_only(root / str(METADATA_PARTITION)) as log:
+        return log.log_start_offset
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["a new follower", "one that is far behind"])
+def test_who_lacks_what_is_no_longer_in_the_log_gets_the_snapshot(led: Led, tmp_path: Path, is_new: bool) -> None:
+    copy = tmp_path / "copy"
+    if not is_new:
+        with FollowedMetadata.open(FOLLOWER, CLUSTER, copy) as followed:
+            follow(led, followed)
+    grow(led)
+    grow(led)
+    assert led.node.controller.metadata.log.log_start_offset > 0
+    led.write(2_000)
+    with FollowedMetadata.open(FOLLOWER, CLUSTER, copy) as followed:
+        follow(led, followed)
+        assert followed.image == led.image
+    snapshot = led.node.controller.metadata.snapshot
+    assert snapshot is not None
+    assert log_start(copy) == snapshot.end_offset
+
+
+def test_who_is_not_far_behind_goes_on_by_the_log(led: Led, tmp_path: Path) -> None:
+    grow(led)
+    with FollowedMetadata.open(FOLLOWER, CLUSTER, tmp_path / "copy") as followed:
+        follow(led, followed)
+        start = log_start(tmp_path / "copy")
+        grow(led)
+        led.write(2_000)
+        follow(led, followed)
+        assert followed.image == led.image
+    assert log_start(tmp_path / "copy") == start
+
+
+def test_a_controller_goes_on_from_its_own_snapshot_and_so_does_who_followed_it(led: Led, tmp_path: Path) -> None:
+    with FollowedMetadata.open(FOLLOWER, CLUSTER, tmp_path / "copy") as followed:
+        follow(led, followed)
+        for each in range(3):
+            grow(led)
+            follow(led, followed)
+            led.restart()
+            led.write(3_000 + each)
+            follow(led, followed)
+            assert followed.image == led.image
+        assert log_start(tmp_path / "copy") == 0
