@@ -77,7 +77,7 @@ def test_a_follower_that_is_cut_off_leaves_the_isr_and_comes_back(cluster: Clust
     cluster.wait_for_isr(topic, size=2)
     assert 3 not in cluster.partition(topic).isr
     cluster.links.mend(1, 3)
-    cluster.wait_for_isr(topic, size=3)
+    cluster.wait_for_isr(topic, size=3, seconds=SECONDS)
 
 
 def test_a_leader_that_is_cut_off_from_the_controller_is_followed_by_another(cluster: Cluster, topic: str) -> None:
@@ -90,14 +90,14 @@ def test_a_process_that_stands_still_answers_nobody_until_it_goes_on(cluster: Cl
     assert other_leader(cluster, topic) in {2, 3}
     assert not produce(cluster.bootstrap, topic, [b"meanwhile"])
     cluster.links.resume(1)
-    cluster.wait_for_isr(topic, size=3)
+    cluster.wait_for_isr(topic, size=3, seconds=SECONDS)
     assert [each.value for each in read(cluster.bootstrap, topic)] == [b"meanwhile"]
 
 
 def test_a_slow_link_only_takes_time(cluster: Cluster, topic: str) -> None:
     cluster.links.delay(1, 2, 0.05)
     assert not produce(cluster.bootstrap, topic, [b"%d" % number for number in range(5)])
-    assert len(cluster.partition(topic).isr) == 3
+    cluster.wait_for_isr(topic, size=3, seconds=SECONDS)
 
 
 def test_what_makes_no_sense_is_refused(cluster: Cluster, topic: str) -> None:
