@@ -70,6 +70,7 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
             metadata_root=properties.metadata_root,
             client_settings=properties.to_controllers,
             directory_settings=properties.broker.directories,
+            cordoned=properties.cordoned,
         ) as joined,
     ):
         if json:
@@ -134,6 +135,7 @@ def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
         peers=properties.to_brokers,
         fetchers=properties.fetchers,
         authorizer=of_broker.authorizer,
+        coordinates_groups=False,
     )
 
 

@@ -18,9 +18,11 @@ _OLDER_NAMES: Final = {"broker.id": "node.id", "log.dir": "log.dirs"}
 _REGISTRATION: Final = "initial.broker.registration.timeout.ms"
 _FETCHERS: Final = "num.replica.fetchers"
 _INTER_BROKER: Final = "inter.broker.listener.name"
+_CORDONED: Final = "cordoned.log.dirs"
 _OWN: Final = frozenset(
     {
         "broker.rack",
+        _CORDONED,
         "controller.listener.names",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.voters",
@@ -56,6 +58,8 @@ class JoiningProperties:
     listener_name: str
     advertised: Address | None
     rack: str | None
+    cordoned: tuple[Path, ...] | None
+    """Those of `roots` that are to get no new replicas; None: nothing is said of that."""
     fetchers: int
     registration_seconds: float
     broker: BrokerProperties
@@ -105,6 +109,7 @@ class JoiningProperties:
             listener_name=own.name,
             advertised=advertised and advertised.address,
             rack=given.get("broker.rack") or None,
+            cordoned=_cordoned(given),
             fetchers=fetchers,
             registration_seconds=registration_ms / 1_000,
             broker=broker,
@@ -140,6 +145,13 @@ def directories(given: Mapping[str, str]) -> tuple[Path, ...]:
     return tuple(Path(each.strip()) for each in given.get("log.dirs", "").split(",") if each.strip())
 
 
+def _cordoned(given: Mapping[str, str]) -> tuple[Path, ...] | None:
+    text = given.get(_CORDONED)
+    if text is None:
+        return None
+    return directories(given) if text == "*" else tuple(Path(each.strip()) for each in text.split(",") if each.strip())
+
+
 def metadata_root(given: Mapping[str, str]) -> Path | None:
     """Return metadata.log.dir, if it is given."""
     named = given.get("metadata.log.dir")
@@ -156,6 +168,8 @@ def _faults(given: Mapping[str, str]) -> Iterator[str]:
         yield "node.id is missing"
     if not directories(given):
         yield "log.dirs is missing: where are the broker's directories?"
+    if others := set(_cordoned(given) or ()) - set(directories(given)):
+        yield f"{_CORDONED} names {', '.join(sorted(map(str, others)))}, which log.dirs does not"
     if not given.get("controller.listener.names"):
         yield "controller.listener.names is missing: by what name do the controllers listen?"
 

@@ -43,6 +43,7 @@ from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
 from replication.node.isr_queue import IsrQueue
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.own_session import OwnSession
 from replication.node.producer_ids import ProducerIds
 from replication.node.registration_news import RegistrationNews
@@ -84,6 +85,12 @@ class BrokerNodeSettings:
     """How the other brokers' listeners of this name are protected (security.inter.broker.protocol)."""
     fetchers: int = 1
     """Threads that follow each leader (num.replica.fetchers)."""
+    coordinates_groups: bool = True
+    """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
+    partitions of `__consumer_offsets` and `__transaction_state`."""
+    cordoned: tuple[UUID, ...] | None = None
+    """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
+    said of that."""
     authorizer: AuthorizerSettings | None = None
     """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
     session_timeout_ms: int | None = None
@@ -222,6 +229,8 @@ class BrokerNode:
             news,
         )
         stack.callback(lifecycle.stop)
+        if self._settings.cordoned is not None:
+            lifecycle.cordon(self._settings.cordoned)
         self._link.begin(self.identity.broker_id)
         lifecycle.start()
         seconds = self._settings.registration_seconds
@@ -297,10 +306,12 @@ class BrokerNode:
         permissions = unlimited if authorizer is None else Authorizer(known.image, authorizer).permissions
         if authorizer is not None:
             administration = guarded_administration(administration, known, permissions)
+        coordinates = self._settings.coordinates_groups
         groups = group_apis(
             GroupCoordinator(),
             image=known.image,
-            endpoint=lambda _group, _call: endpoint,
+            endpoint=(lambda *_: endpoint) if coordinates else OtherCoordinators(known, GROUPS).endpoint,
+            transactions=None if coordinates else OtherCoordinators(known, TRANSACTIONS).endpoint,
             permissions=permissions,
         )
         ids = ProducerIds(channel, broker_id, self._epoch)

@@ -1,11 +1,13 @@
 """A broker of a cluster whose controllers are elsewhere: directories, link and broker of one process."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+from uuid import UUID
 
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
@@ -47,15 +49,18 @@ class JoinedBroker:
         metadata_root: Path | None = None,
         client_settings: ClientSettings | None = None,
         directory_settings: DirectorySettings | None = None,
+        cordoned: Collection[Path] | None = None,
     ) -> Self:
         """Open log.dirs and join the cluster that they are formatted for.
 
         `controllers` are the ones to try first, and `client_settings` how their listener is protected. The copy of the
-        metadata is kept in `metadata_root`, by default the first of the log.dirs. Before anything is changed
-        InconsistentDirectoriesError is raised where the directories are not formatted, not those of one broker, or not
-        of `node_id`; DirectoryLockedError; MetadataRefusedError where the controllers' cluster is another;
-        NoControllerError where none of them answers. Raises what `LocalMetadata.open`, `LogDirectories.open` and
-        `BrokerNode` raise as well, with all closed again.
+        metadata is kept in `metadata_root`, by default the first of the log.dirs. In those that are `cordoned` the
+        controller places no new replicas (Kafka 4.3 and later); None leaves that as `settings` have it.
+
+        Before anything is changed InconsistentDirectoriesError is raised where the directories are not formatted, not
+        those of one broker, or not of `node_id`; DirectoryLockedError; MetadataRefusedError where the controllers'
+        cluster is another; NoControllerError where none of them answers. Raises what `LocalMetadata.open`,
+        `LogDirectories.open` and `BrokerNode` raise as well, with all closed again.
         """
         client_settings = client_settings or ClientSettings()
         copy_in = metadata_root or roots[0]
@@ -69,6 +74,8 @@ class JoinedBroker:
             # Which of two directories of a partition is stray the metadata tells.
             directories = LogDirectories.open(roots, duplicates=True, settings=directory_settings, periodic=True)
             stack.callback(directories.close)
+            if cordoned is not None:
+                settings = replace(settings, cordoned=_ids(cordoned))
             link = NetworkLink(controllers, BrokerIdentity.of(directories), client_settings, metadata=metadata)
             node = stack.enter_context(BrokerNode(link, directories, settings))
             return cls(stack.pop_all(), node)
@@ -127,3 +134,8 @@ def _identity(root: Path) -> BrokerIdentity:
     return BrokerIdentity(
         cluster_id=known.cluster_id, broker_id=known.node_id, directory_ids=(parse_uuid(known.directory_id),)
     )
+
+
+def _ids(roots: Collection[Path]) -> tuple[UUID, ...]:
+    known = (MetaProperties.read(root / META_PROPERTIES_NAME).directory_id for root in roots)
+    return tuple(parse_uuid(each) for each in known if each is not None)

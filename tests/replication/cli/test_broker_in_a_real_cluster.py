@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.release import KafkaRelease
@@ -42,12 +42,12 @@ def standing(bootstrap: str) -> tuple[int, set[int]]:
     return partition.leader, set(partition.isrs)
 
 
-def produce(bootstrap: str, count: int) -> None:
+def produce(bootstrap: str, count: int, topic: str = TOPIC) -> None:
     failures = []
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "enable.idempotence": True})
     for number in range(count):
         producer.produce(
-            TOPIC, b"order %d" % number, on_delivery=lambda error, _: failures.extend([error] * bool(error))
+            topic, b"order %d" % number, on_delivery=lambda error, _: failures.extend([error] * bool(error))
         )
     assert producer.flush(SECONDS) == 0
     assert failures == []
@@ -60,6 +60,30 @@ def consumed(bootstrap: str, count: int) -> int:
         return len(consumer.consume(count, SECONDS))
     finally:
         consumer.close()
+
+
+def make_group_topic(cluster: KafkaCluster) -> None:
+    """Let the topic of groups be made where no broker of ours is."""
+    create_topic(cluster, "early", [THEIRS])
+    produce(cluster.bootstrap(THEIRS), 1, "early")
+    assert consumed_by_group(cluster.bootstrap(THEIRS), 1, "early") == 1
+
+
+def consumed_by_group(bootstrap: str, count: int, topic: str = TOPIC) -> int:
+    settings = {"bootstrap.servers": bootstrap, "group.id": "readers", "auto.offset.reset": "earliest"}
+    consumer = Consumer(settings)
+    try:
+        consumer.subscribe([topic])
+        return len(consumer.consume(count, SECONDS))
+    finally:
+        consumer.close()
+
+
+def leaders(bootstrap: str, topic: str) -> set[int]:
+    partitions = (
+        AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, timeout=SECONDS).topics[topic].partitions
+    )
+    return {partition.leader for partition in partitions.values()}
 
 
 def epochs(root: Path) -> list[str]:
@@ -85,6 +109,7 @@ def test_its_life_from_the_first_start_to_an_orderly_end(cluster: KafkaCluster, 
     config = server_properties(tmp_path, controllers(cluster))
     assert epochlog("format", "--config", config, "--cluster-id", CLUSTER_ID).status == 0
     theirs = cluster.bootstrap(THEIRS)
+    make_group_topic(cluster)
     with joined(config) as (process, told):
         ours = told["bootstrap"]
         assert (told["node_id"], told["cluster_id"]) == (OURS, CLUSTER_ID)
@@ -94,13 +119,20 @@ def test_its_life_from_the_first_start_to_an_orderly_end(cluster: KafkaCluster, 
         move_leader(cluster, OURS, THEIRS)
         produce(theirs, 50)
         assert consumed(ours, 100) == 100
+        assert consumed_by_group(ours, 100) == 100
+        # The group is theirs, whichever broker is asked.
+        groups = AdminClient({"bootstrap.servers": theirs}).list_consumer_groups().result(SECONDS).valid
+        assert "readers" in {group.group_id for group in groups}
         move_leader(cluster, THEIRS, OURS)
         move_leader(cluster, OURS, THEIRS)
         process.kill()
         process.wait(SECONDS)
     wait_until(lambda: standing(theirs) == (THEIRS, {THEIRS}))
     produce(theirs, 50)
-    with joined(config) as (process, told):
+    with joined(server_properties(tmp_path, controllers(cluster), cordoned_log_dirs="*")) as (process, told):
+        AdminClient({"bootstrap.servers": theirs}).create_topics([NewTopic("placed", 6, 1)])["placed"].result(SECONDS)
+        wait_until(lambda: len(leaders(theirs, "placed")) > 0)
+        assert leaders(theirs, "placed") == {THEIRS}
         wait_until(lambda: standing(theirs)[1] == {OURS, THEIRS})
         move_leader(cluster, OURS, THEIRS)
         produce(theirs, 50)
