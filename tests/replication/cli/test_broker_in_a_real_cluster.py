@@ -121,7 +121,8 @@ def test_its_life_from_the_first_start_to_an_orderly_end(cluster: KafkaCluster, 
         assert consumed(ours, 100) == 100
         assert consumed_by_group(ours, 100) == 100
         # The group is theirs, whichever broker is asked.
-        groups = AdminClient({"bootstrap.servers": theirs}).list_consumer_groups().result(SECONDS).valid
+        admin = AdminClient({"bootstrap.servers": theirs})
+        groups = admin.list_consumer_groups().result(SECONDS).valid
         assert "readers" in {group.group_id for group in groups}
         move_leader(cluster, THEIRS, OURS)
         move_leader(cluster, OURS, THEIRS)
@@ -129,10 +130,7 @@ def test_its_life_from_the_first_start_to_an_orderly_end(cluster: KafkaCluster, 
         process.wait(SECONDS)
     wait_until(lambda: standing(theirs) == (THEIRS, {THEIRS}))
     produce(theirs, 50)
-    with joined(server_properties(tmp_path, controllers(cluster), cordoned_log_dirs="*")) as (process, told):
-        AdminClient({"bootstrap.servers": theirs}).create_topics([NewTopic("placed", 6, 1)])["placed"].result(SECONDS)
-        wait_until(lambda: len(leaders(theirs, "placed")) > 0)
-        assert leaders(theirs, "placed") == {THEIRS}
+    with joined(config) as (process, told):
         wait_until(lambda: standing(theirs)[1] == {OURS, THEIRS})
         move_leader(cluster, OURS, THEIRS)
         produce(theirs, 50)
@@ -148,3 +146,18 @@ def test_its_life_from_the_first_start_to_an_orderly_end(cluster: KafkaCluster, 
     assert (root / log).read_bytes().rstrip(b"\0") == (cluster.log_dir(THEIRS) / log).read_bytes().rstrip(b"\0")
     # The other leads in one more epoch since.
     assert epochs(cluster.log_dir(THEIRS))[:-1] == epochs(root)
+
+
+def test_the_controller_places_nothing_on_it_where_its_directories_are_cordoned(
+    cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    config = server_properties(tmp_path, controllers(cluster), 8, cordoned_log_dirs="*")
+    assert epochlog("format", "--config", config, "--cluster-id", CLUSTER_ID).status == 0
+    with joined(config) as (process, told):
+        admin = AdminClient({"bootstrap.servers": told["bootstrap"]})
+        admin.create_topics([NewTopic("placed", 8, 1)])["placed"].result(SECONDS)
+        theirs = cluster.bootstrap(THEIRS)
+        wait_until(lambda: "placed" in admin.list_topics(timeout=SECONDS).topics)
+        assert leaders(theirs, "placed") == {THEIRS}
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
