@@ -71,6 +71,17 @@ def test_it_joins_our_own_controller_and_prints_what_it_has(tmp_path: Path, cont
     assert (tmp_path / "ours-9" / ".kafka_cleanshutdown").exists()
 
 
+def test_its_copy_of_the_metadata_may_lie_apart(tmp_path: Path, controller: str) -> None:
+    config = formatted(server_properties(tmp_path, controller, 6, metadata_log_dir=tmp_path / "apart"))
+    assert (tmp_path / "apart" / "meta.properties").exists()
+    for _ in range(2):
+        with joined(config) as (process, _told):
+            process.terminate()
+            assert process.wait(SECONDS) == 0
+        assert (tmp_path / "apart" / "__cluster_metadata-0").is_dir()
+        assert not (tmp_path / "ours-6" / "__cluster_metadata-0").exists()
+
+
 class TestRefusals:
     """One line, exit status 2, and nothing is changed."""
 
