@@ -56,7 +56,7 @@ def broker(
 
 def _run(properties: "JoiningProperties", *, json: bool) -> None:
     from logstore.warming.warm import warm
-    from replication.node.joined_broker import JoinedBroker
+    from replication.node.joining.joined_broker import JoinedBroker
 
     # Before it listens, so that no request waits for a compiler.
     warm()
@@ -88,7 +88,7 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
 def _validate(config: Path, *, json: bool) -> None:
     """Print what would keep a broker from starting; exit status 1 where something would."""
     from replication.cli.joining_properties import JoiningProperties
-    from replication.node.joined_broker import joining_faults
+    from replication.node.joining.joined_broker import joining_faults
     from replication.protocol.errors import InvalidSettingsError
 
     faults: list[str] = []

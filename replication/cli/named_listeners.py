@@ -85,7 +85,7 @@ class NamedListeners:
 
     def _secured(self, listener: str, names: "tuple[str, ...] | list[str]", under: str | None = None) -> dict[str, str]:
         """Return the properties of these names, a listener's own before those of all listeners."""
-        found = {}
+        found: dict[str, str] = {}
         for name in names:
             for each in (f"listener.name.{listener.lower()}.{name}", name):
                 if each in self.given:

@@ -25,6 +25,7 @@ from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.replicas.logged_fetches import LoggedFetches
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
@@ -46,7 +47,6 @@ from replication.node.missing_topics import CREATE_TOPICS, create_missing
 from replication.node.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.own_session import OwnSession
 from replication.node.producer_ids import ProducerIds
-from replication.node.registration_news import RegistrationNews
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages import produce
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol

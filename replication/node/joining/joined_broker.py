@@ -18,7 +18,7 @@ from logstore.files.partition_metadata import parse_uuid
 from replication.broker.broker_identity import BrokerIdentity, contradictions
 from replication.broker.errors import InconsistentDirectoriesError
 from replication.node.broker_node import BrokerNode, BrokerNodeSettings
-from replication.node.controller_probe import ensure_answers
+from replication.node.joining.controller_probe import ensure_answers
 from replication.node.network_link import NetworkLink
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
