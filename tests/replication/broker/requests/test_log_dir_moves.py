@@ -13,13 +13,13 @@ from replication.broker.requests.log_dir_moves import VERSIONS, LogDirMoves
 from replication.broker.requests.log_dirs import LogDirs
 from replication.metadata.image import ClusterImage
 from replication.protocol.error_code import ErrorCode
-from replication.server.call import Caller
+from replication.server.call import Call, Caller
 
 ORDERS, OTHERS = TopicPartition("orders", 0), TopicPartition("orders", 1)
 
 
 def call(version: int) -> Any:
-    return SimpleNamespace(version=version, caller=Caller("127.0.0.1"))
+    return Call(version, Caller("127.0.0.1"))
 
 
 def topics(*partitions: TopicPartition) -> Any:
