@@ -1,4 +1,4 @@
-"""Numbers that were written as text: settings, options, answers (Java: Integer.parseInt)."""
+"""Java's int: numbers that were written as text, and the hash of a string (Java: Integer.parseInt, String.hashCode)."""
 
 import re
 from typing import Final
@@ -26,3 +26,20 @@ def parse_int32(text: str) -> int | None:
 def parse_setting(text: str) -> int | None:
     """Read the value of an int setting: with blanks around it too (Kafka: ConfigDef.parseType)."""
     return parse_int32(text.strip(_BLANKS))
+
+
+def java_hash(text: str) -> int:
+    """Return Java's hash of a string, an int32.
+
+    >>> java_hash("orders"), java_hash("")
+    (-1008770331, 0)
+    """
+    value, units = 0, text.encode("utf-16-be", "surrogatepass")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return wrapped_int32(value)
+
+
+def wrapped_int32(value: int) -> int:
+    """Wrap around as Java's int does."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from logstore.directory.directory_settings import DirectorySettings
+from replication.broker.authorization.authorizer_settings import AuthorizerSettings
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
 from replication.cli.serving_properties import ServingProperties, from_file, whole_number
@@ -40,7 +41,12 @@ _LEAST: Final = {
 }
 """The least value of settings in which another would be no broker, no time, or nothing at all."""
 _NUMBERS: Final = (_NODE_ID, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
-KNOWN: Final = (_AUTO_CREATE, *_NUMBERS, *_TOPICS)
+AUTHORIZER: Final = "authorizer.class.name"
+_AUTHORIZER_CLASS: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+_EVERYONE: Final = "allow.everyone.if.no.acl.found"
+_OF_AUTHORIZER: Final = ("super.users", _EVERYONE)
+_FLAGS: Final = (_AUTO_CREATE, _EVERYONE)
+KNOWN: Final = (_AUTO_CREATE, AUTHORIZER, *_OF_AUTHORIZER, *_NUMBERS, *_TOPICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +62,8 @@ class BrokerProperties:
     heartbeat_interval_ms: int
     controller: ControllerSettings
     directories: DirectorySettings
+    authorizer: AuthorizerSettings | None = None
+    """None: whoever may connect may do everything."""
 
     @classmethod
     def read(cls, path: Path, address: Address) -> Self:
@@ -86,6 +94,7 @@ class BrokerProperties:
             directories=DirectorySettings(
                 **{field: numbers[name] for name, field in _OF_DIRECTORIES.items() if name in numbers}
             ),
+            authorizer=AuthorizerSettings.of_properties(given) if given.get(AUTHORIZER) else None,
         )
 
 
@@ -114,8 +123,10 @@ def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
             continue
         if number < _LEAST.get(name, number):
             yield f"{name} is {number}, and must be at least {_LEAST[name]}"
-    if given.get(_AUTO_CREATE, "true").lower() not in {"true", "false"}:
-        yield f"{_AUTO_CREATE} is {given[_AUTO_CREATE]!r:.60}, and must be true or false"
+    for name in _FLAGS:
+        if given.get(name, "true").lower() not in {"true", "false"}:
+            yield f"{name} is {given[name]!r:.60}, and must be true or false"
+    yield from _authorizer_faults(given)
     fault = settings_fault(_topic_defaults(given)) if are_numbers else None
     if fault is not None:
         yield fault
@@ -123,3 +134,13 @@ def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
         ServingProperties.of(_of_listener(given), address)
     except InvalidSettingsError as error:
         yield str(error)
+
+
+def _authorizer_faults(given: Mapping[str, str]) -> Iterator[str]:
+    """Find what would leave a broker open that somebody means to be guarded."""
+    named = given.get(AUTHORIZER)
+    if named and named != _AUTHORIZER_CLASS:
+        yield f"{AUTHORIZER} is {named!r:.120}, and supported is {_AUTHORIZER_CLASS}"
+    unused = [name for name in _OF_AUTHORIZER if name in given]
+    if unused and not named:
+        yield f"{', '.join(unused)}: of no use without {AUTHORIZER}"

@@ -16,6 +16,7 @@ from epoch.errors import EpochError
 from logstore.errors import LogStoreError
 from replication.cli.advise import advise
 from replication.cli.audit import audit
+from replication.cli.broker import broker
 from replication.cli.cluster import cluster
 from replication.cli.demo import demo
 from replication.cli.dump import dump
@@ -23,6 +24,7 @@ from replication.cli.elect import ElectCommand, elect
 from replication.cli.epochs import epochs
 from replication.cli.explain import explain
 from replication.cli.failure import ReportedError, UsageError, print_failure, wants_json
+from replication.cli.format import format  # noqa: A004  the command's name
 from replication.cli.incident import incident
 from replication.cli.mirror import mirror
 from replication.cli.output import (
@@ -63,6 +65,8 @@ COMMANDS = (
     repair,
     truncate,
     serve,
+    format,
+    broker,
     mirror,
     cluster,
     elect,

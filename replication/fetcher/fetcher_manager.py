@@ -15,6 +15,7 @@ from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.fetcher_thread import FetcherThread
 from replication.fetcher.leader_doubts import LeaderDoubts
 from replication.fetcher.requests.throttle import Throttle
+from replication.int32 import java_hash, wrapped_int32
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.worker_thread import STOP_SECONDS
@@ -167,16 +168,4 @@ class FetcherManager:
 
 def fetcher_number(partition: TopicPartition, threads: int) -> int:
     """Return which of its leader's threads follows a partition (Kafka: AbstractFetcherManager.getFetcherId)."""
-    return abs(_int32(31 * _java_hash(partition.topic) + partition.partition)) % threads
-
-
-def _java_hash(text: str) -> int:
-    value = 0
-    for unit in text:
-        value = (31 * value + ord(unit)) & 0xFFFFFFFF
-    return value
-
-
-def _int32(value: int) -> int:
-    """Wrap around as Java's int does."""
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+    return abs(wrapped_int32(31 * java_hash(partition.topic) + partition.partition)) % threads

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from threading import Event
+from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 from uuid import UUID, uuid4
@@ -14,19 +14,24 @@ from logstore.directory.log_directory import LogDirectory
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
+from logstore.topic_partition import DirectoryMark
+from replication.broker.authorization.authorizer import Authorizer
+from replication.broker.authorization.authorizer_settings import AuthorizerSettings
+from replication.broker.authorization.permissions import unlimited
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
-from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.replicas.logged_fetches import LoggedFetches
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
 from replication.broker.requests import log_dir_moves
 from replication.broker.requests.cluster.features import features_of
+from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.log_dir_moves import LogDirMoves
 from replication.broker.requests.reading_apis import reading_apis
@@ -39,8 +44,10 @@ from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
 from replication.node.isr_queue import IsrQueue
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.own_session import OwnSession
 from replication.node.producer_ids import ProducerIds
+from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages import produce
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.topic_ids import Endpoint
@@ -61,6 +68,8 @@ class BrokerNodeSettings:
     """For clients and for other brokers."""
     advertised_host: str | None = None
     """Where clients are told that it listens; None: where it does, and of all addresses of this machine its name."""
+    advertised_port: int | None = None
+    """None: the one that it listens on."""
     rack: str | None = None
     limits: ServerLimits | None = None
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +79,20 @@ class BrokerNodeSettings:
     auto_create_topics: bool = False
     """Whether a topic is made once a client asks for it."""
     controlled_shutdown_seconds: float = 30.0
+    registration_seconds: float = _START_SECONDS
+    """How long to ask for the first registration (initial.broker.registration.timeout.ms)."""
+    peers: ClientSettings = field(default_factory=ClientSettings)
+    """How the other brokers' listeners of this name are protected (security.inter.broker.protocol)."""
+    fetchers: int = 1
+    """Threads that follow each leader (num.replica.fetchers)."""
+    coordinates_groups: bool = True
+    """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
+    partitions of `__consumer_offsets` and `__transaction_state`."""
+    cordoned: tuple[UUID, ...] | None = None
+    """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
+    said of that."""
+    authorizer: AuthorizerSettings | None = None
+    """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
     session_timeout_ms: int | None = None
     """Producers are refused once no heartbeat has been answered for so long, at most the controller's
     broker.session.timeout.ms: another broker may lead by then. None: they are served on, as by Kafka's brokers, and
@@ -89,8 +112,8 @@ class BrokerNode:
         """Register, take what the metadata gives, and answer once that is done.
 
         It takes over the link. The directories stay the caller's to close, after this is. Raises
-        InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError, BrokerStoppedError, and
-        OSError.
+        InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError, BrokerStoppedError,
+        RefusedByControllerError where it would be refused again, and OSError.
         """
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
@@ -100,7 +123,8 @@ class BrokerNode:
         with ExitStack() as stack:
             stack.callback(link.close)
             server = stack.enter_context(Server([settings.listener], settings.limits))
-            self.address: Final = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
+            address = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
+            self.address: Final = address._replace(port=settings.advertised_port or address.port)
             """Where clients are told that it listens."""
             self._thread: BrokerThread | None = None
             self._is_closing = False
@@ -155,6 +179,12 @@ class BrokerNode:
             return None
         return BrokerStoppedError(self.identity.broker_id, self._lifecycle.trouble)
 
+    @property
+    def strays(self) -> list[Path]:
+        """The directories that were set aside, now or earlier: by the metadata they are not this broker's."""
+        marked = ((root.root / name, mark) for root in self.directories.roots for name, mark in root.set_aside.items())
+        return sorted(path for path, mark in marked if mark is DirectoryMark.STRAY)
+
     def wait_until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Return whether something holds within so many seconds; it is looked at after each change of the metadata."""
         return self._thread is not None and self._thread.wait_until(holds, seconds)
@@ -177,7 +207,7 @@ class BrokerNode:
 
     def _register(self, stack: ExitStack) -> LifecycleThread:
         """Return what keeps it in the cluster, once it is registered."""
-        registered = _Registered()
+        news = RegistrationNews()
         listens = self._settings.listener
         protocol = SecurityProtocol[f"{'SASL_' if listens.sasl else ''}{'SSL' if listens.tls else 'PLAINTEXT'}"]
         listener = Listener(listens.name, *self.address, protocol)
@@ -196,13 +226,16 @@ class BrokerNode:
             BrokerLifecycle(heartbeat_interval_ms=self._settings.heartbeat_interval_ms),
             self._link.channel(),
             self._applied_offset,
-            registered,
+            news,
         )
         stack.callback(lifecycle.stop)
+        if self._settings.cordoned is not None:
+            lifecycle.cordon(self._settings.cordoned)
         self._link.begin(self.identity.broker_id)
         lifecycle.start()
-        if not registered.event.wait(_START_SECONDS):
-            raise NotInTimeError(self.identity.broker_id, _START_SECONDS, lifecycle.trouble)
+        seconds = self._settings.registration_seconds
+        if not news.wait(seconds):
+            raise NotInTimeError(self.identity.broker_id, seconds, f"not registered ({lifecycle.trouble})")
         return lifecycle
 
     def _broker_thread(self, stack: ExitStack, waiter: ThreadWaiter, asks: ThreadWaiter) -> BrokerThread:
@@ -234,7 +267,12 @@ class BrokerNode:
         return ReplicaManager(
             self.identity.broker_id,
             self.directories,
-            FetcherManager(settings=FetcherSettings(identity=identity), observer=LoggedFetches()),
+            FetcherManager(
+                self._settings.peers,
+                FetcherSettings(identity=identity),
+                threads=self._settings.fetchers,
+                observer=LoggedFetches(),
+            ),
             isr_queue,
             TopicSettings(
                 self._settings.topic_defaults,
@@ -264,8 +302,21 @@ class BrokerNode:
         administration = self._link.administration(broker_id)
         create = partial(create_missing, administration[CREATE_TOPICS])
         endpoint = Endpoint(broker_id, *self.address)
-        groups = group_apis(GroupCoordinator(), image=known.image, endpoint=lambda _group, _call: endpoint)
-        writing = writing_apis(hosted, known, producer_ids=ProducerIds(channel, broker_id, self._epoch))
+        authorizer = self._settings.authorizer
+        permissions = unlimited if authorizer is None else Authorizer(known.image, authorizer).permissions
+        if authorizer is not None:
+            administration = guarded_administration(administration, known, permissions)
+        coordinates = self._settings.coordinates_groups
+        groups = group_apis(
+            GroupCoordinator(),
+            image=known.image,
+            endpoint=(lambda *_: endpoint) if coordinates else OtherCoordinators(known, GROUPS).endpoint,
+            transactions=None if coordinates else OtherCoordinators(known, TRANSACTIONS).endpoint,
+            permissions=permissions,
+        )
+        ids = ProducerIds(channel, broker_id, self._epoch)
+        writing = writing_apis(hosted, known, producer_ids=ids, permissions=permissions)
+        moves = LogDirMoves(self.replicas.moves.ask, permissions)
         return {
             **reading_apis(
                 hosted,
@@ -273,24 +324,14 @@ class BrokerNode:
                 roots,
                 create_topics=create if self._settings.auto_create_topics else None,
                 futures=self.replicas.moves.described,
+                permissions=permissions,
             ),
-            log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, LogDirMoves(self.replicas.moves.ask).answer),
+            log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, moves.answer),
             **writing,
             produce.API_KEY: self._guarded(writing[produce.API_KEY]),
             **groups,
             **administration,
         }
-
-
-class _Registered(LifecycleObserver):
-    """Tells when there is a broker epoch."""
-
-    def __init__(self) -> None:
-        self.event: Final = Event()
-
-    def registered(self, broker_epoch: int) -> None:
-        del broker_epoch
-        self.event.set()
 
 
 def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:

@@ -15,6 +15,7 @@ from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.quorum.active_controller import ActiveController
 from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.metadata_follower import MetadataFollower
 from replication.quorum.metadata_observer import MetadataObserver
 from replication.server.served_api import ServedApis
@@ -37,14 +38,17 @@ class NetworkLink:
         client_settings: ClientSettings = _DEFAULT,
         *,
         metadata_directory: str | os.PathLike[str] | None = None,
+        metadata: LocalMetadata | None = None,
         request_timeout_ms: int = _REQUEST_TIMEOUT_MS,
     ) -> None:
         """Connect later: `controllers` are the ones to try first (Kafka: controller.quorum.bootstrap.servers).
 
         `client_settings` say how their listener is protected. `metadata_directory` is where a copy of the metadata is
         kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's logs; without one
-        all metadata is fetched at each start. Raises InvalidAddressError.
+        all metadata is fetched at each start. A copy within the broker's log.dirs has to be open before they are:
+        `metadata` is such a copy, which the link takes over. Raises InvalidAddressError.
         """
+        self._metadata: Final = metadata
         self._controller: Final = ActiveController()
         self._client_settings: Final = client_settings
         self._request_timeout_ms: Final = request_timeout_ms
@@ -54,7 +58,7 @@ class NetworkLink:
         self._forwarded: Final[list[ForwardedApis]] = []
         self._follower: Final = MetadataFollower(
             parse_addresses(controllers) if isinstance(controllers, str) else tuple(controllers),
-            lambda: FollowedMetadata.open(identity.broker_id, identity.cluster_id, metadata_directory),
+            lambda: _followed(identity, metadata, metadata_directory),
             client_settings,
             self._controller,
             _Published(self),
@@ -94,6 +98,8 @@ class NetworkLink:
             forwarded.close()
         self._follower.stop()
         self._controller.close()
+        if self._metadata is not None:
+            self._metadata.close()
 
     def published(self, published: PublishedImage) -> None:
         """Pass on what has been committed."""
@@ -111,6 +117,14 @@ class NetworkLink:
     def _drop(self, feed: MetadataFeed) -> None:
         with self._feeding:
             self._feeds.remove(feed)
+
+
+def _followed(
+    identity: BrokerIdentity, metadata: LocalMetadata | None, directory: str | os.PathLike[str] | None
+) -> FollowedMetadata:
+    if metadata is None:
+        return FollowedMetadata.open(identity.broker_id, identity.cluster_id, directory)
+    return FollowedMetadata(identity.broker_id, identity.cluster_id, metadata)
 
 
 class _Published(MetadataObserver):

@@ -9,7 +9,6 @@ from typing import Final, Self
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from logstore.errors import LogStoreError
-from logstore.topic_partition import DirectoryMark
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.node.broker_node import BrokerNode, BrokerNodeSettings
@@ -91,9 +90,7 @@ class StandaloneBroker:
     @property
     def strays(self) -> list[Path]:
         """The directories that were set aside, now or earlier: by the metadata they are not this broker's."""
-        roots = self.local.directories.roots
-        marked = ((root.root / name, mark) for root in roots for name, mark in root.set_aside.items())
-        return sorted(path for path, mark in marked if mark is DirectoryMark.STRAY)
+        return self.local.strays
 
     @property
     def failure(self) -> BaseException | None:

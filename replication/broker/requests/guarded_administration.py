@@ -24,6 +24,7 @@ _ALTER_CONFIGS: Final = 33
 _CREATE_PARTITIONS: Final = 37
 _INCREMENTAL_ALTER_CONFIGS: Final = 44
 _ALTER_PARTITION_REASSIGNMENTS: Final = 45
+_UNREGISTER_BROKER: Final = 64
 _NAMES_IDS: Final = 6
 """The first version of DeleteTopics that may name topics by their ids."""
 _TELLS_SETTINGS: Final = 5
@@ -169,6 +170,10 @@ def _listed(_: Any, __: Call) -> ListedReassignments:
     return ListedReassignments(error=_CLUSTER_DENIED, error_message=message_of(_CLUSTER_DENIED), partitions={})
 
 
+def _kept(_: Any, call: Call) -> Any:
+    return kio_answer(_UNREGISTER_BROKER, call.version, {"error_code": _CLUSTER_DENIED, "error_message": None})
+
+
 _PARTS: Final[Mapping[int, _Parts]] = {
     _CREATE_TOPICS: _Parts("topics", "topics", _created),
     _CREATE_PARTITIONS: _Parts("topics", "results", _enlarged),
@@ -179,5 +184,6 @@ _WHOLE: Final[Mapping[int, tuple[Operation, Answer]]] = {
     elect_leaders.API_KEY: (Operation.ALTER, _elected),
     _ALTER_PARTITION_REASSIGNMENTS: (Operation.ALTER, _reassigned),
     list_partition_reassignments.API_KEY: (Operation.DESCRIBE, _listed),
+    _UNREGISTER_BROKER: (Operation.ALTER, _kept),
 }
 """What each takes of the cluster, and its answer to whoever may not."""

@@ -16,7 +16,7 @@ from replication.cli.main import COMMANDS
 from replication.cli.output import SCHEMA_VERSION
 from replication.cli.schemas import FORM, documented_commands, schema_of
 from tests.data.replicas import damage_kinds, damaged, replicas
-from tests.replication.cli import test_audit, test_cluster, test_demo, test_elect, test_mirror, test_serve
+from tests.replication.cli import test_audit, test_broker, test_cluster, test_demo, test_elect, test_mirror, test_serve
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.schemas import validate, validate_output
 
@@ -235,6 +235,8 @@ WITH_MORE_AROUND: dict[str, Callable[..., None]] = {
     "mirror": test_mirror.test_json_is_one_object_a_line,
     "cluster": test_cluster.test_json_has_all_and_only_the_partitions_that_were_chosen,
     "elect": test_elect.test_results_as_json,
+    "broker": test_broker.test_it_joins_our_own_controller_and_prints_what_it_has,
+    "format": test_broker.test_format_makes_new_directories_a_brokers,
     "serve": test_serve.test_it_prints_where_brokers_listen_and_what_they_have,
     "demo": test_demo.test_its_json_has_the_facts_and_what_spark_lacks,
 }

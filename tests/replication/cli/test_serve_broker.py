@@ -150,3 +150,29 @@ def test_its_settings_hold_for_topics_that_have_none_of_their_own(tmp_path: Path
     with broker(tmp_path / "data", "--command-config", path) as (_, told):
         assert told["node_id"] == 7
         assert produce(told["bootstrap"], "orders", [b"x" * 1_000])
+
+
+AUTHORIZED = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [("", True), ("super.users=User:admin;User:ANONYMOUS\n", False), ("allow.everyone.if.no.acl.found=true\n", False)],
+    ids=["nobody has rights", "super users", "everyone"],
+)
+def test_who_has_no_right_to_a_topic_is_refused(tmp_path: Path, more: str, refused: bool) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(AUTHORIZED + more)
+    with broker(tmp_path / "data", "--command-config", path) as (_, told):
+        errors = produce(told["bootstrap"], "orders", [b"one"], **{"message.timeout.ms": 5_000})
+        assert bool(errors) is refused
+        assert all("TOPIC_AUTHORIZATION_FAILED" in error for error in errors)
+
+
+@pytest.mark.parametrize("text", ["authorizer.class.name=com.example.Mine\n", "super.users=User:admin\n"])
+def test_an_authorizer_that_is_not_there_keeps_the_broker_from_starting(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text(text)
+    outcome = epochlog("serve", tmp_path / "data", "--validate", "--command-config", path)
+    assert outcome.status == 1
+    assert "authorizer.class.name" in outcome.err

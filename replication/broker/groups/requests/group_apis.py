@@ -19,17 +19,19 @@ def group_apis(
     *,
     image: Callable[[], ClusterImage],
     endpoint: FindEndpoint,
+    transactions: FindEndpoint | None = None,
     permissions: PermissionsOf = unlimited,
 ) -> ServedApis:
     """Return the APIs by which clients use a coordinator, in all versions of Kafka 4.3.
 
-    `image` gives the topics for which may be committed, and `endpoint` where the coordinator of a group is found. Those
-    of the consumer, share and streams protocols are absent: clients that may choose take the classic one then.
-    `permissions` are what callers may do (`Authorizer.permissions`); by default everybody may do everything.
+    `image` gives the topics for which may be committed, and `endpoint` where the coordinator of a group is found;
+    `transactions` finds that of a transactional id, of which without it there are none. Those of the consumer, share
+    and streams protocols are absent: clients that may choose take the classic one then. `permissions` are what callers
+    may do (`Authorizer.permissions`); by default everybody may do everything.
     """
     members = MemberRequests(coordinator, permissions)
     offsets = OffsetRequests(coordinator, image, permissions)
-    listing = ListingRequests(coordinator, endpoint, permissions)
+    listing = ListingRequests(coordinator, endpoint, permissions, transactions)
     answers: dict[int, Callable[..., Any]] = {
         offset_requests.OFFSET_COMMIT: offsets.commit,
         offset_requests.OFFSET_FETCH: offsets.fetch,

@@ -35,15 +35,22 @@ class ListingRequests:
     """Answers them in kio's terms."""
 
     def __init__(
-        self, coordinator: GroupCoordinator, endpoint: FindEndpoint, permissions: PermissionsOf = unlimited
+        self,
+        coordinator: GroupCoordinator,
+        endpoint: FindEndpoint,
+        permissions: PermissionsOf = unlimited,
+        transactions: FindEndpoint | None = None,
     ) -> None:
-        """Tell of a coordinator, and where it is, and of each group those who may describe it."""
+        """Tell of a coordinator, and where it is, and of each group those who may describe it.
+
+        `transactions` finds the coordinator of a transactional id; None: there are none.
+        """
+        self._finders: Mapping[int, FindEndpoint | None] = {_GROUP: endpoint, _TRANSACTION: transactions}
         self._coordinator = coordinator
-        self._endpoint = endpoint
         self._permissions = permissions
 
     def find(self, request: Any, call: Call) -> Any:
-        """Answer FindCoordinator; there are none of transactions."""
+        """Answer FindCoordinator."""
         key_type = request.key_type if call.version >= _HAS_TYPES else _GROUP
         if call.version < _FINDS_SEVERAL:
             return kio_answer(FIND_COORDINATOR, call.version, self._found(request.key, key_type, call))
@@ -82,14 +89,15 @@ class ListingRequests:
 
     def _found(self, key: str, key_type: int, call: Call) -> dict[str, Any]:
         denial = _denial(self._permissions(call.caller), key, key_type)
-        endpoint = self._endpoint(key, call) if key_type == _GROUP and denial is ErrorCode.NONE else None
+        find = self._finders.get(key_type)
+        endpoint = find(key, call) if find is not None and denial is ErrorCode.NONE else None
         error: ErrorCode
         message: str | None
         if denial is not ErrorCode.NONE:
             error, message = denial, message_of(denial) if call.version < _FINDS_SEVERAL else ""
         elif endpoint is not None:
             error, message = ErrorCode.NONE, "NONE" if call.version < _FINDS_SEVERAL else ""
-        elif key_type == _GROUP:
+        elif find is not None:
             error, message = ErrorCode.COORDINATOR_NOT_AVAILABLE, "The coordinator is not available."
         elif key_type == _TRANSACTION:
             # There is none, nor will there be: clients would ask again for ever.

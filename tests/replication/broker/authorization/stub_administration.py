@@ -16,7 +16,7 @@ _DONE = {"error_code": ErrorCode.NONE, "error_message": None}
 
 def stub_administration() -> ServedApis:
     """Topics that are to be made and changed are, those to be deleted are unknown, and leaders are as they should."""
-    answers = {19: _create, 20: _delete, 33: _alter, 37: _enlarge, 44: _alter, 45: _reassign}
+    answers = {19: _create, 20: _delete, 33: _alter, 37: _enlarge, 44: _alter, 45: _reassign, 64: _unregister}
     served = {
         key: ServedApi(
             served_versions(key) or range(0), lambda request, call, key=key: answers[key](key, request, call)
@@ -76,6 +76,10 @@ def _reassign(key: int, request: Any, call: Call) -> Any:
     allowed = getattr(request, "allow_replication_factor_change", True)
     content = {**_DONE, "allow_replication_factor_change": allowed, "responses": responses}
     return kio_answer(key, call.version, content)
+
+
+def _unregister(key: int, _: Any, call: Call) -> Any:
+    return kio_answer(key, call.version, _DONE)
 
 
 def _elect(request: Any, _: Call) -> ElectLeadersResponse:

@@ -2,10 +2,12 @@
 
 import pytest
 
+from replication.broker.authorization.authorizer import Authorizer
 from replication.broker.authorization.permissions import unlimited
 from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.image import ClusterImage
+from replication.server.call import Call, Caller
 from replication.server.served_api import ServedApi
 from tests.replication.broker.authorization.stub_administration import stub_administration
 
@@ -21,3 +23,10 @@ def test_all_that_is_served_is_served_in_the_same_versions() -> None:
 def test_a_request_of_which_nobody_knows_the_rights_is_refused_before_it_is_served() -> None:
     with pytest.raises(ValueError, match=r"\[57\]"):
         guarded_administration({57: ServedApi(range(1), print)}, CLUSTER, unlimited)
+
+
+def test_brokers_are_unregistered_by_who_may_alter_the_cluster() -> None:
+    for permissions, error in ((unlimited, 0), (Authorizer(ClusterImage).permissions, 31)):
+        guarded = guarded_administration(stub_administration(), CLUSTER, permissions)
+        answer = guarded[64].answer(None, Call(0, Caller("127.0.0.1", "User:nobody")))
+        assert answer.error_code == error

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from logstore import TopicPartition
+from replication.broker.authorization.authorizer import Authorizer
 from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests.log_dir_moves import VERSIONS, LogDirMoves
 from replication.broker.requests.log_dirs import LogDirs
+from replication.metadata.image import ClusterImage
 from replication.protocol.error_code import ErrorCode
 from replication.server.call import Call, Caller
 
@@ -40,10 +42,20 @@ def test_each_partition_is_answered_for_itself(version: int) -> None:
     assert told.topic_name == "orders"
 
 
+def test_who_may_not_alter_the_cluster_moves_nothing() -> None:
+    def ask(partition: TopicPartition, path: str) -> ErrorCode:
+        raise AssertionError(f"{partition} is moved to {path}")
+
+    entries = [SimpleNamespace(path="/one", topics=topics(ORDERS))]
+    guarded = LogDirMoves(ask, Authorizer(ClusterImage).permissions)
+    (told,) = guarded.answer(SimpleNamespace(dirs=entries), call(2)).results
+    assert [each.error_code for each in told.partitions] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED]
+
+
 @pytest.mark.parametrize("is_asked", [True, False])
 def test_copies_are_told_of_with_how_far_they_are_behind(is_asked: bool) -> None:
     copies = [FutureReplica(ORDERS, "/two", 700, 12)]
-    described = LogDirs(HostedPartitions(), ["/one", "/two"], lambda: copies)
+    described = LogDirs(HostedPartitions(), ["/one", "/two"], futures=lambda: copies)
     named = [SimpleNamespace(topic="orders", partitions=[0 if is_asked else 1])]
     one, two = described.answer(SimpleNamespace(topics=named), call(4)).results
     assert (one.log_dir, one.topics) == ("/one", ())

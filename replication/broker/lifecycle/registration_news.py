@@ -1,0 +1,41 @@
+"""What a broker that starts waits for: that it is registered, or can never be."""
+
+from threading import Event
+from typing import Final
+
+from replication.broker.lifecycle.errors import RefusedByControllerError
+from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
+from replication.protocol.error_code import ErrorCode
+
+_FOR_GOOD: Final = frozenset(
+    {ErrorCode.INCONSISTENT_CLUSTER_ID, ErrorCode.INVALID_REGISTRATION, ErrorCode.UNSUPPORTED_VERSION}
+)
+"""What is answered to the same request however often it is sent."""
+
+
+class RegistrationNews(LifecycleObserver):
+    """Tells when there is a broker epoch."""
+
+    def __init__(self) -> None:
+        """Know of nothing yet."""
+        self._news: Final = Event()
+        self._refusal: Exception | None = None
+
+    def registered(self, broker_epoch: int) -> None:
+        """Take that there is one."""
+        del broker_epoch
+        self._refusal = None
+        self._news.set()
+
+    def refused(self, error: Exception) -> None:
+        """Take that there will be none, if the answer stays the same."""
+        if isinstance(error, RefusedByControllerError) and error.code in _FOR_GOOD and not self._news.is_set():
+            self._refusal = error
+            self._news.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether the broker is registered within so many seconds. Raises what keeps it from ever being."""
+        is_known = self._news.wait(seconds)
+        if self._refusal is not None:
+            raise self._refusal
+        return is_known

@@ -1,0 +1,169 @@
+"""`epochlog broker`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from replication.cli.failure import CommandError, MissingPackageError
+from replication.cli.output import EXIT_FINDINGS, JsonOption, complain, print_json, print_json_line, shown
+from replication.cli.prose import wrapped
+from replication.cli.until_told import until_told
+from replication.counted import counted
+
+if TYPE_CHECKING:
+    from replication.cli.joining_properties import JoiningProperties
+    from replication.node.broker_node import BrokerNode, BrokerNodeSettings
+
+_PAUSE_SECONDS: Final = 0.5
+
+
+def broker(
+    *,
+    config: Annotated[Path, typer.Option(metavar="FILE", help="The broker's server.properties, under Kafka's names.")],
+    validate: Annotated[
+        bool,
+        typer.Option(
+            "--validate", help="Say all that is wrong with the file and the directories; start and ask nothing."
+        ),
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Be a broker of a KRaft cluster whose controllers are elsewhere, Kafka's or ours.
+
+    It joins the cluster that its log.dirs are formatted for, by `epochlog format` or by Kafka's own tool, leads and
+    follows what the controller gives it, and leaves in order on SIGTERM. A controller that does not answer, or leads
+    another cluster, ends it with exit status 2 before anything is changed.
+
+    It coordinates no groups and no transactions that last: leave the topics of those to Kafka's brokers.
+
+    Example: epochlog broker --config server.properties
+    """
+    try:
+        from replication.cli.joining_properties import JoiningProperties
+        from replication.server.server import Server  # noqa: F401  all that follows needs what it needs
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("a broker needs", error, "wire") from error
+    if validate:
+        _validate(config, json=json)
+        return
+    properties = JoiningProperties.read(config)
+    _tell_passed_over(properties.passed_over)
+    _run(properties, json=json)
+
+
+def _run(properties: "JoiningProperties", *, json: bool) -> None:
+    from logstore.warming.warm import warm
+    from replication.node.joining.joined_broker import JoinedBroker
+
+    # Before it listens, so that no request waits for a compiler.
+    warm()
+    with (
+        until_told() as stop,
+        JoinedBroker.open(
+            properties.roots,
+            properties.controllers,
+            _settings(properties),
+            node_id=properties.node_id,
+            metadata_root=properties.metadata_root,
+            client_settings=properties.to_controllers,
+            directory_settings=properties.broker.directories,
+            cordoned=properties.cordoned,
+        ) as joined,
+    ):
+        if json:
+            print_json_line(_as_json(joined.node, properties))
+        else:
+            for line in _lines(joined.node):
+                print(line, flush=True)
+        while not stop.wait(_PAUSE_SECONDS):
+            if joined.node.failure is not None:
+                raise CommandError(
+                    f"the broker cannot go on: {joined.node.failure}; see to the cause, and start it again"
+                ) from joined.node.failure
+
+
+def _validate(config: Path, *, json: bool) -> None:
+    """Print what would keep a broker from starting; exit status 1 where something would."""
+    from replication.cli.joining_properties import JoiningProperties
+    from replication.node.joining.joined_broker import joining_faults
+    from replication.protocol.errors import InvalidSettingsError
+
+    faults: list[str] = []
+    passed_over: tuple[str, ...] = ()
+    try:
+        properties = JoiningProperties.read(config)
+        passed_over = properties.passed_over
+        faults += joining_faults(properties.roots, properties.node_id, properties.metadata_root)
+        properties.broker.serving.listener.streams()
+    except (InvalidSettingsError, OSError) as error:
+        faults.append(str(error))
+    if json:
+        print_json({"faults": faults, "passed_over": list(passed_over)})
+    else:
+        for fault in faults:
+            complain(fault)
+        _tell_passed_over(passed_over)
+        if not faults:
+            print("A broker can start with this: properties and directories are in order. No controller was asked.")
+    if faults:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _tell_passed_over(names: Sequence[str]) -> None:
+    if names:
+        complain(f"makes no difference here: {', '.join(names)}")
+
+
+def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
+    from replication.node.broker_node import BrokerNodeSettings
+
+    of_broker, advertised = properties.broker, properties.advertised
+    return BrokerNodeSettings(
+        listener=replace(of_broker.serving.listener, name=properties.listener_name),
+        limits=of_broker.serving.limits,
+        advertised_host=advertised and advertised.host,
+        advertised_port=advertised and advertised.port,
+        rack=properties.rack,
+        topic_defaults=of_broker.topic_defaults,
+        replica_lag_time_max_ms=of_broker.replica_lag_time_max_ms,
+        heartbeat_interval_ms=of_broker.heartbeat_interval_ms,
+        auto_create_topics=of_broker.auto_create_topics,
+        registration_seconds=properties.registration_seconds,
+        peers=properties.to_brokers,
+        fetchers=properties.fetchers,
+        authorizer=of_broker.authorizer,
+        coordinates_groups=False,
+    )
+
+
+def _as_json(node: "BrokerNode", properties: "JoiningProperties") -> dict[str, Any]:
+    hosted = node.replicas.hosted
+    return {
+        "cluster_id": node.identity.cluster_id,
+        "node_id": node.identity.broker_id,
+        "broker_epoch": node.broker_epoch,
+        "bootstrap": str(node.address),
+        "partitions": len(hosted),
+        "leads": sum(each.is_leader for each in hosted.values()),
+        "offline": sorted(map(str, hosted.offline)),
+        "strays": list(map(str, node.strays)),
+        "passed_over": list(properties.passed_over),
+    }
+
+
+def _lines(node: "BrokerNode") -> Iterator[str]:
+    hosted = node.replicas.hosted
+    led = sum(each.is_leader for each in hosted.values())
+    yield from wrapped(
+        f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
+        f"{node.address}: {counted(len(hosted), 'partition')}, leads {led}."
+    )
+    for path in node.strays:
+        complain(
+            f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"
+        )
+    for partition in sorted(hosted.offline):
+        complain(f"{partition}: offline; the log says why")

@@ -1,0 +1,204 @@
+"""A broker's server.properties, where its controllers are elsewhere: what of it holds here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self, TypeVar
+
+from replication.cli import broker_properties, serving_properties
+from replication.cli.broker_properties import BrokerProperties
+from replication.cli.named_listeners import NamedAddress, NamedListeners
+from replication.cli.serving_properties import from_file, whole_number
+from replication.protocol.addresses import Address, parse_addresses
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.errors import InvalidAddressError, InvalidSettingsError
+
+_OLDER_NAMES: Final = {"broker.id": "node.id", "log.dir": "log.dirs"}
+"""What Kafka takes as well."""
+_REGISTRATION: Final = "initial.broker.registration.timeout.ms"
+_FETCHERS: Final = "num.replica.fetchers"
+_INTER_BROKER: Final = "inter.broker.listener.name"
+_CORDONED: Final = "cordoned.log.dirs"
+_OWN: Final = frozenset(
+    {
+        "broker.rack",
+        _CORDONED,
+        "controller.listener.names",
+        "controller.quorum.bootstrap.servers",
+        "controller.quorum.voters",
+        _INTER_BROKER,
+        "log.dirs",
+        "metadata.log.dir",
+        "process.roles",
+        "security.inter.broker.protocol",
+        _FETCHERS,
+        _REGISTRATION,
+    }
+)
+_CONTROLLERS_OWN: Final = frozenset({"broker.session.timeout.ms", "num.partitions", "default.replication.factor"})
+"""What `epochlog serve` acts upon as a controller, which this broker is not."""
+_OF_BROKER: Final = frozenset({*broker_properties.KNOWN, *serving_properties.LIMITS}) - _CONTROLLERS_OWN
+_DEFAULT_LISTENER: Final = NamedAddress("PLAINTEXT", Address("", 9092))
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoiningProperties:
+    """What a broker that joins a cluster is started with."""
+
+    node_id: int
+    roots: tuple[Path, ...]
+    metadata_root: Path
+    controllers: tuple[Address, ...]
+    to_controllers: ClientSettings
+    """How the controllers' listener is protected."""
+    to_brokers: ClientSettings
+    """And the other brokers'."""
+    listener_name: str
+    advertised: Address | None
+    rack: str | None
+    cordoned: tuple[Path, ...] | None
+    """Those of `roots` that are to get no new replicas; None: nothing is said of that."""
+    fetchers: int
+    registration_seconds: float
+    broker: BrokerProperties
+    passed_over: tuple[str, ...]
+    """The names of properties that make no difference here."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a file. Raises InvalidSettingsError, with its name, and OSError."""
+        return from_file(path, cls.of)
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Self:
+        """Take properties by name. Raises InvalidSettingsError, which says all that is wrong."""
+        given = _named(properties)
+        listeners, faults = NamedListeners(given), list(_faults(given))
+
+        def tried(read: Callable[[], T]) -> T | None:
+            try:
+                return read()
+            except (InvalidSettingsError, InvalidAddressError) as error:
+                faults.append(str(error))
+                return None
+
+        own = tried(lambda: listeners.only("listeners")) or _DEFAULT_LISTENER
+        advertised = tried(lambda: listeners.only("advertised.listeners"))
+        faults += _name_faults(given, own, advertised)
+        taken = {name: value for name, value in given.items() if name in _OF_BROKER}
+        serving = tried(lambda: listeners.serving(own.name)) or {}
+        broker = tried(lambda: BrokerProperties.of({**taken, **serving}, own.address))
+        controllers = tried(lambda: _controllers(given)) or ()
+        of_controllers = given.get("controller.listener.names", "").partition(",")[0].strip()
+        to_controllers = tried(lambda: listeners.client(of_controllers, "sasl.mechanism.controller.protocol"))
+        to_brokers = tried(lambda: listeners.client(own.name, "sasl.mechanism.inter.broker.protocol"))
+        fetchers = tried(lambda: _positive(given, _FETCHERS, 1)) or 1
+        registration_ms = tried(lambda: _positive(given, _REGISTRATION, 60_000)) or 1
+        if faults or broker is None or broker.node_id is None or to_controllers is None or to_brokers is None:
+            raise InvalidSettingsError("; ".join(dict.fromkeys(faults)))
+        roots = directories(given)
+        return cls(
+            node_id=broker.node_id,
+            roots=roots,
+            metadata_root=metadata_root(given) or roots[0],
+            controllers=controllers,
+            to_controllers=to_controllers,
+            to_brokers=to_brokers,
+            listener_name=own.name,
+            advertised=advertised and advertised.address,
+            rack=given.get("broker.rack") or None,
+            cordoned=_cordoned(given),
+            fetchers=fetchers,
+            registration_seconds=registration_ms / 1_000,
+            broker=broker,
+            passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - listeners.used)),
+        )
+
+
+def directories_of(path: Path) -> tuple[int, tuple[Path, ...]]:
+    """Return whose directories a file names, and these, with that of the metadata where it is apart.
+
+    Raises InvalidSettingsError, with the file's name, and OSError.
+    """
+    return from_file(path, _directories_of)
+
+
+def _directories_of(properties: Mapping[str, str]) -> tuple[int, tuple[Path, ...]]:
+    given = _named(properties)
+    if faults := list(_faults(given)):
+        raise InvalidSettingsError("; ".join(faults))
+    node_id = whole_number(given, "node.id")
+    if node_id < 0:
+        raise InvalidSettingsError(f"node.id is {node_id}, and must be at least 0")
+    apart = metadata_root(given)
+    return node_id, tuple(dict.fromkeys((*directories(given), *(() if apart is None else (apart,)))))
+
+
+def _named(properties: Mapping[str, str]) -> dict[str, str]:
+    return {_OLDER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
+
+
+def directories(given: Mapping[str, str]) -> tuple[Path, ...]:
+    """Return the entries of log.dirs."""
+    return tuple(Path(each.strip()) for each in given.get("log.dirs", "").split(",") if each.strip())
+
+
+def _cordoned(given: Mapping[str, str]) -> tuple[Path, ...] | None:
+    text = given.get(_CORDONED)
+    if text is None:
+        return None
+    return directories(given) if text == "*" else tuple(Path(each.strip()) for each in text.split(",") if each.strip())
+
+
+def metadata_root(given: Mapping[str, str]) -> Path | None:
+    """Return metadata.log.dir, if it is given."""
+    named = given.get("metadata.log.dir")
+    return Path(named) if named else None
+
+
+def _faults(given: Mapping[str, str]) -> Iterator[str]:
+    """Find what is missing, and what asks for another kind of node."""
+    roles = given.get("process.roles")
+    if roles != "broker":
+        told = "is missing" if roles is None else f"is {roles!r:.60}"
+        yield f"process.roles {told}, and must be broker: `epochlog serve` is a broker and its own controller"
+    if "node.id" not in given:
+        yield "node.id is missing"
+    if not directories(given):
+        yield "log.dirs is missing: where are the broker's directories?"
+    if others := set(_cordoned(given) or ()) - set(directories(given)):
+        yield f"{_CORDONED} names {', '.join(sorted(map(str, others)))}, which log.dirs does not"
+    if not given.get("controller.listener.names"):
+        yield "controller.listener.names is missing: by what name do the controllers listen?"
+
+
+def _name_faults(given: Mapping[str, str], own: NamedAddress, advertised: NamedAddress | None) -> Iterator[str]:
+    """Find where the broker's one listener is called otherwise."""
+    if advertised is not None and advertised.name != own.name:
+        yield f"advertised.listeners names {advertised.name}, and listeners {own.name}"
+    named = given.get(_INTER_BROKER, given.get("security.inter.broker.protocol", "PLAINTEXT"))
+    if named != own.name:
+        told = _INTER_BROKER if _INTER_BROKER in given else f"without {_INTER_BROKER}, security.inter.broker.protocol"
+        yield f"{told} is {named}, and must be {own.name}, the listener that this broker has"
+
+
+def _controllers(given: Mapping[str, str]) -> tuple[Address, ...]:
+    """Return where to find the quorum."""
+    servers = given.get("controller.quorum.bootstrap.servers")
+    if servers:
+        return parse_addresses(servers)
+    voters = given.get("controller.quorum.voters")
+    if not voters:
+        raise InvalidSettingsError(
+            "controller.quorum.bootstrap.servers is missing, and controller.quorum.voters: where are the controllers?"
+        )
+    return parse_addresses(",".join(voter.strip().rpartition("@")[2] for voter in voters.split(",")))
+
+
+def _positive(given: Mapping[str, str], name: str, default: int) -> int:
+    number = whole_number({name: str(default), **given}, name)
+    if number < 1:
+        raise InvalidSettingsError(f"{name} is {number}, and must be at least 1")
+    return number

@@ -1,0 +1,62 @@
+"""Whether a cluster's controller answers a broker, asked before the broker changes anything."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import cycle
+from typing import Final
+
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.lifecycle.errors import NoControllerError
+from replication.errors import ReplicationError
+from replication.protocol.addresses import Address
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
+from replication.protocol.client.deadline import Deadline
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.errors import KafkaError
+from replication.quorum.errors import MetadataRefusedError
+from replication.quorum.followed_metadata import FollowedMetadata
+
+_TIMEOUT_MS: Final = 2_000
+_PAUSE_SECONDS: Final = 0.2
+
+
+def ensure_answers(
+    controllers: Sequence[Address], identity: BrokerIdentity, settings: ClientSettings, seconds: float
+) -> None:
+    """Return once the active controller of the broker's cluster has answered, asked as one that knows no metadata.
+
+    Raises MetadataRefusedError where it leads another cluster, NoControllerError where none has answered in time, and
+    OSError where there is no room for a temporary directory.
+    """
+    quick = replace(
+        settings,
+        connect_timeout_ms=min(settings.connect_timeout_ms, _TIMEOUT_MS),
+        request_timeout_ms=min(settings.request_timeout_ms, _TIMEOUT_MS),
+    )
+    deadline, others, address = Deadline(seconds), cycle(controllers), controllers[0]
+    with FollowedMetadata.open(identity.broker_id, identity.cluster_id) as followed:
+        while True:
+            trouble: Exception | None = None
+            try:
+                told = _asked(followed, address, quick)
+                if told is None:
+                    return
+                address = told
+            except (ReplicationError, OSError) as error:
+                if isinstance(error, KafkaError) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
+                    raise MetadataRefusedError(error.code, address) from error
+                trouble, address = error, next(others)
+            if deadline.left() <= 0:
+                raise NoControllerError(str(trouble or f"{address}: nobody is known to lead the quorum"))
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _asked(followed: FollowedMetadata, address: Address, settings: ClientSettings) -> Address | None:
+    """Return where to ask next; None where the active controller has answered."""
+    with Connection.open(address, settings) as connection:
+        connection.send(followed.request())
+        _, answer = connection.receive()
+        other = followed.take(answer)
+    return None if other is None else other.address or address

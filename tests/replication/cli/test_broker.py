@@ -1,0 +1,155 @@
+"""`epochlog format` and `epochlog broker`: what they print, and what they refuse."""
+
+import json
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from replication.protocol.addresses import Address
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.standalone import StandaloneController
+from tests.data.replicas import replicas
+from tests.replication.cli.command import epochlog
+from tests.replication.cli.joining import SECONDS, joined, server_properties
+from tests.replication.cli.schemas import validate_output
+from tests.replication.cli.served import everything
+
+CLUSTER = "remote-cluster-0000000"
+NOBODY = "127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    listener = ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 0))
+    directory = tmp_path_factory.mktemp("controller")
+    with StandaloneController.open(directory, listener, node_id=100, cluster_id=CLUSTER) as controller:
+        yield str(controller.server.address)
+
+
+def formatted(config: Path, cluster_id: str = CLUSTER) -> Path:
+    assert epochlog("format", "--config", config, "--cluster-id", cluster_id).status == 0
+    return config
+
+
+def test_format_makes_new_directories_a_brokers(tmp_path: Path) -> None:
+    roots = [tmp_path / "one", tmp_path / "two"]
+    config = server_properties(tmp_path, NOBODY, log_dirs=",".join(map(str, roots)))
+    document = epochlog("format", "--config", config, "--cluster-id", CLUSTER, "--json").document
+    assert (document["formatted"], document["left_alone"]) == (list(map(str, roots)), [])
+    again = epochlog("format", "--config", config, "--cluster-id", CLUSTER)
+    assert again.status == 2
+    assert "formatted already" in again.err
+    shutil.rmtree(roots[1])
+    document = epochlog("format", "--config", config, "--cluster-id", CLUSTER, "--ignore-formatted", "--json").document
+    assert (document["formatted"], document["left_alone"]) == ([str(roots[1])], [str(roots[0])])
+
+
+def test_format_changes_nothing_where_a_directory_is_somebody_elses(tmp_path: Path) -> None:
+    config = formatted(server_properties(tmp_path, NOBODY))
+    roots = f"{tmp_path / 'ours-9'},{tmp_path / 'new'}"
+    more, other_node = (server_properties(tmp_path, NOBODY, node, log_dirs=roots) for node in (9, 8))
+    before = everything(tmp_path)
+    for file, cluster_id in ((more, "another"), (other_node, CLUSTER)):
+        assert epochlog("format", "--config", file, "--cluster-id", cluster_id, "--ignore-formatted").status == 2
+    assert everything(tmp_path) == before
+    assert config == more
+
+
+def test_it_joins_our_own_controller_and_prints_what_it_has(tmp_path: Path, controller: str) -> None:
+    config = formatted(server_properties(tmp_path, controller, log_cleaner_threads=2))
+    with joined(config) as (process, told):
+        assert (told["node_id"], told["cluster_id"], told["partitions"]) == (9, CLUSTER, 0)
+        assert told["passed_over"] == ["log.cleaner.threads"]
+        second = epochlog("broker", "--config", config)
+        assert second.status == 2
+        assert "locked" in second.err
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+    assert (tmp_path / "ours-9" / ".kafka_cleanshutdown").exists()
+
+
+def test_its_copy_of_the_metadata_may_lie_apart(tmp_path: Path, controller: str) -> None:
+    config = formatted(server_properties(tmp_path, controller, 6, metadata_log_dir=tmp_path / "apart"))
+    assert (tmp_path / "apart" / "meta.properties").exists()
+    for _ in range(2):
+        with joined(config) as (process, _told):
+            process.terminate()
+            assert process.wait(SECONDS) == 0
+        assert (tmp_path / "apart" / "__cluster_metadata-0").is_dir()
+        assert not (tmp_path / "ours-6" / "__cluster_metadata-0").exists()
+
+
+class TestRefusals:
+    """One line, exit status 2, and nothing is changed."""
+
+    def test_another_cluster(self, tmp_path: Path, controller: str) -> None:
+        config = formatted(server_properties(tmp_path, controller), "another-cluster-000000")
+        self.refused(config, "INCONSISTENT_CLUSTER_ID")
+
+    def test_a_controller_that_does_not_answer(self, tmp_path: Path) -> None:
+        properties = server_properties(tmp_path, NOBODY, initial_broker_registration_timeout_ms=500)
+        self.refused(formatted(properties), "no active controller answers")
+
+    def test_another_nodes_directories(self, tmp_path: Path) -> None:
+        formatted(server_properties(tmp_path, NOBODY))
+        other = server_properties(tmp_path, NOBODY, 8, log_dirs=tmp_path / "ours-9")
+        self.refused(other, "node 9's by its meta.properties, and node.id is 8")
+
+    def test_mixed_directories(self, tmp_path: Path) -> None:
+        formatted(server_properties(tmp_path, NOBODY))
+        formatted(server_properties(tmp_path, NOBODY, 8))
+        both = f"{tmp_path / 'ours-9'},{tmp_path / 'ours-8'}"
+        self.refused(server_properties(tmp_path, NOBODY, log_dirs=both), "belongs to node")
+
+    def test_directories_that_were_never_formatted(self, tmp_path: Path) -> None:
+        shutil.copytree(min(replicas("diverged").iterdir()) / "txns-0", tmp_path / "ours-9" / "txns-0")
+        self.refused(server_properties(tmp_path, NOBODY), "it has no meta.properties")
+
+    def test_an_id_that_another_process_has(self, tmp_path: Path, controller: str) -> None:
+        (tmp_path / "copy").mkdir()
+        first = formatted(server_properties(tmp_path, controller, 7))
+        same = server_properties(tmp_path / "copy", controller, 7, initial_broker_registration_timeout_ms=2_000)
+        with joined(first):
+            outcome = epochlog("broker", "--config", formatted(same))
+        assert outcome.status == 2
+        assert "DUPLICATE_BROKER_REGISTRATION" in outcome.err
+        assert outcome.err.count("\n") == 1
+
+    @staticmethod
+    def refused(config: Path, reason: str) -> None:
+        before = everything(config.parent)
+        outcome = epochlog("broker", "--config", config)
+        assert outcome.status == 2
+        assert reason in outcome.err
+        assert outcome.err.count("\n") == 1
+        assert everything(config.parent) == before
+
+
+class TestValidate:
+    def test_it_says_all_that_is_wrong_and_what_makes_no_difference(self, tmp_path: Path) -> None:
+        config = server_properties(
+            tmp_path,
+            NOBODY,
+            process_roles="broker,controller",
+            controller_listener_names="",
+            listeners="PLAINTEXT://a:1,OTHER://b:2",
+            log_retention_ms="soon",
+            zookeeper_connect="here",
+        )
+        outcome = epochlog("broker", "--config", config, "--validate", "--json")
+        assert outcome.status == 1
+        validate_output("broker", outcome.out)
+        told = " ".join(json.loads(outcome.out)["faults"])
+        for fault in ("process.roles", "controller.listener.names", "listeners names 2", "log.retention.ms is 'soon'"):
+            assert fault in told
+
+    def test_it_starts_nothing(self, tmp_path: Path) -> None:
+        config = formatted(server_properties(tmp_path, NOBODY, zookeeper_connect="here"))
+        before = everything(tmp_path)
+        outcome = epochlog("broker", "--config", config, "--validate")
+        assert outcome.status == 0
+        assert "makes no difference here: zookeeper.connect" in outcome.err
+        assert everything(tmp_path) == before

@@ -1,0 +1,94 @@
+"""What a server.properties of Kafka's says to a broker of ours that joins a cluster."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replication.cli.joining_properties import JoiningProperties
+from replication.protocol.addresses import Address
+from replication.protocol.client.security import SaslMechanism, SaslSettings
+from replication.protocol.errors import InvalidSettingsError
+
+LEAST = {
+    "process.roles": "broker",
+    "node.id": "9",
+    "log.dirs": "/one,/two",
+    "controller.quorum.voters": "100@c1:9093,101@c2:9093",
+    "controller.listener.names": "CONTROLLER",
+}
+
+
+def read(**changes: str) -> JoiningProperties:
+    return JoiningProperties.of({**LEAST, **{name.replace("_", "."): value for name, value in changes.items()}})
+
+
+def test_the_least_that_it_takes() -> None:
+    taken = read()
+    assert (taken.node_id, taken.roots, taken.metadata_root) == (9, (Path("/one"), Path("/two")), Path("/one"))
+    assert taken.controllers == (Address("c1", 9093), Address("c2", 9093))
+    assert (taken.listener_name, taken.broker.serving.listener.address) == ("PLAINTEXT", Address("", 9092))
+    assert (taken.passed_over, taken.advertised, taken.rack, taken.cordoned) == ((), None, None, None)
+
+
+def test_bootstrap_servers_come_before_voters_and_older_names_are_taken() -> None:
+    older = {"broker.id" if name == "node.id" else name: value for name, value in LEAST.items()}
+    taken = JoiningProperties.of({**older, "controller.quorum.bootstrap.servers": "c3:1"})
+    assert (taken.node_id, taken.controllers) == (9, (Address("c3", 1),))
+
+
+def test_what_makes_no_difference_is_named() -> None:
+    taken = read(num_io_threads="8", zookeeper_connect="a", broker_session_timeout_ms="9", broker_rack="r")
+    assert taken.passed_over == ("broker.session.timeout.ms", "num.io.threads", "zookeeper.connect")
+    assert taken.rack == "r"
+
+
+def test_listeners_and_what_protects_them() -> None:
+    jaas = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="b" password="secret";'
+    properties: dict[str, Any] = {
+        **LEAST,
+        "listeners": "INSIDE://[::]:9092",
+        "advertised.listeners": "INSIDE://broker9:19092",
+        "inter.broker.listener.name": "INSIDE",
+        "listener.security.protocol.map": "INSIDE:PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "sasl.mechanism.controller.protocol": "SCRAM-SHA-512",
+        "listener.name.controller.scram-sha-512.sasl.jaas.config": jaas,
+        "cordoned.log.dirs": "*",
+        "metadata.log.dir": "/apart",
+    }
+    taken = JoiningProperties.of(properties)
+    assert taken.advertised == Address("broker9", 19092)
+    assert taken.to_controllers.sasl == SaslSettings(SaslMechanism.SCRAM_SHA_512, "b", "secret")
+    assert (taken.to_brokers.sasl, taken.to_brokers.tls) == (None, None)
+    assert (taken.cordoned, taken.metadata_root) == (taken.roots, Path("/apart"))
+    assert taken.passed_over == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("process.roles", "controller", "must be broker"),
+        ("process.roles", "broker,controller", "must be broker"),
+        ("node.id", "", "node.id is ''"),
+        ("log.dirs", "", "log.dirs is missing"),
+        ("controller.quorum.voters", "", "where are the controllers"),
+        ("controller.quorum.voters", "100@c1", "c1"),
+        ("controller.listener.names", "", "controller.listener.names is missing"),
+        ("listeners", "PLAINTEXT://a:1,SSL://b:2", "names 2 listeners"),
+        ("listeners", "a:1", "must be NAME://HOST:PORT"),
+        ("listeners", "SSL://a:1", "without inter.broker.listener.name"),
+        ("listeners", "PLAINTEXT://a:99999", "must be NAME://HOST:PORT"),
+        ("advertised.listeners", "SSL://a:1", "advertised.listeners names SSL"),
+        ("listener.security.protocol.map", "PLAINTEXT:GSSAPI,CONTROLLER:PLAINTEXT", "'GSSAPI' for PLAINTEXT"),
+        ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT", "'' for CONTROLLER"),
+        ("listener.security.protocol.map", "PLAINTEXT:SSL,CONTROLLER:PLAINTEXT", "ssl.keystore.location is missing"),
+        ("num.replica.fetchers", "0", "must be at least 1"),
+        ("cordoned.log.dirs", "/three", "/three, which log.dirs does not"),
+        ("authorizer.class.name", "com.example.Mine", "supported is org.apache.kafka.metadata"),
+        ("log.retention.ms", "soon", "must be a whole number"),
+    ],
+)
+def test_what_is_wrong_is_said(name: str, value: str, fault: str) -> None:
+    with pytest.raises(InvalidSettingsError) as refused:
+        JoiningProperties.of({**LEAST, name: value})
+    assert fault in str(refused.value)
