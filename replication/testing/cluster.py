@@ -15,12 +15,10 @@ from logstore import Log, TopicPartition
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from replication.controller.controller import ControllerSettings
-from replication.controller.topics.topics import NewTopic
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.node.broker_node import BrokerNode
 from replication.protocol.addresses import Address
-from replication.protocol.error_code import ErrorCode
 from replication.standalone.controller_thread import ControllerThread
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
@@ -31,6 +29,7 @@ from replication.testing.linked_controller_server import LinkedControllerServer
 from replication.testing.links import Links
 from replication.testing.node import Node
 from replication.testing.node_process import NodeProcess
+from replication.testing.topic_creation import create_topic
 
 _CLUSTER_ID: Final = "epochlog-test-cluster0"
 _HEARTBEATS_A_SESSION: Final = 6
@@ -140,13 +139,7 @@ class Cluster:
 
         Raises ValueError where the controller refuses, and NotReachedError.
         """
-        assigned = {number: tuple(each) for number, each in enumerate(replicas)}
-        topic = NewTopic(
-            name, -1 if assigned else partitions, -1 if assigned else replication_factor, assigned, configs
-        )
-        (answer,) = self.controller.decide(lambda deciding: deciding.create_topics([topic]))
-        if answer.error is not ErrorCode.NONE:
-            raise ValueError(f"{name}: {answer.error.name}{f': {answer.message}' if answer.message else ''}")
+        create_topic(self.controller, name, partitions, replication_factor, replicas, configs)
         for number in self.image.topics.by_name[name].partitions:
             self.wait_for_leader(name, number)
 

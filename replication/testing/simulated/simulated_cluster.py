@@ -14,7 +14,6 @@ from logstore import Log, Record, TopicPartition
 from logstore.batch.batches import read_batches
 from replication.broker.partitions.led_partition import LedPartition
 from replication.controller.controller import ControllerSettings
-from replication.controller.topics.topics import NewTopic
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
@@ -30,6 +29,7 @@ from replication.testing.simulated.process import Process
 from replication.testing.simulated.simulated_producer import SimulatedProducer, SimulatedRecord
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
+from replication.testing.topic_creation import create_topic
 
 _CLUSTER_ID: Final = "epochlog-simulated-clu"
 _BEGIN_MS: Final = 1_700_000_000_000
@@ -180,13 +180,7 @@ class SimulatedCluster:
 
         Raises ValueError where the controller refuses, and NotReachedError.
         """
-        assigned = {number: tuple(each) for number, each in enumerate(replicas)}
-        topic = NewTopic(
-            name, -1 if assigned else partitions, -1 if assigned else replication_factor, assigned, configs
-        )
-        (answer,) = self._controller.decide(lambda deciding: deciding.create_topics([topic]))
-        if answer.error is not ErrorCode.NONE:
-            raise ValueError(f"{name}: {answer.error.name}{f': {answer.message}' if answer.message else ''}")
+        create_topic(self._controller, name, partitions, replication_factor, replicas, configs)
         for number in self.image.topics.by_name[name].partitions:
             self.run_until(partial(self.is_led, name, number), f"{name}-{number} is led")
 
