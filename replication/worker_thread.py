@@ -25,6 +25,8 @@ class WorkerThread(ABC):
 
     def __init__(self, name: str, back_off: BackOff | None = None) -> None:
         """Prepare the thread; see `start`. The program may end without stopping it."""
+        self.failure: BaseException | None = None
+        """What has ended it, where it was not stopped."""
         self._stopped = Event()
         self._back_off = back_off or BackOff()
         self._connection: Connection | None = None
@@ -75,7 +77,7 @@ class WorkerThread(ABC):
 
     def _give_up(self, error: BaseException) -> None:
         """Stop: a round has raised an error that another round would not fix, or the thread is being ended."""
-        del error
+        self.failure = error
         self.stop(wait=False)
 
     def _wake(self) -> None:  # noqa: B027  not every one waits for something of its own

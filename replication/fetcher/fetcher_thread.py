@@ -109,6 +109,7 @@ class FetcherThread(WorkerThread):
 
     def _give_up(self, error: BaseException) -> None:
         """Leave no partition behind that seems to be followed: this is a bug, or the thread is being ended."""
+        self.failure = error
         with self._held:
             self.stop(wait=False)
             for partition in self._fetcher.states:

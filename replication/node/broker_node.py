@@ -56,6 +56,7 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApi, ServedApis
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
+from replication.worker_thread import WorkerThread
 
 _START_SECONDS: Final = 60.0
 
@@ -127,6 +128,7 @@ class BrokerNode:
             self.address: Final = address._replace(port=settings.advertised_port or address.port)
             """Where clients are told that it listens."""
             self._thread: BrokerThread | None = None
+            self._workers: tuple[WorkerThread, ...] = ()
             self._is_closing = False
             self._lifecycle: Final = self._register(stack)
             waiter, asks = ThreadWaiter(), ThreadWaiter()
@@ -151,6 +153,7 @@ class BrokerNode:
             )
             stack.callback(asking.stop)
             asking.start()
+            self._workers = (thread, asking, self.replicas.moves)
             self._lifecycle.ready_to_unfence()
             self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
@@ -172,9 +175,10 @@ class BrokerNode:
 
     @property
     def failure(self) -> BaseException | None:
-        """What has ended its work, though its process lives: the metadata can be applied no more, or it is fenced."""
-        if self._thread is not None and self._thread.failure is not None:
-            return self._thread.failure
+        """What has ended its work, though its process lives: a thread has given up, or it is in the cluster no more."""
+        for worker in self._workers:
+            if worker.failure is not None:
+                return worker.failure
         if self._is_closing or not self._lifecycle.stopped:
             return None
         return BrokerStoppedError(self.identity.broker_id, self._lifecycle.trouble)

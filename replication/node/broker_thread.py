@@ -50,8 +50,6 @@ class BrokerThread(WorkerThread):
         self.image: ClusterImage = ClusterImage()
         """What they stand at."""
         self._applied: Final = Condition()
-        self.failure: BaseException | None = None
-        """What has ended it."""
         self._source: Final = source
         self._replicas: Final = replicas
         self._waiter: Final = waiter
@@ -136,10 +134,6 @@ class BrokerThread(WorkerThread):
     def _tell_places(self) -> None:
         if self._replicas.unassigned:
             self._placed()
-
-    def _give_up(self, error: BaseException) -> None:
-        self.failure = error
-        super()._give_up(error)
 
     def _wake(self) -> None:
         self._waiter.wake()

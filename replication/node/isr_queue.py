@@ -1,10 +1,12 @@
 """What the leaders of a broker want of its controller."""
 
+import logging
 from collections import deque
 from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
+from logstore import LogStoreError
 from logstore.log.state.waiters import Waiter
 from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import NoControllerError
@@ -17,6 +19,8 @@ from replication.protocol.messages.alter_partition import (
     IsrAnswer,
     IsrChange,
 )
+
+_log: Final = logging.getLogger(__name__)
 
 
 class IsrQueue:
@@ -58,9 +62,17 @@ class IsrQueue:
             for change, answer in zip(wanted, answers_to(wanted, response), strict=True):
                 leader = led(change.topic_id, change.partition)
                 if leader is not None:
-                    leader.answered(change, _error(answer, channel), answer)
+                    _tell(leader, change, _error(answer, channel), answer)
         finally:
             self._is_settling = False
+
+
+def _tell(leader: LedPartition, change: IsrChange, error: ErrorCode, answer: IsrAnswer) -> None:
+    """Tell one leader. Its log may be closed by now, as its disk has failed: the others are told all the same."""
+    try:
+        leader.answered(change, error, answer)
+    except (LogStoreError, OSError) as failure:
+        _log.warning("%s cannot go on by what the controller says of its ISR: %s", leader.partition, failure)
 
 
 def _error(answer: IsrAnswer, channel: Channel) -> ErrorCode:

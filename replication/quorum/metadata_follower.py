@@ -50,7 +50,6 @@ class MetadataFollower(WorkerThread):
         The thread calls `open_metadata`, and closes what that returns.
         """
         super().__init__("metadata-follower")
-        self.failure: BaseException | None = None
         self._next_bootstrap = cycle(bootstrap)
         self._open_metadata = open_metadata
         self._followed: FollowedMetadata | None = None

@@ -208,6 +208,7 @@ class LifecycleThread(WorkerThread):
             self._observer.refused(error)
 
     def _give_up(self, error: BaseException) -> None:
+        self.failure = error
         self.stop(f"{type(error).__name__}: {error}")
 
     def _note_fencing(self, *, is_fenced: bool) -> None:

@@ -15,13 +15,18 @@ from replication.metadata.partition import PartitionRegistration
 from replication.node.isr_queue import IsrQueue
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
-from replication.protocol.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+from replication.protocol.messages.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    IsrAnswer,
+    IsrChange,
+)
 
-ORDERS, TOPIC = TopicPartition("orders", 0), UUID(int=7_000)
+TOPIC = UUID(int=7_000)
 
 
 class Answers:
-    """A controller that answers every request alike, or is not reached."""
+    """A controller that answers every request alike, or is not reached. Without an error it grants all."""
 
     address = None
 
@@ -36,7 +41,17 @@ class Answers:
         self.asked += 1
         if isinstance(self.error, Exception):
             raise self.error
-        return AlterPartitionResponse(error=self.error)
+        return AlterPartitionResponse(error=self.error, answers=tuple(map(self._granted, request.changes)))
+
+    def _granted(self, change: IsrChange) -> IsrAnswer:
+        return IsrAnswer(
+            *change[:2],
+            self.error if isinstance(self.error, ErrorCode) else ErrorCode.NONE,
+            leader=1,
+            leader_epoch=change.leader_epoch,
+            isr=change.broker_ids,
+            partition_epoch=change.partition_epoch + 1,
+        )
 
     def close(self) -> None: ...
 
@@ -48,28 +63,31 @@ def _broker(broker_id: int) -> BrokerRegistration:
 
 
 class Leader:
-    """Leads a partition of two replicas, and wants the ISR without the other as soon as it looks."""
+    """Leads partitions of two replicas each, and wants the ISRs without the other as soon as it looks."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, *logs: Log) -> None:
         self.waiter = ThreadWaiter()
         self.queue = IsrQueue(1, self.waiter)
         self.now = 0
-        state = PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1)
+        self.led = {(TOPIC, number): self._led(number, log) for number, log in enumerate(logs)}
+        self.now += 60_000
+        for led in self.led.values():
+            led.check_lag()
+
+    def _led(self, number: int, log: Log) -> LedPartition:
         brokers = {each: _broker(each) for each in (1, 2)}
         led = LedPartition(
-            ORDERS,
+            TopicPartition("orders", number),
             TOPIC,
             log,
-            state,
+            PartitionRegistration(replicas=(1, 2), isr=(1, 2), leader=1),
             broker_id=1,
             broker_of=brokers.get,
             isr_changes=self.queue,
             clock=lambda: self.now,
         )
-        self.led = {(TOPIC, 0): led}
         log.append([b"what the other lacks"], leader_epoch=0)
-        self.now += 60_000
-        led.check_lag()
+        return led
 
     def settle(self, controller: Answers) -> None:
         self.queue.settle(controller, 10, lambda *key: self.led.get(key))
@@ -118,3 +136,12 @@ def test_what_is_refused_is_forgotten_once_no_earlier_request_can_be_granted(lea
     assert (led.wanted is not None) is late
     leader.settle(controller)
     assert controller.asked == (2 if late else 1)
+
+
+def test_a_log_that_is_closed_meanwhile_keeps_no_other_leader_from_its_answer(tmp_path: Path) -> None:
+    logs = [Log.open(tmp_path / f"orders-{number}") for number in range(3)]
+    leader = Leader(*logs)
+    logs[1].abandon()  # as where its disk fails
+    leader.settle(Answers(ErrorCode.NONE))
+    assert [led.isr for led in leader.led.values()] == [(1,)] * 3
+    assert [log.high_watermark for log in (logs[0], logs[2])] == [1, 1]

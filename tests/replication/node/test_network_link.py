@@ -12,9 +12,11 @@ from logstore import Log
 from logstore import TopicPartition as Partition
 from logstore.directory.log_directories import LogDirectories
 from logstore.files.meta_properties import META_PROPERTIES_NAME
+from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.clock import monotonic_ms
 from replication.metadata.configurations import ConfigResourceType
 from replication.node import BrokerNode, BrokerNodeSettings
+from replication.node.isr_queue import IsrQueue
 from replication.server.connections.listener_settings import ListenerSettings
 from tests.replication.node.remote_cluster import LOOPBACK, SECONDS, SESSION_MS, RemoteCluster
 
@@ -164,6 +166,24 @@ def test_what_administrators_ask_is_passed_on(cluster: RemoteCluster) -> None:
     assert cluster.image.configurations.of(ConfigResourceType.TOPIC, TOPIC)["retention.ms"] == "5000"
     admin.delete_topics([TOPIC])[TOPIC].result(SECONDS)
     assert not cluster.image.topics.by_name
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize(("owner", "work"), [(IsrQueue, "settle"), (ReplicaMoves, "_move_on")])
+def test_a_thread_that_ends_by_a_fault_of_ours_is_the_brokers_failure(
+    cluster: RemoteCluster, monkeypatch: pytest.MonkeyPatch, owner: type, work: str
+) -> None:
+    create(cluster)
+    node = cluster.brokers[1].node
+    assert node.failure is None
+    fault = ZeroDivisionError("a fault")
+
+    def fail(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(owner, work, fail)
+    node.replicas.moves.want(Partition(TOPIC, 0), cluster.brokers[1].directories.roots[0])
+    cluster.wait_until(lambda: node.failure is fault)
 
 
 def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothing(tmp_path: Path) -> None:
