@@ -9,6 +9,7 @@ from replication.broker.lifecycle.controller_channel import AnswerT, Channel
 from replication.broker.lifecycle.errors import NoControllerError
 from replication.node.controller_link import ControllerLink, MetadataSource
 from replication.node.metadata_feed import MetadataNews
+from replication.protocol.addresses import Address
 from replication.protocol.messages.request import Request
 from replication.server.call import Call
 from replication.server.served_api import ServedApi, ServedApis
@@ -63,12 +64,18 @@ class LinkedController:
 class _LinkedChannel:
     """Loses what is asked, or the answer, where the link is cut before or after the controller has decided."""
 
-    address: Final = None
-    may_arrive_late: Final = False
-
     def __init__(self, behind: Channel, ensure_reached: Callable[[], None]) -> None:
         self._behind: Final = behind
         self._ensure_reached: Final = ensure_reached
+
+    @property
+    def address(self) -> Address | None:
+        return self._behind.address
+
+    @property
+    def may_arrive_late(self) -> bool:
+        # Nothing more of this link's own: what it loses has either not been passed on, or been decided.
+        return self._behind.may_arrive_late
 
     def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
         self._ensure_reached()
