@@ -225,19 +225,17 @@ class BrokerNode:
             log_dirs=self.identity.directory_ids,
             previous_broker_epoch=self.identity.previous_broker_epoch,
         )
-        lifecycle = LifecycleThread(
-            request,
-            BrokerLifecycle(heartbeat_interval_ms=self._settings.heartbeat_interval_ms),
-            self._link.channel(),
-            self._applied_offset,
-            news,
+        seconds = self._settings.registration_seconds
+        states = BrokerLifecycle(
+            heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
+            initial_registration_timeout_ms=round(seconds * 1_000),
         )
+        lifecycle = LifecycleThread(request, states, self._link.channel(), self._applied_offset, news)
         stack.callback(lifecycle.stop)
         if self._settings.cordoned is not None:
             lifecycle.cordon(self._settings.cordoned)
         self._link.begin(self.identity.broker_id)
         lifecycle.start()
-        seconds = self._settings.registration_seconds
         if not news.wait(seconds):
             raise NotInTimeError(self.identity.broker_id, seconds, f"not registered ({lifecycle.trouble})")
         return lifecycle

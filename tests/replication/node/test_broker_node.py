@@ -1,0 +1,47 @@
+"""How a broker asks to be registered."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from logstore.directory.log_directories import LogDirectories
+from replication.broker.lifecycle.controller_channel import Channel
+from replication.broker.lifecycle.errors import RefusedByControllerError
+from replication.node import BrokerNode, BrokerNodeSettings
+from replication.node.controller_link import ControllerLink
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_registration import BrokerRegistrationResponse
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.standalone.formatting import ensure_formatted
+from tests.replication.broker.lifecycle.scripted_channel import ScriptedChannel
+from tests.replication.node.remote_cluster import CLUSTER, LOOPBACK
+
+REFUSED = BrokerRegistrationResponse(error=ErrorCode.INVALID_REGISTRATION, broker_epoch=-1)
+
+
+class Refusing:
+    """A link to a controller that refuses the first registration for good."""
+
+    def __init__(self) -> None:
+        self.asked_by = ScriptedChannel()
+        self.asked_by.answer(REFUSED)
+
+    def begin(self, broker_id: int) -> None: ...
+
+    def channel(self) -> Channel:
+        return self.asked_by
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("seconds", [5, 600])
+def test_registration_is_asked_for_as_long_as_the_settings_say(tmp_path: Path, seconds: int) -> None:
+    ensure_formatted([tmp_path], 1, CLUSTER)
+    link = Refusing()
+    settings = BrokerNodeSettings(listener=ListenerSettings(address=LOOPBACK), registration_seconds=seconds)
+    with LogDirectories.open([tmp_path]) as directories, pytest.raises(RefusedByControllerError):
+        BrokerNode(cast("ControllerLink", cast("Any", link)), directories, settings)
+    milliseconds = link.asked_by.timeouts[0]
+    assert milliseconds is not None
+    assert (seconds - 5) * 1_000 < milliseconds <= seconds * 1_000
