@@ -95,7 +95,7 @@ class BrokerNodeSettings:
     authorizer: AuthorizerSettings | None = None
     """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
     session_timeout_ms: int | None = None
-    """Producers are refused once no heartbeat has been answered for so long, at most the controller's
+    """Producers are refused once no heartbeat has been answered, but as fenced, for so long, at most the controller's
     broker.session.timeout.ms: another broker may lead by then. None: they are served on, as by Kafka's brokers, and
     what is acknowledged with acks=1 may be lost to the other leader."""
 

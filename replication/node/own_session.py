@@ -14,10 +14,11 @@ from replication.server.served_api import ServedApi
 
 
 class OwnSession:
-    """Lasts for some time from when a heartbeat was sent that has been answered: the controller's lasts longer.
+    """Lasts for some time from when a heartbeat was sent whose answer lets it serve: the controller's lasts longer.
 
     A leader whose session is over may have been replaced. What waits for acks=all is not answered then anyway, as the
-    followers have gone; but for acks=1 the leader asks nobody.
+    followers have gone; but for acks=1 the leader asks nobody. Once it is heard again it is a leader still, until the
+    metadata comes that says otherwise.
     """
 
     def __init__(self, heard_at: Callable[[], int], timeout_ms: int, clock: Callable[[], int] = monotonic_ms) -> None:

@@ -34,7 +34,7 @@ class LifecycleThread(WorkerThread):
         self.trouble = ""
         """Why the last request failed; "" where it did not."""
         self.heard_at: int = monotonic_ms()
-        """When the last heartbeat was sent that the controller has answered, in milliseconds of the monotonic clock."""
+        """When the last heartbeat was sent by whose answer it is not fenced, in milliseconds of the monotonic clock."""
         self._registration = registration
         self._lifecycle = lifecycle
         self._channel = channel
@@ -153,8 +153,10 @@ class LifecycleThread(WorkerThread):
         timeout_ms = None if self._lifecycle.wake_at is None else self._milliseconds_left()
         if isinstance(due, HeartbeatDue):
             sent_at = monotonic_ms()
-            self._take_heartbeat(self._channel.ask(self._heartbeat(due), timeout_ms))
-            self.heard_at = sent_at
+            answer = self._channel.ask(self._heartbeat(due), timeout_ms)
+            self._take_heartbeat(answer)
+            if not answer.is_fenced:
+                self.heard_at = sent_at
         else:
             self._take_registration(self._channel.ask(self._registration, timeout_ms))
 

@@ -130,6 +130,19 @@ def test_fencing_is_told_while_it_runs_and_not_when_it_leaves() -> None:
         assert ear.fencings == ["unfenced", "fenced", "unfenced"]
 
 
+def test_an_answer_that_says_that_it_is_fenced_does_not_make_its_session_last() -> None:
+    with started() as (thread, channel):
+        run(thread, channel)
+        channel.expect(BrokerHeartbeatRequest, alive(fenced=True))  # by now the answer before is taken
+        heard_at = thread.heard_at
+        for _ in range(2):
+            channel.expect(BrokerHeartbeatRequest, alive(fenced=True))
+            assert thread.heard_at == heard_at
+        channel.expect(BrokerHeartbeatRequest, alive())
+        channel.expect(BrokerHeartbeatRequest, alive())
+        assert thread.heard_at > heard_at
+
+
 def test_a_start_that_fails_for_too_long_ends_and_says_why() -> None:
     ear = Ear()
     with started(ear, initial_registration_timeout_ms=200) as (thread, channel):
