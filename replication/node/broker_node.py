@@ -112,9 +112,9 @@ class BrokerNode:
     def __init__(self, link: ControllerLink, directories: LogDirectories, settings: BrokerNodeSettings) -> None:
         """Register, take what the metadata gives, and answer once that is done.
 
-        It takes over the link. The directories stay the caller's to close, after this is. Raises
-        InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError, BrokerStoppedError,
-        RefusedByControllerError where it would be refused again, and OSError.
+        It takes over the link. The directories, opened with `periodic` and `duplicates`, stay the caller's to close,
+        after this is. Raises InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError,
+        BrokerStoppedError, RefusedByControllerError where it would be refused again, and OSError.
         """
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
