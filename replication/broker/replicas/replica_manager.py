@@ -97,7 +97,8 @@ class ReplicaManager:
         self._given_up: Final[dict[PartitionId, TopicPartition]] = {}
         """Of those that are offline, some of which never had a log here."""
         self._to_lead: Final[list[_Beginning]] = []
-        self._new_topics: frozenset[UUID] = frozenset()
+        self._new: frozenset[PartitionId] = frozenset()
+        """Those of which nothing is here yet, by the image before."""
         self._places: Final = ReplicaPlaces(directories, directory_ids)
         self.unassigned: Final = self._places.unassigned
         """In which directories replicas lie of which the metadata does not say it yet; who has told the controller, in
@@ -111,8 +112,9 @@ class ReplicaManager:
 
         Raises DuplicatePartitionError where two roots hold the same partition of this broker's.
         """
-        # Of the first image nobody knows what is new.
-        self._new_topics = changes.topics if self._image.brokers else frozenset()
+        # What an image adds that may be older than this start may have a log here.
+        is_known = self._knows_this_start()
+        self._new = frozenset(each for each in changes.partitions if is_known and not self._exists(each))
         self._image = image
         others = self._led_by(changes.brokers) | self._sort_out()
         # Deletions first: a topic may have been made again under the same name.
@@ -148,6 +150,10 @@ class ReplicaManager:
                 hosted = self.hosted.get(partition)
                 if hosted is not None and hosted.log.directory.parent in failed:
                     self._give_up(changed, OSError(f"{hosted.log.directory.parent} has failed"))
+                    state = self._state(changed)
+                    if state is not None:
+                        told = state.directory_of(self._broker_id)
+                        self._places.note_failed(changed, hosted.log.directory.parent, told)
         return self._places.failed()
 
     def move_on(self) -> None:
@@ -389,7 +395,8 @@ class ReplicaManager:
         if known is not None and isinstance(known.log, Log) and known.topic_id == topic_id:
             return known.log
         preferred = self.moves.wanted(partition)
-        log = self._logs.open(partition, topic_id, state, is_new=topic_id in self._new_topics, preferred=preferred)
+        is_new = PartitionId(topic_id, partition.partition) in self._new
+        log = self._logs.open(partition, topic_id, state, is_new=is_new, preferred=preferred)
         log.config = self._settings.of_log(self._image, partition.topic)
         return log
 
