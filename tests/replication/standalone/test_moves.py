@@ -293,7 +293,7 @@ def test_a_target_whose_disk_fails_leaves_the_partition_where_it_is(
 
         def fail(log: Log, *arguments: object, **named: object) -> object:
             if log.directory.parent == target.root:
-                target._disk._fail(OSError(5, "Input/output error"))
+                target._disk.fail(OSError(5, "Input/output error"))
                 raise OSError(5, "Input/output error")
             return append(log, *arguments, **named)  # type: ignore[arg-type]
 

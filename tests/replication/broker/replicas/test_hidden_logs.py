@@ -79,7 +79,7 @@ def test_a_disk_that_fails_before_a_move_is_made_has_the_log_whatever_the_metada
         if is_told:
             broker.replicas.unassigned.clear()
             broker.take(changed(directories=(SECOND, ELSEWHERE)))
-        source._disk._fail(BROKEN)
+        source._disk.fail(BROKEN)
         assert broker.replicas.notice_failures() == {FIRST}
         assert broker.replicas.unassigned == {PartitionId(TOPIC, 0): FIRST}
         broker.take(changed(isr=(ME,)))
