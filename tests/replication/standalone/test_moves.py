@@ -16,6 +16,7 @@ from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import DirectoryMark
 from logstore.verify.verify import verify
+from replication.broker.replicas.replica_switch import ReplicaSwitch
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.standalone_broker import StandaloneBroker
 from tests.conftest import require
@@ -196,7 +197,7 @@ def killed(roots: list[Path], monkeypatch: pytest.MonkeyPatch, at: str) -> Path:
         monkeypatch.setattr(replicas, "move_on", lambda: None)
         done = lambda: bool(replicas.moves.caught_up())  # noqa: E731
     elif at == "assigned":
-        monkeypatch.setattr(replicas, "_switch", lambda *_: None)
+        monkeypatch.setattr(ReplicaSwitch, "make", lambda *_: None)
         done = lambda: assigned(broker) == id_of(target)  # noqa: E731
     else:
         monkeypatch.setattr(LogDirectory, "delete", lambda *_: None)
