@@ -53,10 +53,13 @@ class UnfinishedCopyError(ReplicationError, RuntimeError):
 
 
 class LostTailError(ReplicationError, RuntimeError):
-    """A leader's log has lost its end, which followers may hold: it must not go on in the same epoch."""
+    """A log has lost its end, which others may hold, or count on: it must not go on in the same epoch."""
 
-    def __init__(self, partition: TopicPartition, end: int, former_end: int) -> None:
+    def __init__(self, partition: TopicPartition, end: int, former_end: int, leader_epoch: int) -> None:
+        self.leader_epoch = leader_epoch
+        """That of the partition when it lost its end."""
         super().__init__(
-            f"{partition} ended at offset {former_end:,} and was recovered up to {end:,} only, and followers may hold"
-            " the rest: it goes on once it is led in another epoch; start the broker again for that"
+            f"{partition} ended at offset {former_end:,} and was recovered up to {end:,} only, and other replicas may"
+            f" hold the rest: it goes on once it is led here in another epoch than {leader_epoch}, or followed and out"
+            " of the ISR; start the broker again for that"
         )

@@ -1,13 +1,22 @@
 """In which of a broker's directories its replicas lie (Kafka: AssignReplicasToDirs, KIP-858)."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from replication.controller.brokers.broker_registry import registered
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
+from replication.controller.leadership import changes_after
+from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
+from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import MetadataRecord, PartitionChangeRecord
+from replication.metadata.records import (
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    MetadataRecord,
+    PartitionChangeRecord,
+)
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -19,16 +28,34 @@ from replication.protocol.messages.assign_replicas_to_dirs import (
 def assign_directories(cluster: ClusterState, request: AssignReplicasToDirsRequest) -> Decision[list[PlacementAnswer]]:
     """Note where a broker has put replicas; those that are not its own are refused each.
 
+    What lies in a directory that has failed leaves the ISR: the broker may have told that before (KIP-858).
+
     Refuses all of them with STALE_BROKER_EPOCH, and with UNSUPPORTED_VERSION where the metadata names no directories.
     """
-    registered(cluster, request.broker_id, request.broker_epoch)
+    broker = registered(cluster, request.broker_id, request.broker_epoch)
     if not cluster.rules.directories:
         raise Refusal(ErrorCode.UNSUPPORTED_VERSION, "Directory assignment is not supported yet.")
     records: list[MetadataRecord] = []
     answers = [
         PlacementAnswer(*placed, _assign(cluster, request.broker_id, placed, records)) for placed in request.replicas
     ]
-    return Decision(records, answers)
+    lost = _lost(cluster, broker, zip(request.replicas, answers, strict=True))
+    return Decision([*records, *changes_after(cluster, lost, leaving=broker.id)], answers)
+
+
+def _lost(
+    cluster: ClusterState, broker: BrokerRegistration, placed: Iterable[tuple[PlacedReplica, PlacementAnswer]]
+) -> list[PartitionKey]:
+    """Return what the broker has put in directories that do not work by its registration, and is in sync there."""
+    if not broker.directories:
+        return []
+    working = {*broker.directories, UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY}
+    lost = dict.fromkeys(
+        PartitionKey(each.topic_id, each.partition)
+        for each, answer in placed
+        if answer.error is ErrorCode.NONE and each.directory_id not in working
+    )
+    return [key for key in lost if broker.id in cluster.partition(key).isr]
 
 
 def _assign(cluster: ClusterState, broker_id: int, placed: PlacedReplica, records: list[MetadataRecord]) -> ErrorCode:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from uuid import UUID
 
+from epoch.resource_limits import ensure_room
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
@@ -92,6 +93,7 @@ class FuturePartitions:
     def promote(self, partition: TopicPartition) -> Log:
         """Let a copy be the root's log of its partition from now on, with all of it on stable storage.
 
+        What fails leaves it a copy, which is to be opened again; a root where it cannot be one again is offline.
         Raises UnknownPartitionError where no copy is open, and PartitionExistsError where there is such a log.
         """
         with self._changing():
@@ -101,6 +103,7 @@ class FuturePartitions:
                 raise UnknownPartitionError(f"there is no copy of {partition}", file=root, advice="open it first")
             if partition in self._partitions.logs:
                 raise PartitionExistsError(f"the partition {partition} is here already", file=root)
+            ensure_room(root)
             try:
                 future.close()
                 # While it still is a copy: whatever breaks this off, the files say where it begins and ends.
@@ -111,9 +114,14 @@ class FuturePartitions:
             except BaseException:
                 self._let_go(partition)
                 raise
-            self._environment.filesystem.fsync_directory(root)
+            try:
+                self._environment.filesystem.fsync_directory(root)
+                log = self._opener.open(partition, known)
+            except BaseException:
+                self._take_back(partition, future.directory)
+                raise
             del self._partitions.futures[partition]
-            log = self._partitions.logs[partition] = self._opener.open(partition, known)
+            self._partitions.logs[partition] = log
             return log
 
     @contextmanager
@@ -122,6 +130,20 @@ class FuturePartitions:
         with self._guard.lock, self._disk.watched():
             self._guard.ensure_online()
             yield
+
+    def _take_back(self, partition: TopicPartition, path: Path) -> None:
+        """Let what was renamed already be a copy again: nobody knows a log of that name, and the next start would.
+
+        Where that fails nothing of the root is served any more, so that nobody counts on the partition's other log.
+        """
+        root = self._environment.root
+        try:
+            self._environment.filesystem.rename(root / str(partition), path)
+            self._environment.filesystem.fsync_directory(root)
+        except OSError as error:
+            self._disk.fail(error)
+            raise
+        self._let_go(partition)
 
     def _let_go(self, partition: TopicPartition) -> None:
         log = self._partitions.futures.pop(partition, None)

@@ -30,15 +30,22 @@ class DiskWatch:
             raise
         except OSError as error:
             if not is_passing(error):
-                self._fail(error)
+                self.fail(error)
             raise
 
     def notice_failures(self) -> None:
         """Take the root offline if a write or fsync of a log has failed; not for one whose call was interrupted."""
         for log in self._partitions.open_logs.values():
             if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
-                self._fail(log.failure)
+                self.fail(log.failure)
                 return
+
+    def fail(self, error: OSError) -> None:
+        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
+        self.failure = error
+        with suppress(OSError, LogStoreError):  # `error` is reported
+            do_all([log.abandon for log in self._partitions.open_logs.values()], f"the logs in {self._root}")
+        self._partitions.let_go()
 
     def ensure_works(self) -> None:
         """Raise OfflineDirectoryError once the disk has failed."""
@@ -48,10 +55,3 @@ class DiskWatch:
                 file=self._root,
                 advice="replace the disk, or open the directory again once it works",
             ) from self.failure
-
-    def _fail(self, error: OSError) -> None:
-        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
-        self.failure = error
-        with suppress(OSError, LogStoreError):  # `error` is reported
-            do_all([log.abandon for log in self._partitions.open_logs.values()], f"the logs in {self._root}")
-        self._partitions.let_go()

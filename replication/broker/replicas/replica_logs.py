@@ -11,6 +11,7 @@ from logstore.files.partition_metadata import PARTITION_METADATA_NAME, Partition
 from replication.broker.errors import LostTailError, OtherTopicError
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces
+from replication.metadata.image_changes import PartitionId
 from replication.metadata.partition import PartitionRegistration
 
 _log: Final = logging.getLogger(__name__)
@@ -24,6 +25,8 @@ class ReplicaLogs:
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._places: Final = places
+        self._lost: Final[dict[PartitionId, LostTailError]] = {}
+        """Of logs that were in sync, and are no more what others take them for."""
 
     def open(
         self,
@@ -39,10 +42,12 @@ class ReplicaLogs:
         Raises OtherTopicError where an earlier topic's files have its place, LostTailError, LogStoreError, and OSError.
         """
         log = self._directories.partitions.get(partition)
+        changed = PartitionId(topic_id, partition.partition)
         if log is None:
+            self._lost.pop(changed, None)
             directory = state.directory_of(self._broker_id)
             return self._places.make(partition, topic_id, directory, is_new=is_new, preferred=preferred)
-        log = self._recovered(log, partition, state)
+        log = self._recovered(log, changed, partition, state)
         held = PartitionMetadata.of(log.directory)
         if held is None:
             PartitionMetadata(topic_id).write(log.directory / PARTITION_METADATA_NAME)
@@ -50,13 +55,31 @@ class ReplicaLogs:
             raise OtherTopicError(log.directory, held.topic_id, topic_id)
         return log
 
-    def _recovered(self, log: Log, partition: TopicPartition, state: PartitionRegistration) -> Log:
-        """Return a log that can be written. Raises LostTailError where followers may hold what it has lost."""
-        if not is_torn(log):
-            return log
-        recovered = self._places.root_of(log).recover(partition)
-        _log.warning("%s was recovered after a full disk: it ends at %d", partition, recovered.log_end_offset)
-        has_followers = state.leader == self._broker_id and len(state.replicas) > 1
-        if has_followers and recovered.log_end_offset < log.log_end_offset:
-            raise LostTailError(partition, recovered.log_end_offset, log.log_end_offset)
-        return recovered
+    def _recovered(
+        self, log: Log, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration
+    ) -> Log:
+        """Return a log that can be written. Raises LostTailError while others may count on what it has lost."""
+        if is_torn(log):
+            recovered = self._places.root_of(log).recover(partition)
+            _log.warning("%s was recovered after a full disk: it ends at %d", partition, recovered.log_end_offset)
+            if recovered.log_end_offset < log.log_end_offset and len(state.replicas) > 1:
+                self._lost[changed] = LostTailError(
+                    partition, recovered.log_end_offset, log.log_end_offset, state.leader_epoch
+                )
+            log = recovered
+        lost = self._lost.get(changed)
+        if lost is not None:
+            if self._is_counted_on(state, lost.leader_epoch):
+                raise lost
+            del self._lost[changed]
+        return log
+
+    def _is_counted_on(self, state: PartitionRegistration, lost_in: int) -> bool:
+        """Whether records count as committed by what this replica had when it lost its tail in that leader epoch.
+
+        As the leader until it begins another epoch, which followers are cut by; as a follower until the leader, from
+        which it does not fetch meanwhile, has taken it out of the ISR.
+        """
+        if state.leader == self._broker_id:
+            return state.leader_epoch <= lost_in
+        return self._broker_id in state.isr

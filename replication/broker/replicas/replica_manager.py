@@ -2,25 +2,25 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 from uuid import UUID
 
-from logstore import Log, LogStoreError, TopicPartition
+from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.log.readable_log import ReadableLog
-from replication.broker.errors import LostTailError, OtherTopicError, UnfinishedCopyError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.replicas.beginnings import Beginning, Beginnings
+from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import PassingFailures, is_torn
 from replication.broker.replicas.replica_logs import ReplicaLogs
-from replication.broker.replicas.replica_move import ReplicaMove
 from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.broker.replicas.replica_places import ReplicaPlaces
+from replication.broker.replicas.replica_switch import ReplicaSwitch
 from replication.broker.replicas.strays import set_strays_aside
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.broker.replicas.unfinished_moves import UnfinishedMoves
@@ -33,22 +33,7 @@ from replication.metadata.partition import PartitionRegistration
 from replication.protocol.addresses import Address
 
 _log: Final = logging.getLogger(__name__)
-_PARTITION_ERRORS: Final = (LogStoreError, LostTailError, OtherTopicError, OSError)
-"""What keeps one partition from being served, and no other."""
-
-
 _NOBODY: Final = TopicPartition("", -1)
-_AT_ONCE: Final = 32
-"""Threads that wait for the disk."""
-
-
-class _Beginning(NamedTuple):
-    """Of a leadership."""
-
-    changed: PartitionId
-    partition: TopicPartition
-    hosted: HostedPartition
-    begin: Callable[[], LedPartition]
 
 
 class ReplicaManager:
@@ -96,8 +81,9 @@ class ReplicaManager:
         """Of the partitions that are this broker's."""
         self._given_up: Final[dict[PartitionId, TopicPartition]] = {}
         """Of those that are offline, some of which never had a log here."""
-        self._to_lead: Final[list[_Beginning]] = []
-        self._new_topics: frozenset[UUID] = frozenset()
+        self._beginnings: Final = Beginnings()
+        self._new: frozenset[PartitionId] = frozenset()
+        """Those of which nothing is here yet, by the image before."""
         self._places: Final = ReplicaPlaces(directories, directory_ids)
         self.unassigned: Final = self._places.unassigned
         """In which directories replicas lie of which the metadata does not say it yet; who has told the controller, in
@@ -105,22 +91,21 @@ class ReplicaManager:
         self.moves: Final = ReplicaMoves(self.hosted, directories, self._is_known, wake)
         """From one directory to another."""
         self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
+        self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
         """Take an image, of which this is other than in the one before. Raises nothing that one partition is about.
 
         Raises DuplicatePartitionError where two roots hold the same partition of this broker's.
         """
-        # Of the first image nobody knows what is new.
-        self._new_topics = changes.topics if self._image.brokers else frozenset()
+        # What an image adds that may be older than this start may have a log here.
+        is_known = self._knows_this_start()
+        self._new = frozenset(each for each in changes.partitions if is_known and not self._exists(each))
         self._image = image
         others = self._led_by(changes.brokers) | self._sort_out()
         # Deletions first: a topic may have been made again under the same name.
         for changed in sorted(changes.partitions | others, key=self._exists):
-            try:
-                self._apply(changed)
-            except _PARTITION_ERRORS as error:
-                self._give_up(changed, error)
+            self._try(changed)
         self._begin_to_lead()
         for resource in changes.configurations:
             if resource.type == ConfigResourceType.TOPIC:
@@ -148,6 +133,10 @@ class ReplicaManager:
                 hosted = self.hosted.get(partition)
                 if hosted is not None and hosted.log.directory.parent in failed:
                     self._give_up(changed, OSError(f"{hosted.log.directory.parent} has failed"))
+                    state = self._state(changed)
+                    if state is not None:
+                        told = state.directory_of(self._broker_id)
+                        self._places.note_failed(changed, hosted.log.directory.parent, told)
         return self._places.failed()
 
     def move_on(self) -> None:
@@ -162,7 +151,7 @@ class ReplicaManager:
             if state is None or hosted is None or hosted.topic_id != move.topic_id:
                 continue
             if self._places.may_switch(changed, move.target.root, state.directory_of(self._broker_id)):
-                self._switch(changed, move, hosted)
+                self._switch.make(changed, move, hosted)
 
     def retry(self) -> None:
         """Serve what a full disk has kept from being served, if there is room by now: logs that it tore are recovered.
@@ -176,7 +165,7 @@ class ReplicaManager:
             try:
                 self._stop(self._names.get(changed, _NOBODY))
                 self._apply(changed)
-            except _PARTITION_ERRORS as error:
+            except PARTITION_ERRORS as error:
                 self._give_up(changed, error)
         self._begin_to_lead()
 
@@ -259,25 +248,15 @@ class ReplicaManager:
             clock=self._clock,
             wake=hosted.wake,
         )
-        self._to_lead.append(_Beginning(PartitionId(topic_id, partition.partition), partition, hosted, begin))
+        self._beginnings.add(Beginning(PartitionId(topic_id, partition.partition), partition, hosted, begin))
 
     def _begin_to_lead(self) -> None:
-        """Lead all that are to be led, each from its own epoch on, which is on stable storage by then.
-
-        Many at once: a disk makes the files of many partitions safe in the time that it takes for a few.
-        """
-        to_lead = list(self._to_lead)
-        self._to_lead.clear()
-        if not to_lead:
-            return
-        with ThreadPoolExecutor(min(len(to_lead), _AT_ONCE), "epochlog-begin-to-lead") as threads:
-            begun = [threads.submit(each.begin) for each in to_lead]
-        for each, led in zip(to_lead, begun, strict=True):
-            try:
-                each.hosted.led = led.result()
-            except _PARTITION_ERRORS as error:
-                self._give_up(each.changed, error)
+        """Lead all that are to be led, each from its own epoch on, which is on stable storage by then."""
+        for each, led in self._beginnings.begin():
+            if isinstance(led, Exception):
+                self._give_up(each.changed, led)
             else:
+                each.hosted.led = led
                 self.hosted[each.partition] = each.hosted
                 self._take_up(each.changed, each.partition)
 
@@ -339,39 +318,16 @@ class ReplicaManager:
             _resign(hosted)
             del self.hosted[partition]
 
-    def _switch(self, changed: PartitionId, move: ReplicaMove, hosted: HostedPartition) -> None:
-        """Go on with the copy of a move, and delete the log that it was made of; those who lead or follow go on."""
-        source = hosted.log
-        with self.moves.held(move) as is_wanted:
-            if not is_wanted or not isinstance(source, Log):
-                return
-            try:
-                if hosted.led is not None:
-                    log = hosted.led.replace_log(partial(move.finish, source))
-                else:
-                    self._fetchers.forget(move.partition)
-                    log = move.finish(source)
-            except (*_PARTITION_ERRORS, UnfinishedCopyError) as error:
-                _log.error("%s stays in %s: %s", move.partition, source.directory.parent, error)
-                move.is_caught_up = False
-                self._serve_again(changed, hosted)
-                return
-            hosted.replace_log(log, str(move.target.root))
-            self.moves.done(move)
-        _log.info("%s lies in %s from now on", move.partition, move.target.root)
-        self._serve_again(changed, hosted)
-        try:
-            self._places.root_of(source).delete(move.partition)
-        except _PARTITION_ERRORS as error:
-            _log.error("%s is left, and of no use any more: %s", source.directory, error)
-
     def _serve_again(self, changed: PartitionId, hosted: HostedPartition) -> None:
         """Follow on with a log that was let go of; who leads has gone on already."""
         if hosted.led is None:
-            try:
-                self._apply(changed)
-            except _PARTITION_ERRORS as error:
-                self._give_up(changed, error)
+            self._try(changed)
+
+    def _try(self, changed: PartitionId) -> None:
+        try:
+            self._apply(changed)
+        except PARTITION_ERRORS as error:
+            self._give_up(changed, error)
 
     # --- what it needs for that
 
@@ -389,7 +345,8 @@ class ReplicaManager:
         if known is not None and isinstance(known.log, Log) and known.topic_id == topic_id:
             return known.log
         preferred = self.moves.wanted(partition)
-        log = self._logs.open(partition, topic_id, state, is_new=topic_id in self._new_topics, preferred=preferred)
+        is_new = PartitionId(topic_id, partition.partition) in self._new
+        log = self._logs.open(partition, topic_id, state, is_new=is_new, preferred=preferred)
         log.config = self._settings.of_log(self._image, partition.topic)
         return log
 

@@ -41,12 +41,13 @@ class ReplicaPlaces:
     ) -> Log:
         """Make a log where there is none. Raises OfflineDirectoryError where there may be one that cannot be seen now.
 
-        An empty one in its place would lead, and what the other holds would be gone for whoever reads. Where the
-        metadata names no directory, that is the one that is preferred.
+        An empty one in its place would lead, and what the other holds would be gone for whoever reads. That the
+        metadata names a directory that works says nothing: it is told of a move before that is made. Where it names
+        none, that is the one that is preferred.
         """
+        if not is_new:
+            self._ensure_none_is_hidden(partition)
         if directory_id in _NO_DIRECTORIES:
-            if self._directories.offline and not is_new:
-                raise OfflineDirectoryError(f"{partition} may lie in a directory that is offline", advice=_DISK_ADVICE)
             if preferred is not None and preferred.failure is None:
                 return preferred.create(partition, topic_id=topic_id)
             return self._directories.create(partition, topic_id=topic_id)
@@ -59,6 +60,13 @@ class ReplicaPlaces:
             )
         return root.create(partition, topic_id=topic_id)
 
+    def _ensure_none_is_hidden(self, partition: TopicPartition) -> None:
+        for root in self._directories.roots:
+            if partition in root.unreadable:
+                raise OfflineDirectoryError(f"{partition} has a log that cannot be read: {root.unreadable[partition]}")
+        if self._directories.offline:
+            raise OfflineDirectoryError(f"{partition} may lie in a directory that is offline", advice=_DISK_ADVICE)
+
     def note(self, changed: PartitionId, root: Path, told: UUID, wanted: LogDirectory | None) -> None:
         """Note where a replica lies, `told` being what the metadata says: where it is wanted next may be told ahead."""
         held = self._ids.get(root)
@@ -66,6 +74,16 @@ class ReplicaPlaces:
         if told == held:
             self.ahead.discard(changed)
         if held is not None and told not in (held, MIGRATING_DIRECTORY) and not is_ahead:
+            self.unassigned[changed] = held
+
+    def note_failed(self, changed: PartitionId, root: Path, told: UUID) -> None:
+        """Note that a replica lies in a root that has failed: the metadata is not to have it elsewhere, nor nowhere.
+
+        Otherwise the controller sees it on a disk that works, and lets it lead (Kafka: the assignment is reverted).
+        """
+        held = self._ids.get(root)
+        self.ahead.discard(changed)
+        if held is not None and told != MIGRATING_DIRECTORY and (told != held or changed in self.unassigned):
             self.unassigned[changed] = held
 
     def may_switch(self, changed: PartitionId, root: Path, told: UUID) -> bool:

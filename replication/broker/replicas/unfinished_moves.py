@@ -31,6 +31,7 @@ class UnfinishedMoves:
         """Change nothing yet; see `settle`."""
         self._image: Final = image
         self._broker_id: Final = broker_id
+        self._directories: Final = directories
         self._roots: Final = directories.roots
         self._directory_ids: Final = directory_ids
 
@@ -39,7 +40,8 @@ class UnfinishedMoves:
 
         Of two directories of a partition the one counts that the metadata names: the move had been made, but for the
         removal of the other, which is set aside. Where the metadata names a root that has a copy, and no log is left
-        anywhere, the copy becomes the log, as in Kafka. Copies of what is not this broker's are removed. What its disk
+        anywhere, the copy becomes the log, as in Kafka, but not while a root is offline: the log may lie there, with
+        what it took after the metadata was told. Copies of what is not this broker's are removed. What its disk
         does not let be done is told, and stays.
         """
         for partition in {each for root in self._roots for each in root.partitions}:
@@ -75,7 +77,7 @@ class UnfinishedMoves:
         named = self._named(partition)
         held = [root for root in self._roots if partition in root.partitions or partition in root.unreadable]
         if not held:
-            if named in copies:
+            if named in copies and not self._directories.offline:
                 self._promote(named, partition)
             return None
         useful = [root for root in copies if root not in held]

@@ -1,13 +1,16 @@
 """A copy of another root's partition is made, goes on after a restart, takes the log's place, or is given up."""
 
+import errno
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.batch.batch_template import BatchTemplate
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import PartitionExistsError, UnknownPartitionError
+from logstore.directory.log_opener import LogOpener
+from logstore.errors import CorruptMetadataError, PartitionExistsError, UnknownPartitionError
 from logstore.files.partition_metadata import PartitionMetadata
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
@@ -113,3 +116,80 @@ def test_where_the_partition_is_there_can_be_no_copy_of_it(tmp_path: Path) -> No
             directory.futures.open(ORDERS, TOPIC)
         with pytest.raises(UnknownPartitionError):
             directory.futures.promote(ORDERS)
+
+
+class BreaksAfterRename(FileSystem):
+    """Fails to sync the directory, or to rename once more, after something took the place of `orders-0`."""
+
+    def __init__(self) -> None:
+        self.sync_failures: list[OSError] = []
+        self.rename_failures: list[OSError] = []
+        self._is_renamed = False
+
+    def rename(self, source: Path, target: Path) -> None:
+        if self._is_renamed and self.rename_failures:
+            raise self.rename_failures.pop()
+        super().rename(source, target)
+        self._is_renamed |= target.name == "orders-0"
+
+    def fsync_directory(self, path: Path) -> None:
+        if self._is_renamed and self.sync_failures:
+            raise self.sync_failures.pop()
+        super().fsync_directory(path)
+
+
+@pytest.fixture
+def disk() -> BreaksAfterRename:
+    return BreaksAfterRename()
+
+
+FULL, OPEN_FILES = OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.parametrize(
+    ("at", "error"),
+    [
+        ("sync", FULL),
+        ("sync", OPEN_FILES),
+        ("open", OPEN_FILES),
+        ("open", CorruptMetadataError("the topic id is zero")),
+    ],
+)
+def test_what_cannot_be_the_log_after_its_rename_is_a_copy_again(
+    tmp_path: Path, disk: BreaksAfterRename, monkeypatch: pytest.MonkeyPatch, at: str, error: Exception
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with LogDirectory.open(tmp_path, filesystem=disk) as directory:
+        directory.futures.open(ORDERS, TOPIC).append([b"one"])
+        if at == "sync":
+            assert isinstance(error, OSError)
+            disk.sync_failures = [error]
+        else:
+            monkeypatch.setattr(LogOpener, "open", fail)
+        with pytest.raises(type(error)):
+            directory.futures.promote(ORDERS)
+        monkeypatch.undo()
+        assert (directory.failure, marks(tmp_path), dict(directory.partitions)) == (None, [DirectoryMark.FUTURE], {})
+        copy = directory.futures.open(ORDERS, TOPIC)
+        assert values(copy) == [b"one"]
+        copy.append([b"two"])
+        assert values(directory.futures.promote(ORDERS)) == [b"one", b"two"]
+    with LogDirectory.open(tmp_path) as again:
+        assert values(again.log(ORDERS)) == [b"one", b"two"]
+
+
+@pytest.mark.parametrize("at", ["rename", "sync"])
+def test_a_root_where_a_log_that_nobody_knows_would_stay_is_offline(
+    tmp_path: Path, disk: BreaksAfterRename, at: str
+) -> None:
+    with LogDirectory.open(tmp_path, filesystem=disk) as directory:
+        directory.futures.open(ORDERS, TOPIC).append([b"one"])
+        if at == "rename":
+            disk.rename_failures = [OPEN_FILES]
+        disk.sync_failures = [FULL, FULL]
+        with pytest.raises(OSError, match=r"Too many open files|No space left"):
+            directory.futures.promote(ORDERS)
+        assert directory.failure is not None
+        assert not directory.futures.logs

@@ -81,3 +81,35 @@ def test_the_leaderships_of_a_directory_that_fails_are_given_away(cluster: Small
     assign(cluster, 1, OTHER)
     cluster.heartbeat(1, offline_log_dirs=(OTHER,))
     assert cluster.partition("orders").leader == 2
+
+
+def test_what_is_told_to_lie_in_a_directory_that_has_failed_before_leads_no_more(cluster: SmallCluster) -> None:
+    assign(cluster, 1, ONE)
+    cluster.heartbeat(1, offline_log_dirs=(OTHER,))
+    before = cluster.partition("orders")
+    assert (before.leader, before.isr) == (1, (1, 2))
+    assert assign(cluster, 1, OTHER) is ErrorCode.NONE
+    after = cluster.partition("orders")
+    assert (after.leader, after.isr, after.directory_of(1)) == (2, (2,), OTHER)
+    assert after.leader_epoch == before.leader_epoch + 1
+    assign(cluster, 1, OTHER)
+    assert cluster.partition("orders") == after
+
+
+def test_the_only_one_in_sync_stays_so_and_leads_again_once_its_directory_is_back(cluster: SmallCluster) -> None:
+    cluster.heartbeat(1, offline_log_dirs=(OTHER,))
+    cluster.set_isr("orders", 1)
+    assign(cluster, 1, OTHER)
+    assert (cluster.partition("orders").leader, cluster.partition("orders").isr) == (-1, (1,))
+    cluster.now += 60_000
+    cluster.register(1, incarnation=10, log_dirs=(ONE, OTHER))
+    cluster.heartbeat(1)
+    assert cluster.partition("orders").leader == 1
+
+
+def test_without_a_directory_a_replica_is_on_no_disk_that_has_failed(cluster: SmallCluster) -> None:
+    assign(cluster, 1, OTHER)
+    before = cluster.partition("orders")
+    assert assign(cluster, 1, UNASSIGNED_DIRECTORY) is ErrorCode.NONE
+    after = cluster.partition("orders")
+    assert (after.leader, after.isr, after.leader_epoch) == (before.leader, before.isr, before.leader_epoch)

@@ -16,6 +16,8 @@ from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import DirectoryMark
 from logstore.verify.verify import verify
+from replication.broker.replicas.replica_switch import ReplicaSwitch
+from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.standalone_broker import StandaloneBroker
 from tests.conftest import require
@@ -47,9 +49,12 @@ def place(broker: StandaloneBroker, partition: TopicPartition = ORDERS) -> Path:
     return Path(broker.local.replicas.hosted[partition].root)
 
 
+def state(broker: StandaloneBroker) -> PartitionRegistration:
+    return broker.controller.published.image.topics.by_name[ORDERS.topic].partitions[0]
+
+
 def assigned(broker: StandaloneBroker) -> UUID:
-    topic = broker.controller.published.image.topics.by_name[ORDERS.topic]
-    return topic.partitions[0].directory_of(1)
+    return state(broker).directory_of(1)
 
 
 def id_of(root: Path) -> UUID:
@@ -196,7 +201,7 @@ def killed(roots: list[Path], monkeypatch: pytest.MonkeyPatch, at: str) -> Path:
         monkeypatch.setattr(replicas, "move_on", lambda: None)
         done = lambda: bool(replicas.moves.caught_up())  # noqa: E731
     elif at == "assigned":
-        monkeypatch.setattr(replicas, "_switch", lambda *_: None)
+        monkeypatch.setattr(ReplicaSwitch, "make", lambda *_: None)
         done = lambda: assigned(broker) == id_of(target)  # noqa: E731
     else:
         monkeypatch.setattr(LogDirectory, "delete", lambda *_: None)
@@ -293,7 +298,7 @@ def test_a_target_whose_disk_fails_leaves_the_partition_where_it_is(
 
         def fail(log: Log, *arguments: object, **named: object) -> object:
             if log.directory.parent == target.root:
-                target._disk._fail(OSError(5, "Input/output error"))
+                target._disk.fail(OSError(5, "Input/output error"))
                 raise OSError(5, "Input/output error")
             return append(log, *arguments, **named)  # type: ignore[arg-type]
 
@@ -303,6 +308,27 @@ def test_a_target_whose_disk_fails_leaves_the_partition_where_it_is(
         assert place(broker) == source
         assert not produce(str(broker.local.address), ORDERS.topic, [b"more"])
         assert values(broker) == [*VALUES, b"more"]
+
+
+def test_a_source_whose_disk_fails_before_the_copy_takes_its_place_has_the_partition_still(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with alone(*roots) as broker:
+        assert not produce(str(broker.local.address), ORDERS.topic, VALUES)
+        source = next(root for root in broker.local.directories.roots if root.root == place(broker))
+        target = other(roots, source.root)
+        monkeypatch.setattr(ReplicaSwitch, "make", lambda *_: None)
+        broker.local.replicas.moves.ask(ORDERS, str(target))
+        wait_until(lambda: assigned(broker) == id_of(target))
+        broker.local.replicas.moves.stop()
+        assert not produce(str(broker.local.address), ORDERS.topic, [b"more"])
+        source._disk.fail(OSError(5, "Input/output error"))
+        wait_until(lambda: assigned(broker) == id_of(source.root))
+        wait_until(lambda: not state(broker).has_leader)
+        assert directories(target) == [DirectoryMark.FUTURE]
+        monkeypatch.undo()
+    with alone(*roots) as again:
+        assert values(again) == [*VALUES, b"more"]
 
 
 def test_kafkas_tools_move_a_partition_and_tell_where_it_is(

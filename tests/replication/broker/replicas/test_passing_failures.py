@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -111,24 +111,52 @@ def test_a_topic_that_was_made_on_a_full_disk_is_served_once_there_is_room(small
     assert append(small) == 0
 
 
+def lose_tail(broker: Broker, disk: FullAtSyncs, append: Callable[[], object]) -> None:
+    """Append what a full disk tears, and is not there any more when the log is recovered."""
+    (segment,) = broker.root.glob("orders-0/*.log")
+    size = segment.stat().st_size
+    disk.is_full = True
+    with pytest.raises(OSError, match="No space left"):
+        append()
+    assert broker.replicas.hosted[ORDERS].log.log_end_offset == 2
+    disk.is_full = False
+    os.truncate(segment, size)
+    for _ in range(2):
+        later(broker)
+        assert broker.replicas.hosted.offline == {ORDERS}
+
+
 def test_a_leader_that_has_lost_what_followers_may_hold_waits_for_another_epoch(
     small: Broker, disk: FullAtSyncs
 ) -> None:
     small.take(registered(ME), registered(OTHER), *made(ME, ME, OTHER), FLUSHING)
     assert append(small) == 0
-    (segment,) = small.root.glob("orders-0/*.log")
-    size = segment.stat().st_size
-    disk.is_full = True
-    with pytest.raises(OSError, match="No space left"):
-        append(small)
-    assert small.replicas.hosted[ORDERS].log.log_end_offset == 2
-    disk.is_full = False
-    os.truncate(segment, size)
-    for _ in range(2):
-        later(small)
-        assert small.replicas.hosted.offline == {ORDERS}
+    lose_tail(small, disk, lambda: append(small))
+    for isr in ((ME,), (ME, OTHER)):
+        small.take(changed(isr=isr))
+        assert small.replicas.hosted.offline == {ORDERS}, "no other epoch"
     small.take(changed(leader=ME))
     assert append(small) == 1
+
+
+@pytest.mark.parametrize("is_led_here", [True, False])
+def test_a_follower_that_has_lost_what_the_leader_counts_on_waits_until_it_does_not(
+    small: Broker, disk: FullAtSyncs, *, is_led_here: bool
+) -> None:
+    small.take(registered(ME), registered(OTHER, 9_093), *made(OTHER, OTHER, ME), FLUSHING)
+    log = small.replicas.hosted[ORDERS].log
+    assert isinstance(log, Log)
+    log.append([b"one"], leader_epoch=0)
+    lose_tail(small, disk, lambda: log.append([b"two"], leader_epoch=0))
+    small.take(changed(leader=OTHER))
+    assert small.replicas.hosted.offline == {ORDERS}, "another leader may count on it too"
+    assert not small.fetchers.leaders
+    small.take(changed(leader=ME) if is_led_here else changed(isr=(OTHER,)))
+    assert not small.replicas.hosted.offline
+    assert small.led() == is_led_here
+    if not is_led_here:
+        small.take(changed(isr=(OTHER, ME)))
+        assert small.fetchers.leaders[ORDERS][1] == 1
 
 
 def test_what_is_damaged_is_not_tried_again(small: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
