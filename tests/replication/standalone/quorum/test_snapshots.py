@@ -10,6 +10,9 @@ import pytest
 from logstore import Log
 from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.fetch import SnapshotId
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.standalone import stored_metadata
 from tests.replication.standalone.quorum.led import CLUSTER, Led
@@ -42,9 +45,38 @@ def grow(led: Led) -> None:
     led.node.controller.take_due_snapshot()
 
 
+def piece_of(led: Led, snapshot_id: SnapshotId) -> FetchSnapshotResponse:
+    """Ask for a snapshot, from its beginning on."""
+    epoch = led.node.server.quorum.leader.leader_epoch
+    asked = FetchSnapshotRequest(
+        partition=METADATA_PARTITION,
+        snapshot_id=snapshot_id,
+        position=0,
+        max_bytes=1 << 20,
+        current_leader_epoch=epoch,
+        replica_id=FOLLOWER,
+    )
+    answer: FetchSnapshotResponse = led.ask(asked)
+    return answer
+
+
 def log_start(root: Path) -> int:
     with Log.open_read_only(root / str(METADATA_PARTITION)) as log:
         return log.log_start_offset
+
+
+def test_a_snapshot_that_is_being_fetched_is_given_after_the_next_was_taken_and_after_a_start(led: Led) -> None:
+    grow(led)
+    snapshot_id = led.node.server.quorum.snapshot_id
+    assert snapshot_id is not None
+    piece = piece_of(led, snapshot_id)
+    grow(led)
+    assert led.node.server.quorum.snapshot_id != snapshot_id
+    assert piece_of(led, snapshot_id).data == piece.data != b""
+    led.restart()
+    assert piece_of(led, snapshot_id).data == piece.data
+    grow(led)
+    assert piece_of(led, snapshot_id).error is ErrorCode.SNAPSHOT_NOT_FOUND
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["a new follower", "one that is far behind"])
