@@ -86,13 +86,17 @@ class LocalMetadata:
         return self._snapshots[-1] if self._snapshots else None
 
     def state(self) -> FollowedLogState:
-        """Return where the log stands; the epoch of a snapshot that it goes on from is the first in its history."""
-        log, history = self.log, self.log.epochs.history
-        if self.snapshot is not None and 0 < self.snapshot.end_offset == log.log_start_offset:
+        """Return where the log stands; the epoch of the snapshot that it begins after is the first in its history.
+
+        Another thread may take a snapshot meanwhile.
+        """
+        log, history, start = self.log, self.log.epochs.history, self.log.log_start_offset
+        before = next((each for each in self._snapshots if 0 < each.end_offset == start), None)
+        if before is not None:
             # Kafka: KafkaMetadataLog.lastFetchedEpoch.
-            later = [entry for entry in history.entries if entry.epoch > self.snapshot.epoch]
-            history = EpochHistory([(self.snapshot.epoch, self.snapshot.end_offset - 1), *later])
-        return FollowedLogState(log.log_start_offset, log.log_end_offset, log.high_watermark, history)
+            later = [entry for entry in history.entries if entry.epoch > before.epoch]
+            history = EpochHistory([(before.epoch, start - 1), *later])
+        return FollowedLogState(start, log.log_end_offset, log.high_watermark, history)
 
     def committed(self, start_offset: int) -> Iterator[MetadataBatch]:
         """Read the batches below the high watermark, from the one that holds an offset on. Raises MetadataError."""

@@ -15,7 +15,8 @@ from replication.protocol.messages.fetch import SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.standalone import stored_metadata
-from tests.replication.standalone.quorum.led import CLUSTER, Led
+from replication.standalone.controller_thread import ControllerThread
+from tests.replication.standalone.quorum.led import CLUSTER, Led, fetch, told
 
 FOLLOWER = 7
 
@@ -23,6 +24,7 @@ FOLLOWER = 7
 @pytest.fixture
 def led(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Led]:
     monkeypatch.setattr(stored_metadata.StoredMetadata.__init__, "__defaults__", (1_000,))
+    monkeypatch.setattr(ControllerThread, "_take_snapshot", lambda _: None)  # `grow` does, when it is to be
     with closing(Led(tmp_path)) as led:
         yield led
 
@@ -77,6 +79,19 @@ def test_a_snapshot_that_is_being_fetched_is_given_after_the_next_was_taken_and_
     assert piece_of(led, snapshot_id).data == piece.data
     grow(led)
     assert piece_of(led, snapshot_id).error is ErrorCode.SNAPSHOT_NOT_FOUND
+
+
+def test_where_a_snapshot_takes_the_place_of_records_that_are_about_to_be_read_it_is_named(
+    led: Led, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grow(led)
+    quorum = led.node.server.quorum
+    before = quorum.state()
+    grow(led)
+    monkeypatch.setattr(type(quorum), "state", lambda _: before)
+    fetched = told(led.ask(fetch(5, 0, 0)))
+    assert fetched.log_start_offset > 5
+    assert fetched.snapshot_id == quorum.snapshot_id is not None
 
 
 @pytest.mark.parametrize("is_new", [True, False], ids=["a new follower", "one that is far behind"])
