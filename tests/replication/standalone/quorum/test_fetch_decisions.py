@@ -72,6 +72,16 @@ def test_who_lies_before_the_logs_start_gets_the_snapshot_and_who_has_all_of_it_
 
 
 @given(EPOCHS.filter(bool), st.data())
+def test_who_has_all_before_the_logs_start_goes_on_however_late_the_snapshot_is(
+    leaders: Epochs, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(1, len(leaders)))
+    end = data.draw(st.integers(start, len(leaders)))
+    offset = data.draw(st.integers(start, len(leaders)))
+    assert departure(state_of(leaders, start), SnapshotId(end, leaders[end - 1]), offset, leaders[offset - 1]) is None
+
+
+@given(EPOCHS.filter(bool), st.data())
 def test_a_copy_that_ends_at_the_snapshot_in_another_epoch_gets_the_snapshot(
     leaders: Epochs, data: st.DataObject
 ) -> None:

@@ -124,6 +124,20 @@ def test_who_is_not_far_behind_goes_on_by_the_log(led: Led, tmp_path: Path) -> N
     assert log_start(tmp_path / "copy") == start
 
 
+def test_who_is_in_an_earlier_epoch_than_the_snapshot_goes_on_by_the_log(led: Led, tmp_path: Path) -> None:
+    grow(led)
+    with FollowedMetadata.open(FOLLOWER, CLUSTER, tmp_path / "copy") as followed:
+        follow(led, followed)
+        start = log_start(tmp_path / "copy")
+        led.restart()
+        grow(led)
+        led.restart()
+        follow(led, followed)
+        assert followed.image == led.image
+    assert led.node.server.quorum.state().log_start_offset > 0
+    assert log_start(tmp_path / "copy") == start
+
+
 def test_a_controller_goes_on_from_its_own_snapshot_and_so_does_who_followed_it(led: Led, tmp_path: Path) -> None:
     with FollowedMetadata.open(FOLLOWER, CLUSTER, tmp_path / "copy") as followed:
         follow(led, followed)
