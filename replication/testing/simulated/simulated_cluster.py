@@ -44,7 +44,12 @@ _NO_FAULTS: Final = NetworkFaults()
 
 
 class SimulatedCluster:
-    """Brokers 1 to N and a controller, all by the code of real ones, but for threads, sockets and clocks.
+    """Brokers 1 to N and a controller in one thread: real decisions and logs, driven by simulated events.
+
+    Real are `Controller` and `BrokerRequests`, `BrokerLifecycle`, `ReplicaManager` and its leaders, the handlers of
+    Fetch, Produce, ListOffsets and OffsetForLeaderEpoch, `Fetcher`, and the logs on disk. Events of a timeline stand in
+    for `BrokerThread`, `IsrQueue` and `AskingThread`, the threads of `FetcherManager`, servers and connections, and
+    `StaticController` with `StoredMetadata`: what is wrong in those is not found here.
 
     Nothing happens but in `run` and `run_until`, and with the same seed the same happens: a cluster that is killed,
     cut and delayed for a minute is simulated in a fraction of a second, and what went wrong once goes wrong again.
