@@ -18,9 +18,9 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
+from replication.standalone.new_cluster import begin_cluster
 from replication.testing.errors import NotReachedError
 from replication.testing.links import CONTROLLER
-from replication.testing.simulated.beginning import beginning
 from replication.testing.simulated.broker_process import BrokerProcess, BrokerTimes
 from replication.testing.simulated.controller_process import ControllerProcess
 from replication.testing.simulated.machine import Machine
@@ -103,7 +103,7 @@ class SimulatedCluster:
                 _random(seed, "controller"),
                 ends_sessions=ends_sessions,
             )
-            self._controller.decide(lambda deciding: beginning(deciding, with_elr=eligible_leader_replicas))
+            begin_cluster(self._controller, eligible_leader_replicas=eligible_leader_replicas)
             self._network.servers[CONTROLLER] = self._controller
             times = BrokerTimes(
                 heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
