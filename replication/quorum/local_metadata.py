@@ -38,7 +38,8 @@ class LocalMetadata:
     def __init__(self, log: Log, filesystem: FileSystem, temporary: "TemporaryDirectory[str] | None" = None) -> None:
         """See `open`."""
         self.log = log
-        self._snapshots = tuple(MetadataSnapshot.all_in(log.directory))
+        self.snapshots = tuple(MetadataSnapshot.all_in(log.directory))
+        """Those that are kept: the one that the log begins after, and the one that reaches furthest, which is last."""
         self._filesystem = filesystem
         self._temporary = temporary
         self._go_on_from_snapshot()
@@ -83,7 +84,7 @@ class LocalMetadata:
     @property
     def snapshot(self) -> MetadataSnapshot | None:
         """The one that reaches furthest; None before the first."""
-        return self._snapshots[-1] if self._snapshots else None
+        return self.snapshots[-1] if self.snapshots else None
 
     def state(self) -> FollowedLogState:
         """Return where the log stands; the epoch of the snapshot that it begins after is the first in its history.
@@ -91,7 +92,7 @@ class LocalMetadata:
         Another thread may take a snapshot meanwhile.
         """
         log, history, start = self.log, self.log.epochs.history, self.log.log_start_offset
-        before = next((each for each in self._snapshots if 0 < each.end_offset == start), None)
+        before = next((each for each in self.snapshots if 0 < each.end_offset == start), None)
         if before is not None:
             # Kafka: KafkaMetadataLog.lastFetchedEpoch.
             later = [entry for entry in history.entries if entry.epoch > before.epoch]
@@ -116,7 +117,7 @@ class LocalMetadata:
         self._filesystem.rename(part.path, path)
         self._filesystem.fsync_directory(path.parent)
         self.log.truncate_fully_and_start_at(part.end_offset)
-        self._snapshots = (MetadataSnapshot(path, part.end_offset, part.epoch),)
+        self.snapshots = (MetadataSnapshot(path, part.end_offset, part.epoch),)
         with suppress(OSError):  # the next `open` removes them
             self._remove_leftovers()
 
@@ -147,7 +148,7 @@ class LocalMetadata:
             quorum=self._said_by_quorum(end_offset),
             filesystem=self._filesystem,
         )
-        self._snapshots = (*self._snapshots, written)
+        self.snapshots = (*self.snapshots, written)
         if before is not None and before.end_offset > self.log.log_start_offset:
             self.log.delete_records(before.end_offset)
             self.log.delete_old_segments()
@@ -195,8 +196,8 @@ class LocalMetadata:
         Except for the one that the log begins after: it may be being fetched, and says which epoch came before.
         """
         latest, start = self.snapshot, self.log.log_start_offset
-        self._snapshots = tuple(each for each in self._snapshots if each == latest or each.end_offset == start)
-        names = {each.path.name for each in self._snapshots}
+        self.snapshots = tuple(each for each in self.snapshots if each == latest or each.end_offset == start)
+        names = {each.path.name for each in self.snapshots}
         for path in list(self.log.directory.iterdir()):
             is_snapshot = parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT
             is_replaced = is_snapshot and latest is not None and path.name not in names

@@ -79,7 +79,7 @@ class _PendingFetch:
 
     def _departure(self) -> SnapshotId | EndOffset | None:
         asked, quorum = self._asked, self._quorum
-        return departure(quorum.state(), quorum.snapshot_id, asked.fetch_offset, asked.last_fetched_epoch)
+        return departure(quorum.state(), quorum.snapshot_ids, asked.fetch_offset, asked.last_fetched_epoch)
 
     def _fetched(self) -> FetchedPartition:
         log, leader = self._quorum.log, self._quorum.leader
