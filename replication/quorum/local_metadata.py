@@ -38,7 +38,7 @@ class LocalMetadata:
     def __init__(self, log: Log, filesystem: FileSystem, temporary: "TemporaryDirectory[str] | None" = None) -> None:
         """See `open`."""
         self.log = log
-        self.snapshots = tuple(MetadataSnapshot.all_in(log.directory))
+        self.snapshots: tuple[MetadataSnapshot, ...] = tuple(MetadataSnapshot.all_in(log.directory))
         """Those that are kept: the one that the log begins after, and the one that reaches furthest, which is last."""
         self._filesystem = filesystem
         self._temporary = temporary

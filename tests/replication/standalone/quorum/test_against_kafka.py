@@ -42,6 +42,7 @@ def grown(root: Path, chance: random.Random) -> None:
         if step == snapshot_after and end_offset:
             latest = metadata.log.epochs.latest_epoch or 0
             directory = metadata.log.directory
+            metadata.log.roll()  # Kafka takes a log to begin where its first segment does
             metadata.close()
             if chance.randrange(2):  # as where the log was dropped for it; else it still goes back to the first record
                 shutil.rmtree(directory)
