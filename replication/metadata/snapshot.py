@@ -60,10 +60,12 @@ class MetadataSnapshot:
 
     @classmethod
     def latest(cls, directory: str | os.PathLike[str]) -> Self | None:
-        """Find the snapshot of a directory that a controller loads, of the latest epoch and the highest end offset.
+        """Find the snapshot of a directory that a controller loads: the last of `all_in`. Raises OSError."""
+        return next(reversed(cls.all_in(directory)), None)
 
-        None without any. Raises OSError.
-        """
+    @classmethod
+    def all_in(cls, directory: str | os.PathLike[str]) -> list[Self]:
+        """Find the snapshots of a directory, by epoch and end offset. Raises OSError."""
         path = Path(directory)
         names = {name: parse_file_name(name) for name in list_directory(path, root=path).files}
         snapshots = [
@@ -71,7 +73,7 @@ class MetadataSnapshot:
             for name, parsed in names.items()
             if parsed.kind is FileKind.METADATA_SNAPSHOT and parsed.fate is FileFate.LIVE
         ]
-        return max(snapshots, key=lambda each: (each.epoch, each.end_offset), default=None)
+        return sorted(snapshots, key=lambda each: (each.epoch, each.end_offset))
 
     def records(self) -> Iterator[MetadataRecord]:
         """Read the records between header and footer.

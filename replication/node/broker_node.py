@@ -88,7 +88,7 @@ class BrokerNodeSettings:
     """Threads that follow each leader (num.replica.fetchers)."""
     coordinates_groups: bool = True
     """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
-    partitions of `__consumer_offsets` and `__transaction_state`."""
+    partitions of `__consumer_offsets` and `__transaction_state`; and it answers for none (NOT_COORDINATOR)."""
     cordoned: tuple[UUID, ...] | None = None
     """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
     said of that."""
@@ -310,7 +310,7 @@ class BrokerNode:
             administration = guarded_administration(administration, known, permissions)
         coordinates = self._settings.coordinates_groups
         groups = group_apis(
-            GroupCoordinator(),
+            GroupCoordinator(coordinates=lambda _: coordinates),
             image=known.image,
             endpoint=(lambda *_: endpoint) if coordinates else OtherCoordinators(known, GROUPS).endpoint,
             transactions=None if coordinates else OtherCoordinators(known, TRANSACTIONS).endpoint,

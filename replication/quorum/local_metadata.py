@@ -38,12 +38,12 @@ class LocalMetadata:
     def __init__(self, log: Log, filesystem: FileSystem, temporary: "TemporaryDirectory[str] | None" = None) -> None:
         """See `open`."""
         self.log = log
-        self.snapshot = MetadataSnapshot.latest(log.directory)
-        """The one that reaches furthest; None before the first."""
+        self.snapshots: tuple[MetadataSnapshot, ...] = tuple(MetadataSnapshot.all_in(log.directory))
+        """Those that are kept: the one that the log begins after, and the one that reaches furthest, which is last."""
         self._filesystem = filesystem
         self._temporary = temporary
-        self._remove_leftovers()
         self._go_on_from_snapshot()
+        self._remove_leftovers()
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str] | None = None, filesystem: FileSystem = REAL) -> Self:
@@ -81,14 +81,23 @@ class LocalMetadata:
             if self._temporary is not None:
                 self._temporary.cleanup()
 
+    @property
+    def snapshot(self) -> MetadataSnapshot | None:
+        """The one that reaches furthest; None before the first."""
+        return self.snapshots[-1] if self.snapshots else None
+
     def state(self) -> FollowedLogState:
-        """Return where the log stands; the epoch of a snapshot that it goes on from is the first in its history."""
-        log, history = self.log, self.log.epochs.history
-        if self.snapshot is not None and 0 < self.snapshot.end_offset == log.log_start_offset:
+        """Return where the log stands; the epoch of the snapshot that it begins after is the first in its history.
+
+        Another thread may take a snapshot meanwhile.
+        """
+        log, history, start = self.log, self.log.epochs.history, self.log.log_start_offset
+        before = next((each for each in self.snapshots if 0 < each.end_offset == start), None)
+        if before is not None:
             # Kafka: KafkaMetadataLog.lastFetchedEpoch.
-            later = [entry for entry in history.entries if entry.epoch > self.snapshot.epoch]
-            history = EpochHistory([(self.snapshot.epoch, self.snapshot.end_offset - 1), *later])
-        return FollowedLogState(log.log_start_offset, log.log_end_offset, log.high_watermark, history)
+            later = [entry for entry in history.entries if entry.epoch > before.epoch]
+            history = EpochHistory([(before.epoch, start - 1), *later])
+        return FollowedLogState(start, log.log_end_offset, log.high_watermark, history)
 
     def committed(self, start_offset: int) -> Iterator[MetadataBatch]:
         """Read the batches below the high watermark, from the one that holds an offset on. Raises MetadataError."""
@@ -108,7 +117,7 @@ class LocalMetadata:
         self._filesystem.rename(part.path, path)
         self._filesystem.fsync_directory(path.parent)
         self.log.truncate_fully_and_start_at(part.end_offset)
-        self.snapshot = MetadataSnapshot(path, part.end_offset, part.epoch)
+        self.snapshots = (MetadataSnapshot(path, part.end_offset, part.epoch),)
         with suppress(OSError):  # the next `open` removes them
             self._remove_leftovers()
 
@@ -130,7 +139,7 @@ class LocalMetadata:
         if end_offset <= (0 if before is None else before.end_offset):
             return
         last = next(iter(self.log.read(end_offset - 1, 1).batches()))
-        self.snapshot = write_snapshot(
+        written = write_snapshot(
             self.log.directory,
             image,
             end_offset=end_offset,
@@ -139,10 +148,11 @@ class LocalMetadata:
             quorum=self._said_by_quorum(end_offset),
             filesystem=self._filesystem,
         )
+        self.snapshots = (*self.snapshots, written)
         if before is not None and before.end_offset > self.log.log_start_offset:
             self.log.delete_records(before.end_offset)
             self.log.delete_old_segments()
-        self._remove_leftovers(before)
+        self._remove_leftovers()
 
     def _said_by_quorum(self, end_offset: int) -> list[ControlMessage]:
         """Return what was said last of the quorum below an offset, where its voters may change (KIP-853)."""
@@ -180,14 +190,16 @@ class LocalMetadata:
         within = log.log_start_offset < end_offset <= log.log_end_offset
         return within and log.epochs.epoch_for_offset(end_offset - 1) == epoch
 
-    def _remove_leftovers(self, kept: MetadataSnapshot | None = None) -> None:
+    def _remove_leftovers(self) -> None:
         """Remove what a crash has left of a snapshot, and the snapshots that a later one has replaced.
 
-        Except for one that may be being fetched.
+        Except for the one that the log begins after: it may be being fetched, and says which epoch came before.
         """
-        names = {each.path.name for each in (self.snapshot, kept) if each is not None}
+        latest, start = self.snapshot, self.log.log_start_offset
+        self.snapshots = tuple(each for each in self.snapshots if each == latest or each.end_offset == start)
+        names = {each.path.name for each in self.snapshots}
         for path in list(self.log.directory.iterdir()):
             is_snapshot = parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT
-            is_replaced = is_snapshot and self.snapshot is not None and path.name not in names
+            is_replaced = is_snapshot and latest is not None and path.name not in names
             if is_replaced or path.name.endswith(f".checkpoint{PARTIAL_SUFFIX}"):
                 self._filesystem.unlink(path)

@@ -46,6 +46,17 @@ class OtherVotersError(ReplicationError, ValueError):
         )
 
 
+class UnknownVotersError(ReplicationError, ValueError):
+    """The metadata may belong to a quorum in which others have a vote: what said who has one is cut off."""
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        super().__init__(
+            f"{fspath(directory)} no longer says who the voters of its quorum are: the log begins after their last "
+            "election, the snapshot names none, and there is no quorum-state with them. Others may lead at the same "
+            "time; put the quorum-state back that belongs to this directory"
+        )
+
+
 class NoMetadataError(ReplicationError, ValueError):
     """Directories hold partitions, and what says whose they are is missing."""
 

@@ -1,7 +1,5 @@
 """What a new cluster begins with."""
 
-from typing import Final
-
 from replication.controller.cluster_state import ClusterState
 from replication.controller.controller import Controller
 from replication.controller.decision import Decision
@@ -9,19 +7,22 @@ from replication.controller.rules import ELR_FEATURE
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigResourceType
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.records import ConfigRecord, FeatureLevelRecord
-from replication.standalone.static_controller import StaticController
-
-FEATURES: Final = {METADATA_VERSION_FEATURE: MetadataVersion.V4_3_IV0, ELR_FEATURE: 1}
-"""What a new cluster agrees on: as a new one of Kafka 4.3, without what nothing here answers."""
+from replication.standalone.requests.broker_requests import Decider
 
 
-def begin_cluster(controller: StaticController) -> None:
-    """Let a cluster that knows no features yet agree on `FEATURES`."""
+def begin_cluster(controller: Decider, *, eligible_leader_replicas: bool = True) -> None:
+    """Let a cluster that knows no features yet agree on those of a new one of Kafka 4.3 that are answered here.
+
+    Without `eligible_leader_replicas` leaders are elected as before KIP-966.
+    """
+    levels: dict[str, int] = {METADATA_VERSION_FEATURE: MetadataVersion.V4_3_IV0}
+    if eligible_leader_replicas:
+        levels[ELR_FEATURE] = 1
 
     def decide(deciding: Controller) -> Decision[None]:
         if deciding.cluster.image.features:
             return Decision([], None)
-        features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in FEATURES.items()]
+        features = [FeatureLevelRecord(name=name, feature_level=level) for name, level in levels.items()]
         return Decision([*features, _least_in_sync(deciding.cluster)], None)
 
     controller.decide(decide)

@@ -67,6 +67,11 @@ class StoredMetadata:
         """What the log goes on from; None where it begins with the first record of all."""
         return self._local.snapshot
 
+    @property
+    def snapshots(self) -> tuple[MetadataSnapshot, ...]:
+        """All that are kept, the latest last."""
+        return self._local.snapshots
+
     def state(self) -> FollowedLogState:
         """Return where the log stands, with the epoch of the snapshot that it goes on from."""
         return self._local.state()

@@ -32,10 +32,17 @@ class GroupCoordinator:
     call `expire` at `deadline`.
     """
 
-    def __init__(self, settings: GroupSettings | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Have no groups. `clock` tells seconds."""
+    def __init__(
+        self,
+        settings: GroupSettings | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        coordinates: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        """Have no groups. `clock` tells seconds; `coordinates`, by its id, whether a group may be one of its own."""
         self._settings = settings or GroupSettings()
         self._clock = clock
+        self._coordinates = coordinates
         self._lock = Lock()
         self._groups: dict[str, ClassicGroup] = {}
         self._size = 0
@@ -63,7 +70,7 @@ class GroupCoordinator:
     def join(self, request: JoinRequest) -> Awaited[JoinAnswer]:
         """Let a member take part in its group's next generation."""
         try:
-            self._check_group_id(request.group_id)
+            self._check_group(request.group_id)
             self._check_session_timeout(request.session_timeout)
             with self._changing(
                 request.group_id, room=request.size, create=request.member_id == UNKNOWN_MEMBER
@@ -76,7 +83,7 @@ class GroupCoordinator:
     def sync(self, request: SyncRequest) -> Awaited[SyncAnswer]:
         """Tell a member its assignment, and the group the leader's assignments."""
         try:
-            self._check_group_id(request.group_id)
+            self._check_group(request.group_id)
             with self._changing(request.group_id, room=request.size) as group:
                 return group.sync(request, self._clock())
         except GroupRefusedError as refused:
@@ -85,7 +92,7 @@ class GroupCoordinator:
     def heartbeat(self, group_id: str, generation: int, member_id: str, instance_id: str | None) -> ErrorCode:
         """Hear of a member; return what it should know."""
         try:
-            self._check_group_id(group_id)
+            self._check_group(group_id)
             with self._changing(group_id) as group:
                 group.heartbeat(member_id, instance_id, generation, self._clock())
         except GroupRefusedError as refused:
@@ -94,7 +101,7 @@ class GroupCoordinator:
 
     def leave(self, group_id: str, leaving: list[tuple[str, str | None]]) -> list[ErrorCode]:
         """Let members go, by their ids and instance ids; return an error, or none, of each. GroupRefusedError."""
-        self._check_group_id(group_id)
+        self._check_group(group_id)
         try:
             with self._changing(group_id) as group:
                 return group.leave(leaving, self._clock())
@@ -131,6 +138,7 @@ class GroupCoordinator:
         }
         kept = {partition: commits[partition] for partition, error in errors.items() if error is ErrorCode.NONE}
         try:
+            self._check_is_its(group_id)
             with self._changing(group_id, room=sum(map(size_of, kept.values())), create=generation < 0) as group:
                 group.allow_commit(member_id, instance_id, generation, self._clock())
                 for partition, commit in kept.items():
@@ -141,7 +149,8 @@ class GroupCoordinator:
         return errors
 
     def committed(self, group_id: str) -> Mapping[TopicPartition, OffsetCommit]:
-        """Return what a group has committed; nothing of one that is not there."""
+        """Return what a group has committed; nothing of one that is not there. Raises GroupRefusedError."""
+        self._check_is_its(group_id)
         with self._lock:
             group = self._groups.get(group_id)
             return {} if group is None else group.offsets.copy()
@@ -159,7 +168,8 @@ class GroupCoordinator:
             ]
 
     def describe(self, group_id: str) -> GroupDescription:
-        """Return a group, which is dead where there is none."""
+        """Return a group, which is dead where there is none. Raises GroupRefusedError."""
+        self._check_is_its(group_id)
         with self._lock:
             group = self._groups.get(group_id)
             if group is None:
@@ -167,9 +177,14 @@ class GroupCoordinator:
             self._advance(group)
             return group.describe()
 
-    def _check_group_id(self, group_id: str) -> None:
+    def _check_group(self, group_id: str) -> None:
         if not group_id:
             raise GroupRefusedError(ErrorCode.INVALID_GROUP_ID)
+        self._check_is_its(group_id)
+
+    def _check_is_its(self, group_id: str) -> None:
+        if not self._coordinates(group_id):
+            raise GroupRefusedError(ErrorCode.NOT_COORDINATOR)
 
     def _check_session_timeout(self, timeout: float) -> None:
         if not self._settings.min_session_timeout <= timeout <= self._settings.max_session_timeout:

@@ -6,7 +6,6 @@ from uuid import UUID
 from logstore.clock import now_ms
 from logstore.log.log import Log
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
-from replication.metadata.snapshot import MetadataSnapshot
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_quorum import QuorumReplica
@@ -48,16 +47,15 @@ class LedQuorum:
         return self._controller.metadata.state()
 
     @property
-    def snapshot(self) -> MetadataSnapshot | None:
-        """What the log goes on from; None where it begins with the first record of all."""
-        snapshot = self._controller.metadata.snapshot
-        return None if snapshot is None or snapshot.is_bootstrap else snapshot
+    def snapshot_ids(self) -> tuple[SnapshotId, ...]:
+        """Of the snapshots that are kept, the latest last; none where the log begins with the first record of all."""
+        kept = self._controller.metadata.snapshots
+        return tuple(SnapshotId(each.end_offset, each.epoch) for each in kept if not each.is_bootstrap)
 
     @property
     def snapshot_id(self) -> SnapshotId | None:
-        """Of that snapshot."""
-        snapshot = self.snapshot
-        return None if snapshot is None else SnapshotId(snapshot.end_offset, snapshot.epoch)
+        """Of the latest."""
+        return next(reversed(self.snapshot_ids), None)
 
     @property
     def leader(self) -> LeaderIdAndEpoch:

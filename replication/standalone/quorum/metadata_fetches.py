@@ -4,7 +4,7 @@ import time
 from typing import Final
 
 from epoch import EndOffset
-from logstore import Isolation
+from logstore import Isolation, OffsetOutOfRangeError
 from replication.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import (
@@ -79,7 +79,7 @@ class _PendingFetch:
 
     def _departure(self) -> SnapshotId | EndOffset | None:
         asked, quorum = self._asked, self._quorum
-        return departure(quorum.state(), quorum.snapshot_id, asked.fetch_offset, asked.last_fetched_epoch)
+        return departure(quorum.state(), quorum.snapshot_ids, asked.fetch_offset, asked.last_fetched_epoch)
 
     def _fetched(self) -> FetchedPartition:
         log, leader = self._quorum.log, self._quorum.leader
@@ -93,8 +93,11 @@ class _PendingFetch:
         if found is not None:
             return told._replace(diverging_epoch=found)
         room = min(max(self._request.max_bytes, 0), _MAX_BYTES)
-        # First: what has come meanwhile may be below a later high watermark, never above it.
-        records = log.read(self._asked.fetch_offset, room, isolation=Isolation.HIGH_WATERMARK).data
+        try:
+            # First: what has come meanwhile may be below a later high watermark, never above it.
+            records = log.read(self._asked.fetch_offset, room, isolation=Isolation.HIGH_WATERMARK).data
+        except OffsetOutOfRangeError:  # meanwhile a snapshot has taken the place of what is asked for
+            return told._replace(log_start_offset=log.log_start_offset, snapshot_id=self._quorum.snapshot_id)
         return told._replace(records=records, high_watermark=log.high_watermark)
 
     def _response(self, fetched: FetchedPartition) -> FetchResponse:

@@ -27,12 +27,14 @@ class Observers:
         self._clock: Final = clock
         self._lock: Final = Lock()
         self._known: Final[dict[tuple[int, UUID], _Progress]] = {}
+        """Those that have fetched last come last."""
 
     def fetched(self, node_id: int, directory_id: UUID, fetch_offset: int, leader_end_offset: int) -> None:
         """Note that a node has all below `fetch_offset`, and asks for more."""
         now, key = self._clock(), (node_id, directory_id)
         with self._lock:
-            before = self._known.get(key)
+            self._forget_silent(now)
+            before = self._known.pop(key, None)
             caught_up = -1 if before is None else before.told.last_caught_up_ms
             if fetch_offset >= leader_end_offset:
                 caught_up = now
@@ -44,9 +46,13 @@ class Observers:
 
     def living(self) -> tuple[QuorumReplica, ...]:
         """Return those that still fetch, by their ids."""
-        since = self._clock() - SESSION_MS
         with self._lock:
-            for key, progress in list(self._known.items()):
-                if progress.told.last_fetch_ms < since:
-                    del self._known[key]
+            self._forget_silent(self._clock())
             return tuple(self._known[key].told for key in sorted(self._known))
+
+    def _forget_silent(self, now: int) -> None:
+        while self._known:
+            key, progress = next(iter(self._known.items()))
+            if progress.told.last_fetch_ms >= now - SESSION_MS:
+                return
+            del self._known[key]

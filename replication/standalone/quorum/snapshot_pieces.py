@@ -1,7 +1,9 @@
 """Answers FetchSnapshot (KIP-630; Kafka: KafkaRaftClient.handleFetchSnapshotRequest)."""
 
-from typing import Final
+import os
+from typing import BinaryIO, Final
 
+from replication.metadata.snapshot import snapshot_name
 from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
@@ -13,7 +15,7 @@ _MAX_BYTES: Final = 8 << 20
 
 
 class SnapshotPieces:
-    """Gives the snapshot that the log goes on from, piece by piece."""
+    """Gives the snapshots that are kept, piece by piece: a later one may come while one is being fetched."""
 
     def __init__(self, quorum: LedQuorum) -> None:
         """Answer as its leader."""
@@ -26,17 +28,23 @@ class SnapshotPieces:
         if request.partition != METADATA_PARTITION:
             return self._refused(request, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         error = self._quorum.refusal(request.current_leader_epoch)
-        snapshot = self._quorum.snapshot
         if error is not ErrorCode.NONE:
             return self._refused(request, error)
-        if snapshot is None or request.snapshot_id != self._quorum.snapshot_id:
+        end_offset, epoch = request.snapshot_id
+        if end_offset == 0:  # what the cluster was formatted with, which the log has too
             return self._refused(request, ErrorCode.SNAPSHOT_NOT_FOUND)
-        size = snapshot.path.stat().st_size
+        try:
+            with open(self._quorum.log.directory / snapshot_name(end_offset, epoch), "rb") as file:
+                return self._piece(request, file)
+        except FileNotFoundError:
+            return self._refused(request, ErrorCode.SNAPSHOT_NOT_FOUND)
+
+    def _piece(self, request: FetchSnapshotRequest, file: BinaryIO) -> FetchSnapshotResponse:
+        size = file.seek(0, os.SEEK_END)
         if not 0 <= request.position < size:
             return self._refused(request, ErrorCode.POSITION_OUT_OF_RANGE)
-        with open(snapshot.path, "rb") as file:
-            file.seek(request.position)
-            data = file.read(min(max(request.max_bytes, 1), _MAX_BYTES))
+        file.seek(request.position)
+        data = file.read(min(max(request.max_bytes, 1), _MAX_BYTES))
         return FetchSnapshotResponse(
             error=ErrorCode.NONE,
             size=size,

@@ -54,7 +54,7 @@ class StandaloneController:
         `node_id` and `cluster_id` are a new directory's, which gets node 1 and an id that nobody has; a directory that
         is not new keeps its own, and must be the node's if one is given. Where Kafka's controller has left it, brokers
         find the voter as they did before. Raises what `ensure_formatted`, `owner_of`, `StoredMetadata.open`,
-        `StaticController` and `ControllerServer` raise, and OtherVotersError, with all closed again.
+        `known_voters`, `StaticController` and `ControllerServer` raise, and OtherVotersError, with all closed again.
         """
         with ExitStack() as stack:
             ensure_formatted([root], node_id, cluster_id)

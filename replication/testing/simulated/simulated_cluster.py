@@ -18,9 +18,9 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
+from replication.standalone.new_cluster import begin_cluster
 from replication.testing.errors import NotReachedError
 from replication.testing.links import CONTROLLER
-from replication.testing.simulated.beginning import beginning
 from replication.testing.simulated.broker_process import BrokerProcess, BrokerTimes
 from replication.testing.simulated.controller_process import ControllerProcess
 from replication.testing.simulated.machine import Machine
@@ -44,7 +44,12 @@ _NO_FAULTS: Final = NetworkFaults()
 
 
 class SimulatedCluster:
-    """Brokers 1 to N and a controller, all by the code of real ones, but for threads, sockets and clocks.
+    """Brokers 1 to N and a controller in one thread: real decisions and logs, driven by simulated events.
+
+    Real are `Controller` and `BrokerRequests`, `BrokerLifecycle`, `ReplicaManager` and its leaders, the handlers of
+    Fetch, Produce, ListOffsets and OffsetForLeaderEpoch, `Fetcher`, and the logs on disk. Events of a timeline stand in
+    for `BrokerThread`, `IsrQueue` and `AskingThread`, the threads of `FetcherManager`, servers and connections, and
+    `StaticController` with `StoredMetadata`: what is wrong in those is not found here.
 
     Nothing happens but in `run` and `run_until`, and with the same seed the same happens: a cluster that is killed,
     cut and delayed for a minute is simulated in a fraction of a second, and what went wrong once goes wrong again.
@@ -98,7 +103,7 @@ class SimulatedCluster:
                 _random(seed, "controller"),
                 ends_sessions=ends_sessions,
             )
-            self._controller.decide(lambda deciding: beginning(deciding, with_elr=eligible_leader_replicas))
+            begin_cluster(self._controller, eligible_leader_replicas=eligible_leader_replicas)
             self._network.servers[CONTROLLER] = self._controller
             times = BrokerTimes(
                 heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,

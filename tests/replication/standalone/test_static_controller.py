@@ -11,6 +11,7 @@ from epoch.filesystem import FileSystem
 from logstore.log.state.waiters import ThreadWaiter
 from replication.controller.decision import Decision
 from replication.controller.refusal import Refusal
+from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.topics import NewTopic
 from replication.metadata.records.control import KRaftVersion
 from replication.protocol.error_code import ErrorCode
@@ -148,6 +149,16 @@ def test_another_start_of_a_broker_waits_for_its_session_unless_that_is_known_to
     assert join(controller, clock, 1, incarnation=2) is ErrorCode.DUPLICATE_BROKER_REGISTRATION
     controller.end_session(1)
     assert join(controller, clock, 1, incarnation=2) is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("with_elr", [True, False])
+def test_what_a_cluster_begins_with_is_said_once(metadata: StoredMetadata, with_elr: bool) -> None:
+    controller = StaticController(CLUSTER, metadata)
+    for _ in range(2):
+        begin_cluster(controller, eligible_leader_replicas=with_elr)
+    image = controller.published.image
+    assert (ELR_FEATURE in image.features) is with_elr
+    assert controller.published.applied_offset == len(image.features)  # those, and how many must be in sync
 
 
 def test_once_the_log_could_not_be_written_nothing_is_decided(tmp_path: Path, clock: Clock) -> None:

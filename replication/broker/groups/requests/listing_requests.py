@@ -7,6 +7,7 @@ from replication.broker.authorization.operation import Operation
 from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
 from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.errors import GroupRefusedError
 from replication.broker.groups.group_state import GroupState
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.protocol.error_code import ErrorCode, message_of
@@ -29,6 +30,7 @@ _TRANSACTION: Final = 1
 _NOWHERE: Final = Endpoint(-1, "", -1)
 _CLASSIC: Final = "classic"
 _DESCRIBE: Final = Operation.DESCRIBE
+_DENIED: Final = ErrorCode.GROUP_AUTHORIZATION_FAILED
 
 
 class ListingRequests:
@@ -83,7 +85,7 @@ class ListingRequests:
         groups = []
         for group_id in request.groups:
             is_permitted = permissions.may(_DESCRIBE, ResourceType.GROUP, group_id)
-            told = self._described(group_id, call.version) if is_permitted else _denied(group_id)
+            told = self._told(group_id, call.version) if is_permitted else _refused(group_id, _DENIED)
             groups.append(told | {"authorized_operations": _operations(permissions, told, asked=asked)})
         return kio_answer(DESCRIBE_GROUPS, call.version, {"groups": groups})
 
@@ -114,6 +116,12 @@ class ListingRequests:
             "port": port,
         }
 
+    def _told(self, group_id: str, version: int) -> dict[str, Any]:
+        try:
+            return self._described(group_id, version)
+        except GroupRefusedError as refused:
+            return _refused(group_id, refused.code)
+
     def _described(self, group_id: str, version: int) -> dict[str, Any]:
         group = self._coordinator.describe(group_id)
         is_unknown = group.state is GroupState.DEAD and version >= _TELLS_UNKNOWN
@@ -131,15 +139,15 @@ class ListingRequests:
 def _denial(permissions: Permissions, key: str, key_type: int) -> ErrorCode:
     """Return why a caller may not know of a coordinator; NONE if he may."""
     if key_type == _GROUP and not permissions.may(_DESCRIBE, ResourceType.GROUP, key):
-        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+        return _DENIED
     if key_type == _TRANSACTION and not permissions.may(_DESCRIBE, ResourceType.TRANSACTIONAL_ID, key):
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return ErrorCode.NONE
 
 
-def _denied(group_id: str) -> dict[str, Any]:
+def _refused(group_id: str, error: ErrorCode) -> dict[str, Any]:
     return {
-        "error_code": ErrorCode.GROUP_AUTHORIZATION_FAILED,
+        "error_code": error,
         "error_message": None,
         "group_id": group_id,
         "group_state": "",

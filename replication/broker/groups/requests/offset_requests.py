@@ -9,6 +9,7 @@ from replication.broker.authorization.operation import Operation
 from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
 from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.errors import GroupRefusedError
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.coordinator_records.offset_commit import OffsetCommit
 from replication.metadata.image import ClusterImage
@@ -80,9 +81,11 @@ class OffsetRequests:
     def _group(self, permissions: Permissions, asked: Any, version: int) -> dict[str, Any]:
         group_id: str = asked.group_id
         if not permissions.may(Operation.DESCRIBE, ResourceType.GROUP, group_id):
-            topics = [] if version >= _TELLS_GROUP_ERROR else [_fetched_error(each, version) for each in asked.topics]
-            return {"group_id": group_id, "topics": topics, "error_code": _GROUP_DENIED}
-        topics = self._fetched(permissions, group_id, asked.topics, version)
+            return _group_error(asked, version, _GROUP_DENIED)
+        try:
+            topics = self._fetched(permissions, group_id, asked.topics, version)
+        except GroupRefusedError as refused:
+            return _group_error(asked, version, refused.code)
         return {"group_id": group_id, "topics": topics, "error_code": ErrorCode.NONE}
 
     def _commit(
@@ -163,8 +166,11 @@ def _committed(
     return _reference(topic, version) | {"partitions": partitions}
 
 
-def _fetched_error(topic: Any, version: int) -> dict[str, Any]:
-    return _fetched_topic(topic, topic.name, {}, version, _GROUP_DENIED)
+def _group_error(asked: Any, version: int, error: ErrorCode) -> dict[str, Any]:
+    """Return that a group is refused: once, or with each partition where the version has no error of the group."""
+    named = () if version >= _TELLS_GROUP_ERROR else asked.topics
+    topics = [_fetched_topic(topic, topic.name, {}, version, error) for topic in named]
+    return {"group_id": asked.group_id, "topics": topics, "error_code": error}
 
 
 def _fetched_topic(

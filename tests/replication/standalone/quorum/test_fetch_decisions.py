@@ -48,7 +48,7 @@ def test_a_copy_is_led_back_to_what_both_have_in_common_and_goes_on_there(logs: 
     log = state_of(leaders)
     in_common = common(leaders, copy)
     for _ in range(len(copy) + 1):
-        found = departure(log, None, len(copy), copy[-1] if copy else 0)
+        found = departure(log, (), len(copy), copy[-1] if copy else 0)
         if found is None:
             break
         assert isinstance(found, EndOffset)
@@ -67,8 +67,19 @@ def test_who_lies_before_the_logs_start_gets_the_snapshot_and_who_has_all_of_it_
     snapshot_id = SnapshotId(start, leaders[start - 1])
     log = state_of(leaders, start)
     offset = data.draw(st.integers(0, len(leaders)))
-    found = departure(log, snapshot_id, offset, leaders[offset - 1] if offset else 0)
+    found = departure(log, [snapshot_id], offset, leaders[offset - 1] if offset else 0)
     assert found == (snapshot_id if offset < start else None)
+
+
+@given(EPOCHS.filter(bool), st.data())
+def test_who_has_all_before_the_logs_start_goes_on_however_late_the_latest_snapshot_is(
+    leaders: Epochs, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(1, len(leaders)))
+    end = data.draw(st.integers(start, len(leaders)))
+    offset = data.draw(st.integers(start, len(leaders)))
+    kept = [SnapshotId(each, leaders[each - 1]) for each in (start, end)]
+    assert departure(state_of(leaders, start), kept, offset, leaders[offset - 1]) is None
 
 
 @given(EPOCHS.filter(bool), st.data())
@@ -78,10 +89,10 @@ def test_a_copy_that_ends_at_the_snapshot_in_another_epoch_gets_the_snapshot(
     start = data.draw(st.integers(1, len(leaders)))
     snapshot_id = SnapshotId(start, leaders[start - 1])
     other = data.draw(st.integers(0, leaders[start - 1]).filter(lambda epoch: epoch != snapshot_id.epoch))
-    assert departure(state_of(leaders, start), snapshot_id, start, other) == snapshot_id
+    assert departure(state_of(leaders, start), [snapshot_id], start, other) == snapshot_id
 
 
 def test_an_empty_copy_begins_with_the_snapshot_even_where_the_log_goes_back_to_the_first_record() -> None:
     log = state_of([0, 0, 1])
-    assert departure(log, None, 0, 0) is None
-    assert departure(log, SnapshotId(2, 0), 0, 0) == SnapshotId(2, 0)
+    assert departure(log, (), 0, 0) is None
+    assert departure(log, [SnapshotId(2, 0)], 0, 0) == SnapshotId(2, 0)

@@ -20,6 +20,7 @@ from replication.protocol.messages.describe_quorum import DescribeQuorumRequest,
 from replication.protocol.messages.fetch import SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from replication.quorum.followed_metadata import FollowedMetadata
+from replication.standalone.quorum.quorum_messages import quorum_messages
 from replication.standalone.quorum.standalone_controller import StandaloneController
 from tests.replication.standalone.quorum.led import CLUSTER, NODE, Led, fetch, told
 from tests.replication.standalone.quorum.test_controller_server import follow
@@ -140,12 +141,13 @@ def compacted(led: Led) -> Led:
     """Goes on from a snapshot: nothing before it is in the log."""
     led.write(1_000)
     end_offset = led.node.controller.metadata.next_offset
+    quorum = quorum_messages(led.node.server.quorum, "CONTROLLER")[1:]
 
     def compact() -> None:
-        loaded = load_image(led.log)
+        image = load_image(led.log).image
         for path in led.log.iterdir():
             path.unlink()
-        write_snapshot(led.log, loaded.image, end_offset=end_offset, epoch=0, last_contained_log_timestamp=0)
+        write_snapshot(led.log, image, end_offset=end_offset, epoch=0, last_contained_log_timestamp=0, quorum=quorum)
 
     led.restart(compact)
     led.write(2_000)

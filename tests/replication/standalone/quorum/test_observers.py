@@ -56,3 +56,25 @@ def test_another_directory_of_a_node_is_another_observer() -> None:
         (1, None, 10),
         (1, DIRECTORY, 4),
     ]
+
+
+def test_made_up_ids_are_forgotten_though_nobody_asks_who_follows() -> None:
+    clock = Clock()
+    observers = Observers(clock)
+    for node_id in range(10_000):
+        clock.now += SESSION_MS // 100
+        observers.fetched(node_id, NO_ID, 10, 10)
+    assert len(observers._known) <= 101
+    assert len(observers.living()) == 101
+
+
+def test_one_that_fetches_on_is_not_forgotten_with_those_that_came_after_it() -> None:
+    clock = Clock()
+    observers = Observers(clock)
+    for node_id in range(2, 5):
+        clock.now += SESSION_MS // 2
+        observers.fetched(1, NO_ID, 10, 10)
+        observers.fetched(node_id, NO_ID, 10, 10)
+    clock.now += SESSION_MS // 2 + 1
+    observers.fetched(1, NO_ID, 10, 10)
+    assert [each.id for each in observers.living()] == [1, 4]

@@ -1,11 +1,16 @@
 """A controller by itself, on directories that are new, its own, or another's."""
 
+import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
 import pytest
 
+from replication.metadata.image import ClusterImage
+from replication.metadata.image_publisher import PublishedImage
+from replication.metadata.records import NoOpRecord
 from replication.metadata.records.control import (
     ControlMessage,
     ElectionVoter,
@@ -16,7 +21,7 @@ from replication.metadata.records.control import (
 )
 from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
-from replication.standalone.errors import OtherNodeError, OtherVotersError
+from replication.standalone.errors import OtherNodeError, OtherVotersError, UnknownVotersError
 from replication.standalone.formatting import ensure_formatted
 from replication.standalone.quorum.known_voters import KnownVoters, known_voters
 from replication.standalone.quorum.standalone_controller import StandaloneController
@@ -92,3 +97,52 @@ def test_a_quorum_in_which_others_have_a_vote_is_not_led(tmp_path: Path, said: l
         opened(root)
     assert written(root, [named(NODE)]) == KnownVoters((NODE,)), "the last that is said counts"
     opened(root).close()
+
+
+def cut(root: Path, voters: Sequence[int] = ()) -> None:
+    """Let snapshots take the place of a log's beginning, and `quorum-state` remember voters, if there are any."""
+    with closing(StoredMetadata.open(root)) as metadata:
+        for _ in range(2):
+            metadata.append([NoOpRecord()])
+            metadata.begin_segment()
+            image = PublishedImage(ClusterImage(), metadata.next_offset - 1, metadata.leader_epoch)
+            metadata.take_snapshot(image)
+        assert metadata.log.log_start_offset > 0
+        state = {"leaderId": -1, "leaderEpoch": 1, "votedId": -1, "data_version": 0}
+        path = metadata.log.directory / "quorum-state"
+        if voters:
+            path.write_text(json.dumps(state | {"currentVoters": [{"voterId": each} for each in voters]}))
+
+
+def test_voters_of_settings_are_known_though_their_election_is_cut_off(tmp_path: Path) -> None:
+    root = tmp_path / "controller"
+    written(root, [led_by(2, NODE)])
+    cut(root, [2, NODE])
+    with pytest.raises(OtherVotersError, match="whose voters are 2, 3"):
+        opened(root)
+
+
+def test_where_settings_name_the_voter_the_log_does_not_begin_to_after_its_election_is_cut_off(tmp_path: Path) -> None:
+    root = tmp_path / "controller"
+    written(root, [led_by(NODE)])
+    cut(root, [NODE])
+    with opened(root) as node:
+        assert node.server.quorum.features == {}
+    with closing(StoredMetadata.open(root)) as metadata:
+        assert known_voters(metadata) == KnownVoters((NODE,), is_in_settings=True)
+
+
+def test_voters_that_the_log_names_are_known_by_its_snapshot(tmp_path: Path) -> None:
+    root = tmp_path / "controller"
+    written(root, [led_by(NODE), named(NODE)])
+    cut(root)
+    with opened(root) as node:
+        assert node.server.quorum.features == {"kraft.version": 1}
+
+
+def test_where_nothing_says_any_more_who_has_a_vote_nobody_leads(tmp_path: Path) -> None:
+    root = tmp_path / "controller"
+    written(root, [led_by(2, NODE)])
+    cut(root)
+    with pytest.raises(UnknownVotersError, match="put the quorum-state back"):
+        opened(root)
