@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import RLock
+from threading import Lock, RLock
 from typing import Final, TypeVar
 
 from logstore.log.state.waiters import Waiter, Waiters
@@ -41,6 +41,7 @@ class StaticController:
         self._publisher: Final = ImagePublisher()
         self._clock: Final = clock
         self._deciding: Final = RLock()
+        self._taking_snapshot: Final = Lock()
         self._feeds: Final[list[MetadataFeed]] = []
         self._waiters: Final = Waiters()
         self._failure: BaseException | None = None
@@ -95,12 +96,13 @@ class StaticController:
 
     def take_due_snapshot(self) -> None:
         """Write a snapshot of the metadata if one is due. Raises MetadataError, OSError, and LogStoreError."""
-        if not self.metadata.is_snapshot_due:
-            return
-        with self._deciding:
-            published = self.published
-            self.metadata.begin_segment()
-        self.metadata.take_snapshot(published)
+        with self._taking_snapshot:
+            if not self.metadata.is_snapshot_due:
+                return
+            with self._deciding:
+                published = self.published
+                self.metadata.begin_segment()
+            self.metadata.take_snapshot(published)
 
     def end_session(self, broker_id: int) -> None:
         """Let a broker register anew at once: who asks holds its directories, so its earlier start is over."""
