@@ -3,6 +3,7 @@
 With --benchmark-enable there are 1,000 partitions to truncate and 10,000 to idle with, else a hundred.
 """
 
+import itertools
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -110,6 +111,11 @@ def fetch_answered(count: int) -> ResponsePayload:
     return answer
 
 
+def waits() -> Iterator[int]:
+    """The clock, as often as a leader that has no news answers: a follower of one that does not wait is held back."""
+    return itertools.count(1, FetcherSettings().max_wait_ms)
+
+
 def answered(fetcher: Fetcher, made: Exchange, body: bytes, now: int) -> FetcherRequest:
     """One round: what is due is encoded, its answer decoded and taken."""
     (request,) = fetcher.requests(now)
@@ -146,10 +152,10 @@ def bench_idle_round(benchmark: BenchmarkFixture) -> None:
     """10,000 partitions with nothing new; there are two such rounds a second."""
     count = measured(benchmark, 10_000)
     fetcher, made = idle(count)
-    nothing = write(fetch_answered(0))
+    nothing, now = write(fetch_answered(0)), waits()
 
     def round_() -> None:
-        request = answered(fetcher, made, nothing, 1)
+        request = answered(fetcher, made, nothing, next(now))
         assert isinstance(request, FetchRequest)
         assert not request.partitions
 

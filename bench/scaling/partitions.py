@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 
 from bench.bench_controller import LONG_AFTER, controller_of
-from bench.bench_fetcher import REPLICA, answered, exchange, fetch_answered, following, idle
+from bench.bench_fetcher import REPLICA, answered, exchange, fetch_answered, following, idle, waits
 from bench.bench_metadata import cluster
 from bench.scaling.curve import WORK, Curve, Sample
 from epoch import EpochHistory
@@ -134,11 +134,11 @@ def beginning(count: int) -> Iterator[Sample]:
 def idling(count: int) -> Iterator[Sample]:
     """A fetch in a session in which nothing happens."""
     fetcher, made = idle(count)
-    nothing = write(fetch_answered(0))
+    nothing, now = write(fetch_answered(0)), waits()
 
     def go_round() -> None:
         for _ in range(CALLS):
-            request = answered(fetcher, made, nothing, 1)
+            request = answered(fetcher, made, nothing, next(now))
             assert isinstance(request, FetchRequest)
             assert not request.partitions
 
