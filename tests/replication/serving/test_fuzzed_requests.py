@@ -4,11 +4,9 @@ import gc
 import random
 import tracemalloc
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.group_settings import GroupSettings
 from replication.broker.groups.requests.group_apis import group_apis
@@ -22,7 +20,7 @@ from replication.protocol.wire.framing import SIZE_BYTES
 from replication.protocol.wire.kio_messages import request_class, served_versions
 from replication.server.authentication import NoSasl
 from replication.server.call import Caller
-from replication.server.conversation import Conversation, Waiting
+from replication.server.conversation import Conversation
 from replication.server.hang_up import HangUpError
 from replication.server.offered_versions import Features, OfferedVersions
 from replication.server.served_api import ServedApis
@@ -32,6 +30,7 @@ from tests.campaign import Campaign
 from tests.replication.cli.served import everything
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.test_fuzz import CHANGES
+from tests.replication.server.finished import finish
 from tests.replication.serving.served_set import brokers
 
 CAMPAIGN = Campaign("serve: fuzzed requests", full=2_000_000, share=6_000)
@@ -67,18 +66,6 @@ def changed(apis: ServedApis, rng: random.Random) -> bytes:
     for _ in range(rng.choice([0, 1, 1, 2])):
         rng.choice(CHANGES)(request, rng)
     return bytes(request)
-
-
-def finish(found: Any) -> None:
-    """Wait for nothing: look for an answer, and leave."""
-    if not isinstance(found, Waiting):
-        return
-    waiter = ThreadWaiter()
-    found.attend(waiter)
-    try:
-        found.parts(0.0)
-    finally:
-        found.leave(waiter)
 
 
 def test_random_requests_of_every_api_end_in_answers_or_the_end_of_the_connection(cluster: FrozenCluster) -> None:

@@ -132,13 +132,7 @@ class History:
 
     def settle(self) -> None:
         """Let everybody be back, until all replicas have all that was sent."""
-        self._cluster.heal(faults=NetworkFaults())
-        for broker in sorted(self._paused):
-            self._resume_one(broker)
-        self._until(lambda: not self._leaving(), "who leaves has left")
-        for broker in BROKERS:
-            if not self._cluster.is_up(broker):
-                self._cluster.start(broker)
+        self._let_all_be_back()
         self._until(self._is_settled, "all replicas have all that was sent")
 
     def _leaving(self) -> bool:
@@ -233,6 +227,11 @@ class History:
         return f"kill {broker}, {lost} bytes lost, and start it"
 
     def _make_whole(self) -> None:
+        self._let_all_be_back()
+        self._run(2_000)  # what was lost before is noticed
+        self._until(self._is_in_sync, "all are in sync")
+
+    def _let_all_be_back(self) -> None:
         self._cluster.heal(faults=NetworkFaults())
         for broker in sorted(self._paused):
             self._resume_one(broker)
@@ -240,8 +239,6 @@ class History:
         for broker in BROKERS:
             if not self._cluster.is_up(broker):
                 self._cluster.start(broker)
-        self._run(2_000)  # what was lost before is noticed
-        self._until(self._is_in_sync, "all are in sync")
 
     def _start(self) -> str:
         broker = self._choose([each for each in BROKERS if not self._cluster.is_up(each)])

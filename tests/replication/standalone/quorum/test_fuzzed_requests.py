@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from logstore.log.state.waiters import ThreadWaiter
 from replication.metadata.loading import load_image
 from replication.protocol.addresses import Address
 from replication.protocol.client.exchange import Exchange
@@ -16,7 +15,7 @@ from replication.protocol.wire.framing import SIZE_BYTES
 from replication.protocol.wire.kio_messages import request_class, served_versions
 from replication.server.authentication import NoSasl
 from replication.server.call import Caller
-from replication.server.conversation import Conversation, Waiting
+from replication.server.conversation import Conversation
 from replication.server.hang_up import HangUpError
 from replication.server.offered_versions import Features, OfferedVersions
 from replication.server.served_api import ServedApis
@@ -29,6 +28,7 @@ from replication.standalone.stored_metadata import StoredMetadata
 from tests.campaign import Campaign
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.test_fuzz import CHANGES
+from tests.replication.server.finished import finish
 
 CAMPAIGN = Campaign("controller: fuzzed requests", full=500_000, share=3_000)
 REQUESTS_OF_A_CONNECTION = 20
@@ -61,18 +61,6 @@ def changed(apis: ServedApis, rng: random.Random) -> bytes:
     for _ in range(rng.choice([0, 1, 1, 2])):
         rng.choice(CHANGES)(data, rng)
     return bytes(data)
-
-
-def finish(found: Any) -> None:
-    """Wait for nothing: look for an answer, and leave."""
-    if not isinstance(found, Waiting):
-        return
-    waiter = ThreadWaiter()
-    found.attend(waiter)
-    try:
-        found.parts(0.0)
-    finally:
-        found.leave(waiter)
 
 
 def test_random_requests_end_in_answers_or_the_end_of_the_connection_and_the_controller_goes_on(
