@@ -20,3 +20,13 @@ def do_all(steps: Iterable[Callable[[], object]], what: str) -> None:
         raise failures[0]
     if failures:
         raise NotClosedError.of(what, failures)
+
+
+def close_after(error: BaseException | None, close: Callable[[], object]) -> None:
+    """Close at the end of a `with` block; what goes wrong with that is a note to `error`, which is what to see to."""
+    try:
+        close()
+    except (LogStoreError, OSError) as also:
+        if error is None:
+            raise
+        error.add_note(str(also))

@@ -10,6 +10,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from replication.broker.errors import InconsistentDirectoriesError
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,25 @@ class BrokerIdentity:
             broker_id=first.node_id,
             directory_ids=tuple(parse_uuid(each.directory_id) for each in roots.values() if each.directory_id),
             previous_broker_epoch=directories.broker_epoch,
+        )
+
+    def registration(
+        self,
+        incarnation_id: UUID,
+        listeners: tuple[Listener, ...],
+        features: Mapping[str, range],
+        rack: str | None = None,
+    ) -> BrokerRegistrationRequest:
+        """Return what one start of the broker asks the controller for."""
+        return BrokerRegistrationRequest(
+            broker_id=self.broker_id,
+            cluster_id=self.cluster_id,
+            incarnation_id=incarnation_id,
+            listeners=listeners,
+            features=features,
+            rack=rack,
+            log_dirs=self.directory_ids,
+            previous_broker_epoch=self.previous_broker_epoch,
         )
 
 

@@ -49,7 +49,7 @@ from replication.node.own_session import OwnSession
 from replication.node.producer_ids import ProducerIds
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages import produce
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
+from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.advertised_address import advertised_address
 from replication.server.connections.listener_settings import ListenerSettings
@@ -215,16 +215,7 @@ class BrokerNode:
         listens = self._settings.listener
         protocol = SecurityProtocol[f"{'SASL_' if listens.sasl else ''}{'SSL' if listens.tls else 'PLAINTEXT'}"]
         listener = Listener(listens.name, *self.address, protocol)
-        request = BrokerRegistrationRequest(
-            broker_id=self.identity.broker_id,
-            cluster_id=self.identity.cluster_id,
-            incarnation_id=uuid4(),
-            listeners=(listener,),
-            features=SUPPORTED_FEATURES,
-            rack=self._settings.rack,
-            log_dirs=self.identity.directory_ids,
-            previous_broker_epoch=self.identity.previous_broker_epoch,
-        )
+        request = self.identity.registration(uuid4(), (listener,), SUPPORTED_FEATURES, self._settings.rack)
         seconds = self._settings.registration_seconds
         states = BrokerLifecycle(
             heartbeat_interval_ms=self._settings.heartbeat_interval_ms,

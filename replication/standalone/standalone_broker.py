@@ -6,9 +6,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
-from logstore.errors import LogStoreError
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.node.broker_node import BrokerNode, BrokerNodeSettings
@@ -79,13 +79,7 @@ class StandaloneBroker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
-            self.close()
-        except (LogStoreError, OSError) as also:
-            if error is None:
-                raise
-            # What went wrong first is what to see to.
-            error.add_note(str(also))
+        close_after(error, self.close)
 
     @property
     def strays(self) -> list[Path]:

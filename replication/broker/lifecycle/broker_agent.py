@@ -16,7 +16,6 @@ from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.quorum.active_controller import ActiveController
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.metadata_follower import MetadataFollower
@@ -67,7 +66,7 @@ class BrokerAgent:
         )
         """The image of the cluster's metadata."""
         self._lifecycle = LifecycleThread(
-            _registration(identity, settings, self.incarnation_id),
+            identity.registration(self.incarnation_id, settings.listeners, settings.features, settings.rack),
             BrokerLifecycle(
                 heartbeat_interval_ms=settings.heartbeat_interval_ms,
                 initial_registration_timeout_ms=settings.initial_registration_timeout_ms,
@@ -153,18 +152,3 @@ class BrokerAgent:
     def _metadata_failed(self, error: BaseException) -> None:
         """Stop: a broker cannot go on without metadata (Kafka: FatalFaultError)."""
         self._lifecycle.stop(f"the metadata can no longer be followed: {error}")
-
-
-def _registration(
-    identity: BrokerIdentity, settings: BrokerSettings, incarnation_id: UUID
-) -> BrokerRegistrationRequest:
-    return BrokerRegistrationRequest(
-        broker_id=identity.broker_id,
-        cluster_id=identity.cluster_id,
-        incarnation_id=incarnation_id,
-        listeners=settings.listeners,
-        features=settings.features,
-        rack=settings.rack,
-        log_dirs=identity.directory_ids,
-        previous_broker_epoch=identity.previous_broker_epoch,
-    )

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import UUID
 
+from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from logstore.errors import LogStoreError
@@ -86,13 +87,7 @@ class JoinedBroker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
-            self.close()
-        except (LogStoreError, OSError) as also:
-            if error is None:
-                raise
-            # What went wrong first is what to see to.
-            error.add_note(str(also))
+        close_after(error, self.close)
 
     def close(self) -> None:
         """Stop in order: leaderships, connections, logs with their checkpoints. It may be called again."""

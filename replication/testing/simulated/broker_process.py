@@ -147,16 +147,8 @@ class BrokerProcess:
     # --- its place in the cluster
 
     def _registration_request(self) -> BrokerRegistrationRequest:
-        identity = self.identity
-        return BrokerRegistrationRequest(
-            broker_id=identity.broker_id,
-            cluster_id=identity.cluster_id,
-            incarnation_id=UUID(int=self._random.getrandbits(128)),
-            listeners=(Listener(LISTENER, f"broker-{identity.broker_id}", _PORT),),
-            features=SUPPORTED_FEATURES,
-            log_dirs=identity.directory_ids,
-            previous_broker_epoch=identity.previous_broker_epoch,
-        )
+        listener = Listener(LISTENER, f"broker-{self.broker_id}", _PORT)
+        return self.identity.registration(UUID(int=self._random.getrandbits(128)), (listener,), SUPPORTED_FEATURES)
 
     def _channel(self) -> Channel:
         nodes = (self.identity.broker_id, CONTROLLER)
