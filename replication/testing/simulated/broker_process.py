@@ -115,11 +115,6 @@ class BrokerProcess:
         """Return the answer to a request that waits for nothing; None before there is metadata to answer by."""
         return None if self._served is None or self.applied_offset < 0 else self._served.answer_now(request)
 
-    def look(self) -> None:
-        """Answer what can be answered by now."""
-        if self._served is not None and self.process.is_alive and not self.process.is_paused:
-            self._served.look()
-
     def leave(self) -> None:
         """Hand over what it leads, and end then, or after a while."""
         self._lifecycle.begin_controlled_shutdown(self.process.now_ms)
