@@ -12,7 +12,7 @@ from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.node.broker_node import BrokerNode, BrokerNodeSettings
-from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.controller_work import at_work
 from replication.standalone.formatting import ensure_formatted, metadata_root
 from replication.standalone.known_voters import ensure_sole_voter
 from replication.standalone.local_link import LocalLink
@@ -72,9 +72,7 @@ class StandaloneBroker:
                 metadata.remember_voter(identity.broker_id)
             controller = StaticController(identity.cluster_id, metadata, controller_settings)
             begin_cluster(controller)
-            thread = ControllerThread(controller)
-            stack.callback(thread.stop)
-            thread.start()
+            stack.enter_context(at_work(controller))
             local = stack.enter_context(BrokerNode(LocalLink(controller), directories, settings))
             return cls(stack.pop_all(), controller, local, new)
 

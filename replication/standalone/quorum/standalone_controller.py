@@ -9,7 +9,7 @@ from logstore.files.partition_metadata import parse_uuid
 from replication.controller.controller import ControllerSettings
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server_limits import ServerLimits
-from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.controller_work import at_work
 from replication.standalone.errors import NotFormattedError
 from replication.standalone.formatting import ensure_formatted, owner_of
 from replication.standalone.known_voters import ensure_sole_voter
@@ -67,9 +67,7 @@ class StandaloneController:
             directory_id = None if voters.is_in_settings else owner.directory_id
             controller = StaticController(owner.cluster_id, metadata, settings)
             begin_cluster(controller)
-            thread = ControllerThread(controller)
-            stack.callback(thread.stop)
-            thread.start()
+            stack.enter_context(at_work(controller))
             server = ControllerServer(
                 controller,
                 owner.node_id,
