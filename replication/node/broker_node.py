@@ -39,10 +39,11 @@ from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.node.asking_thread import AskingThread
+from replication.node.asking.asking_thread import AskingThread
+from replication.node.asking.directory_assignments import DirectoryAssignments
+from replication.node.asking.isr_queue import IsrQueue
 from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
-from replication.node.isr_queue import IsrQueue
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
 from replication.node.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.own_session import OwnSession
@@ -131,29 +132,28 @@ class BrokerNode:
             self._workers: tuple[WorkerThread, ...] = ()
             self._is_closing = False
             self._lifecycle: Final = self._register(stack)
-            waiter, asks = ThreadWaiter(), ThreadWaiter()
-            isr_queue = IsrQueue(self.identity.broker_id, asks)
+            waiter, wants_isrs, has_placed = ThreadWaiter(), ThreadWaiter(), ThreadWaiter()
+            isr_queue = IsrQueue(self.identity.broker_id, wants_isrs)
             self.replicas: Final = self._replica_manager(isr_queue, waiter)
             """The logs that it has, and their roles."""
+            isr_queue.led = self.replicas.led
+            assignments = DirectoryAssignments(self.identity.broker_id, self.replicas.unassigned)
             stack.callback(self.replicas.close)
-            thread = self._thread = self._broker_thread(stack, waiter, asks)
+            thread = self._thread = self._broker_thread(stack, waiter, has_placed)
             if not thread.begin(_START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "its registration is not in the metadata")
             known = self._known(thread)
             server.start(self._served(self._apis(stack, known)), partial(features_of, known))
             stack.callback(thread.stop)
             thread.start()
-            asking = AskingThread(
-                link.channel(),
-                self.replicas,
-                isr_queue,
-                asks,
-                broker_id=self.identity.broker_id,
-                broker_epoch=self._epoch,
+            asking = (
+                AskingThread("broker-isrs", link.channel(), isr_queue, wants_isrs, self._epoch),
+                AskingThread("broker-directories", link.channel(), assignments, has_placed, self._epoch),
             )
-            stack.callback(asking.stop)
-            asking.start()
-            self._workers = (thread, asking, self.replicas.moves)
+            for each in asking:
+                stack.callback(each.stop)
+                each.start()
+            self._workers = (thread, *asking, self.replicas.moves)
             self._lifecycle.ready_to_unfence()
             self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
@@ -231,7 +231,7 @@ class BrokerNode:
             raise NotInTimeError(self.identity.broker_id, seconds, f"not registered ({lifecycle.trouble})")
         return lifecycle
 
-    def _broker_thread(self, stack: ExitStack, waiter: ThreadWaiter, asks: ThreadWaiter) -> BrokerThread:
+    def _broker_thread(self, stack: ExitStack, waiter: ThreadWaiter, has_placed: ThreadWaiter) -> BrokerThread:
         source = self._link.metadata(waiter)
         stack.callback(source.close)
         return BrokerThread(
@@ -241,7 +241,7 @@ class BrokerNode:
             broker_id=self.identity.broker_id,
             broker_epoch=self._epoch,
             directory_failed=self._lifecycle.directory_failed,
-            placed=asks.wake,
+            placed=has_placed.wake,
             lag_ms=self._settings.replica_lag_time_max_ms,
         )
 
