@@ -44,6 +44,7 @@ from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
 from replication.node.coordinators.asked_coordinators import AskedCoordinators
 from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
+from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
 from replication.node.isr_queue import IsrQueue
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
 from replication.node.own_session import OwnSession
@@ -329,6 +330,7 @@ class BrokerNode:
             **writing,
             produce.API_KEY: self._guarded(writing[produce.API_KEY]),
             **groups,
+            **({} if coordinates else transactions_elsewhere()),
             **administration,
         }
 
