@@ -10,6 +10,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
 from replication.protocol.errors import UnsupportedVersionError
+from replication.protocol.messages.add_partitions_to_txn import API_KEY, BROKER_VERSIONS, REQUEST
 from replication.worker_thread import WorkerThread
 
 _IDLE_SECONDS: Final = 540.0
@@ -42,7 +43,10 @@ class CoordinatorThread(WorkerThread):
 
     def _exchange(self, questions: AskedQuestions) -> None:
         try:
-            answer = self._connected().ask(questions.request())
+            connection = self._connected()
+            # In earlier versions it would take us for the producer.
+            connection.versions.highest(API_KEY, REQUEST.name, BROKER_VERSIONS)
+            answer = connection.ask(questions.request())
         except UnsupportedVersionError:
             questions.unsupported()
         except BaseException as error:

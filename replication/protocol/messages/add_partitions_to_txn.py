@@ -52,9 +52,10 @@ _LAST_OF_CLIENTS: Final = BROKER_VERSIONS.start - 1
 _FLEXIBLE_SINCE: Final = 3
 
 
-def add_partitions_versions(_: AddPartitionsToTxnRequest) -> range:
-    """Return the versions in which a broker asks."""
-    return BROKER_VERSIONS
+def add_partitions_versions(request: AddPartitionsToTxnRequest) -> range:
+    """Return the versions that can carry a request: of one transaction those of clients too, which only add."""
+    is_clients = len(request.transactions) == 1 and not request.transactions[0].verify_only
+    return VERSIONS if is_clients else BROKER_VERSIONS
 
 
 class _Topic(NamedTuple):

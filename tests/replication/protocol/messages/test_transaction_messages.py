@@ -196,7 +196,11 @@ def test_brokers_ask_about_the_partitions_of_many_transactions(version: int) -> 
 
 @pytest.mark.parametrize("version", range(4))
 def test_clients_ask_about_those_of_their_own(version: int) -> None:
-    request = AddPartitionsToTxnRequest(transactions=(TransactionPartitions("billing", 7, 3, (ONE, OTHER)),))
+    asked = TransactionPartitions("billing", 7, 3, (ONE, OTHER))
+    request = AddPartitionsToTxnRequest(transactions=(asked,))
+    assert add_partitions_versions(request) == range(6)
+    looked_up = AddPartitionsToTxnRequest(transactions=(asked._replace(verify_only=True),))
+    assert add_partitions_versions(looked_up) == range(4, 6)
     sent = sent_request(add_partitions_to_txn.REQUEST, request, 24, version)
     assert (sent.v3_and_below_transactional_id, sent.v3_and_below_producer_id) == ("billing", 7)
     assert [(topic.name, topic.partitions) for topic in sent.v3_and_below_topics] == [
