@@ -44,8 +44,10 @@ from replication.node.asking.directory_assignments import DirectoryAssignments
 from replication.node.asking.isr_queue import IsrQueue
 from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
+from replication.node.coordinators.asked_coordinators import AskedCoordinators
+from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
+from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
-from replication.node.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.own_session import OwnSession
 from replication.node.producer_ids import ProducerIds
 from replication.protocol.client.client_settings import ClientSettings
@@ -307,8 +309,13 @@ class BrokerNode:
             transactions=None if coordinates else OtherCoordinators(known, TRANSACTIONS).endpoint,
             permissions=permissions,
         )
-        ids = ProducerIds(channel, broker_id, self._epoch)
-        writing = writing_apis(hosted, known, producer_ids=ids, permissions=permissions)
+        writing = writing_apis(
+            hosted,
+            known,
+            verification=None if coordinates else self._asked_coordinators(stack, known),
+            producer_ids=ProducerIds(channel, broker_id, self._epoch),
+            permissions=permissions,
+        )
         moves = LogDirMoves(self.replicas.moves.ask, permissions)
         return {
             **reading_apis(
@@ -323,8 +330,16 @@ class BrokerNode:
             **writing,
             produce.API_KEY: self._guarded(writing[produce.API_KEY]),
             **groups,
+            **({} if coordinates else transactions_elsewhere()),
             **administration,
         }
+
+    def _asked_coordinators(self, stack: ExitStack, known: KnownCluster) -> AskedCoordinators:
+        """Return the way to the other brokers as coordinators of transactions."""
+        coordinators = OtherCoordinators(known, TRANSACTIONS)
+        asked = AskedCoordinators(coordinators, self._settings.listener.name, self._settings.peers)
+        stack.callback(asked.close)
+        return asked
 
 
 def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:
