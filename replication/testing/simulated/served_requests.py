@@ -17,6 +17,7 @@ from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.broker.requests.writing.produces import Produces
 from replication.broker.requests.writing.transaction_verification import NoCoordinator
+from replication.node.session_guard import SessionGuard
 from replication.protocol.messages import list_offsets, offset_for_leader_epoch, produce
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse, fetch_versions
 from replication.protocol.messages.list_offsets import ListOffsetsRequest
@@ -38,16 +39,18 @@ _LAST_VERSIONS: Final[Mapping[type, int]] = {
 class ServedRequests:
     """Answers Fetch, Produce, OffsetForLeaderEpoch and ListOffsets, at once or once there is an answer."""
 
-    def __init__(self, process: Process, hosted: HostedPartitions, known: KnownCluster, random: Random) -> None:
-        """Answer from what a broker has."""
+    def __init__(
+        self, process: Process, hosted: HostedPartitions, known: KnownCluster, random: Random, guard: SessionGuard
+    ) -> None:
+        """Answer from what a broker has, as long as its session lasts."""
         lookup = PartitionLookup(hosted, known)
         sessions = FetchSessionCache(clock=lambda: process.now_ms / 1_000, random=random)
         self._process: Final = process
         self._handlers: Final[Mapping[type, Callable[[Any, Call], Any]]] = {
-            FetchRequest: Fetches(lookup, sessions).answer,
-            ProduceRequest: Produces(lookup, NoCoordinator()).answer,
+            FetchRequest: guard.fetch(Fetches(lookup, sessions).answer),
+            ProduceRequest: guard.produce(Produces(lookup, NoCoordinator()).answer),
             OffsetForLeaderEpochRequest: EpochEnds(lookup).answer,
-            ListOffsetsRequest: ListedOffsets(lookup).answer,
+            ListOffsetsRequest: guard.list_offsets(ListedOffsets(lookup).answer),
         }
         self._waiting: Final[dict[int, _Waiting]] = {}
         self._count = 0

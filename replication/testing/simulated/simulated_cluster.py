@@ -107,6 +107,7 @@ class SimulatedCluster:
             self._network.servers[CONTROLLER] = self._controller
             times = BrokerTimes(
                 heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
+                session_ms=session_timeout_ms,
                 lag_ms=replica_lag_time_max_ms,
                 timeout_ms=_TIMEOUT_MS,
                 shutdown_ms=_SHUTDOWN_MS,
