@@ -40,12 +40,15 @@ from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.node.asking_thread import AskingThread
+from replication.node.asking.asking_thread import AskingThread
+from replication.node.asking.directory_assignments import DirectoryAssignments
+from replication.node.asking.isr_queue import IsrQueue
 from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
-from replication.node.isr_queue import IsrQueue
+from replication.node.coordinators.asked_coordinators import AskedCoordinators
+from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
+from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
 from replication.node.missing_topics import CREATE_TOPICS, create_missing
-from replication.node.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.producer_ids import ProducerIds
 from replication.node.session_guard import SessionGuard
 from replication.protocol.client.client_settings import ClientSettings
@@ -133,29 +136,28 @@ class BrokerNode:
             self._workers: tuple[WorkerThread, ...] = ()
             self._is_closing = False
             self._lifecycle: Final = self._register(stack)
-            waiter, asks = ThreadWaiter(), ThreadWaiter()
-            isr_queue = IsrQueue(self.identity.broker_id, asks)
+            waiter, wants_isrs, has_placed = ThreadWaiter(), ThreadWaiter(), ThreadWaiter()
+            isr_queue = IsrQueue(self.identity.broker_id, wants_isrs)
             self.replicas: Final = self._replica_manager(isr_queue, waiter)
             """The logs that it has, and their roles."""
+            isr_queue.led = self.replicas.led
+            assignments = DirectoryAssignments(self.identity.broker_id, self.replicas.unassigned)
             stack.callback(self.replicas.close)
-            thread = self._thread = self._broker_thread(stack, waiter, asks)
+            thread = self._thread = self._broker_thread(stack, waiter, has_placed)
             if not thread.begin(_START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "its registration is not in the metadata")
             known = self._known(thread)
             server.start(self._served(self._apis(stack, known)), partial(features_of, known))
             stack.callback(thread.stop)
             thread.start()
-            asking = AskingThread(
-                link.channel(),
-                self.replicas,
-                isr_queue,
-                asks,
-                broker_id=self.identity.broker_id,
-                broker_epoch=self._epoch,
+            asking = (
+                AskingThread("broker-isrs", link.channel(), isr_queue, wants_isrs, self._epoch),
+                AskingThread("broker-directories", link.channel(), assignments, has_placed, self._epoch),
             )
-            stack.callback(asking.stop)
-            asking.start()
-            self._workers = (thread, asking, self.replicas.moves)
+            for each in asking:
+                stack.callback(each.stop)
+                each.start()
+            self._workers = (thread, *asking, self.replicas.moves)
             self._lifecycle.ready_to_unfence()
             self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
@@ -234,7 +236,7 @@ class BrokerNode:
             raise NotInTimeError(self.identity.broker_id, seconds, f"not registered ({lifecycle.trouble})")
         return lifecycle
 
-    def _broker_thread(self, stack: ExitStack, waiter: ThreadWaiter, asks: ThreadWaiter) -> BrokerThread:
+    def _broker_thread(self, stack: ExitStack, waiter: ThreadWaiter, has_placed: ThreadWaiter) -> BrokerThread:
         source = self._link.metadata(waiter)
         stack.callback(source.close)
         return BrokerThread(
@@ -244,7 +246,7 @@ class BrokerNode:
             broker_id=self.identity.broker_id,
             broker_epoch=self._epoch,
             directory_failed=self._lifecycle.directory_failed,
-            placed=asks.wake,
+            placed=has_placed.wake,
             current=self._session.metadata_applied,
             lag_ms=self._settings.replica_lag_time_max_ms,
         )
@@ -307,8 +309,13 @@ class BrokerNode:
             transactions=None if coordinates else OtherCoordinators(known, TRANSACTIONS).endpoint,
             permissions=permissions,
         )
-        ids = ProducerIds(channel, broker_id, self._epoch)
-        writing = writing_apis(hosted, known, producer_ids=ids, permissions=permissions)
+        writing = writing_apis(
+            hosted,
+            known,
+            verification=None if coordinates else self._asked_coordinators(stack, known),
+            producer_ids=ProducerIds(channel, broker_id, self._epoch),
+            permissions=permissions,
+        )
         moves = LogDirMoves(self.replicas.moves.ask, permissions)
         apis = {
             **reading_apis(
@@ -322,9 +329,17 @@ class BrokerNode:
             log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, moves.answer),
             **writing,
             **groups,
+            **({} if coordinates else transactions_elsewhere()),
             **administration,
         }
         return apis if self._settings.session_timeout_ms is None else SessionGuard(self._session).guarded(apis)
+
+    def _asked_coordinators(self, stack: ExitStack, known: KnownCluster) -> AskedCoordinators:
+        """Return the way to the other brokers as coordinators of transactions."""
+        coordinators = OtherCoordinators(known, TRANSACTIONS)
+        asked = AskedCoordinators(coordinators, self._settings.listener.name, self._settings.peers)
+        stack.callback(asked.close)
+        return asked
 
 
 def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:

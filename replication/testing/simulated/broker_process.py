@@ -17,9 +17,10 @@ from replication.broker.replicas.topic_settings import TopicSettings
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.metadata.image import ClusterImage
+from replication.node.asking.directory_assignments import DirectoryAssignments
+from replication.node.asking.isr_queue import IsrQueue
 from replication.node.session_guard import SessionGuard
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -28,11 +29,11 @@ from replication.protocol.messages.broker_registration import (
 )
 from replication.testing.links import CONTROLLER
 from replication.testing.simulated.channel import Channel
-from replication.testing.simulated.isr_requests import IsrRequests
 from replication.testing.simulated.metadata_poll import MetadataAnswer, MetadataPoll
 from replication.testing.simulated.network import Network, Reply
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.served_requests import LISTENER, ServedRequests
+from replication.testing.simulated.simulated_asking import SimulatedAsking
 from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
 
 _NEVER_MS: Final = 1 << 40
@@ -40,6 +41,9 @@ _AGAIN_MS: Final = 50
 _PERIOD_MS: Final = 1_000
 _LAG_CHECKS: Final = 2
 _PORT: Final = 9092
+
+
+def _nothing() -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +85,7 @@ class BrokerProcess:
         self._times: Final = times
         self._ended: Final = ended
         self._served: ServedRequests | None = None
+        self._placed: Callable[[], None] = _nothing
         self._lifecycle: Final = BrokerLifecycle(
             heartbeat_interval_ms=times.heartbeat_ms, initial_registration_timeout_ms=_NEVER_MS
         )
@@ -118,11 +123,6 @@ class BrokerProcess:
     def answer_now(self, request: Any) -> Any:
         """Return the answer to a request that waits for nothing; None before there is metadata to answer by."""
         return None if self._served is None or self.applied_offset < 0 else self._served.answer_now(request)
-
-    def look(self) -> None:
-        """Answer what can be answered by now."""
-        if self._served is not None and self.process.is_alive and not self.process.is_paused:
-            self._served.look()
 
     def leave(self) -> None:
         """Hand over what it leads, and end then, or after a while."""
@@ -214,7 +214,9 @@ class BrokerProcess:
     def _begin(self, broker_epoch: int) -> None:
         """Take up its work as it is registered."""
         times = self._times
-        isr = IsrRequests(self.process, self._channel(), self.broker_id, broker_epoch)
+        changing = SimulatedAsking(self.process, self._channel(), broker_epoch)
+        assigning = SimulatedAsking(self.process, self._channel(), broker_epoch)
+        isr_queue = IsrQueue(self.broker_id, changing)
         fetching = FetchingProcess(
             process=self.process,
             broker_id=self.broker_id,
@@ -227,14 +229,17 @@ class BrokerProcess:
             self.broker_id,
             self.directories,
             SimulatedFetchers(fetching, FetcherSettings(identity=identity)),
-            isr,
+            isr_queue,
             TopicSettings(broker_id=self.broker_id, replica_lag_time_max_ms=times.lag_ms),
             directory_ids={self._directory_id: self.directories.roots[0]},
             broker_epoch=lambda: broker_epoch,
             listener=LISTENER,
             clock=lambda: self.process.now_ms,
         )
-        isr.led = self.replicas.led
+        isr_queue.led = self.replicas.led
+        changing.begin(isr_queue)
+        assigning.begin(DirectoryAssignments(self.broker_id, self.replicas.unassigned))
+        self._placed = assigning.wake
         known = KnownCluster(self.identity.cluster_id, self.broker_id, lambda: self.image, lambda: self.applied_offset)
         guard = SessionGuard(self._session, lambda: self.process.now_ms)
         self._served = ServedRequests(self.process, self.replicas.hosted, known, self._random, guard)
@@ -255,28 +260,13 @@ class BrokerProcess:
         if news.applied_offset > self.applied_offset:
             self.replicas.apply(news.image, news.changes)
             self.image, self.applied_offset = news.image, news.applied_offset
-            self._assign()
+            if self.replicas.unassigned:
+                self._placed()
         self._session.metadata_applied(asked_at)
         if is_first:
             self._lifecycle.ready_to_unfence(self.process.now_ms)
             self._live_on()
         self._poll()
-
-    def _assign(self) -> None:
-        """Let the metadata say in which directories new replicas lie."""
-        assert self.replicas is not None  # noqa: S101  as above
-        unassigned = self.replicas.unassigned
-        if unassigned:
-            replicas = tuple(PlacedReplica(directory, *each) for each, directory in unassigned.items())
-            epoch = self._lifecycle.broker_epoch
-            request = AssignReplicasToDirsRequest(broker_id=self.broker_id, broker_epoch=epoch, replicas=replicas)
-            unassigned.clear()
-            self._tell(request, self._channel())
-
-    def _tell(self, request: AssignReplicasToDirsRequest, channel: Channel) -> None:
-        channel.ask(
-            request, lambda _: None, lambda _: self.process.after(_AGAIN_MS, partial(self._tell, request, channel))
-        )
 
     def _check_lag(self) -> None:
         assert self.replicas is not None  # noqa: S101  as above

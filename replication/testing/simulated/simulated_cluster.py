@@ -353,9 +353,6 @@ class SimulatedCluster:
             return False
         told = self._trace.count
         do()
-        for machine in self._machines.values():
-            if machine.broker is not None:
-                machine.broker.look()
         if after_each is not None and self._trace.count > told:
             after_each()
         return True
