@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.protocol.error_code import ErrorCode, message_of
-from replication.protocol.messages import elect_leaders, list_partition_reassignments
+from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
+from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest
 from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersRequest, ElectLeadersResponse
 from replication.protocol.messages.list_partition_reassignments import (
     ListedReassignments,
@@ -20,6 +21,8 @@ def unanswered(request: Any, version: int, error: ErrorCode) -> Any:
     if isinstance(request, ElectLeadersRequest):
         results = dict.fromkeys(request.partitions or (), ElectionResult(error))
         return ElectLeadersResponse(error=error, results=results)
+    if isinstance(request, DescribeQuorumRequest):
+        return DescribedQuorum(error=error, error_message=message_of(error))
     if isinstance(request, ListPartitionReassignmentsRequest):
         return ListedReassignments(error=error, error_message=message_of(error), partitions={})
     fault = {"error_code": error, "error_message": message_of(error)}
@@ -67,5 +70,10 @@ _CONTENT: Final[Mapping[int, Callable[[Any, _Fault], Mapping[str, Any]]]] = {
 }
 """By API key: CreateTopics, DeleteTopics, AlterConfigs, CreatePartitions, IncrementalAlterConfigs,
 AlterPartitionReassignments and UnregisterBroker."""
-ANSWERED_BY_CONTROLLER: Final = (*_CONTENT, elect_leaders.API_KEY, list_partition_reassignments.API_KEY)
+ANSWERED_BY_CONTROLLER: Final = (
+    *_CONTENT,
+    elect_leaders.API_KEY,
+    list_partition_reassignments.API_KEY,
+    describe_quorum.API_KEY,
+)
 """API keys of what brokers pass on."""

@@ -11,8 +11,9 @@ from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.protocol.error_code import ErrorCode, message_of
-from replication.protocol.messages import elect_leaders, list_partition_reassignments
+from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
 from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.describe_quorum import DescribedQuorum
 from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersResponse
 from replication.protocol.messages.list_partition_reassignments import ListedReassignments
 from replication.server.call import Call
@@ -170,6 +171,10 @@ def _listed(_: Any, __: Call) -> ListedReassignments:
     return ListedReassignments(error=_CLUSTER_DENIED, error_message=message_of(_CLUSTER_DENIED), partitions={})
 
 
+def _quorum(_: Any, __: Call) -> DescribedQuorum:
+    return DescribedQuorum(error=_CLUSTER_DENIED, error_message=message_of(_CLUSTER_DENIED))
+
+
 def _kept(_: Any, call: Call) -> Any:
     return kio_answer(_UNREGISTER_BROKER, call.version, {"error_code": _CLUSTER_DENIED, "error_message": None})
 
@@ -184,6 +189,7 @@ _WHOLE: Final[Mapping[int, tuple[Operation, Answer]]] = {
     elect_leaders.API_KEY: (Operation.ALTER, _elected),
     _ALTER_PARTITION_REASSIGNMENTS: (Operation.ALTER, _reassigned),
     list_partition_reassignments.API_KEY: (Operation.DESCRIBE, _listed),
+    describe_quorum.API_KEY: (Operation.DESCRIBE, _quorum),
     _UNREGISTER_BROKER: (Operation.ALTER, _kept),
 }
 """What each takes of the cluster, and its answer to whoever may not."""

@@ -18,8 +18,10 @@ from replication.node.unanswered import ANSWERED_BY_CONTROLLER, unanswered
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import describe_quorum
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.apis import api_with
+from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.protocol.wire.headers import write_response_header
 from replication.protocol.wire.kio_messages import read, request_class, response_class, write
 from replication.quorum.active_controller import ActiveController
@@ -41,7 +43,12 @@ def known(key: int) -> Api:
     return api
 
 
-CASES = [(key, version) for key in ANSWERED_BY_CONTROLLER for version in known(key).served]
+CASES = [
+    (key, version)
+    for key in ANSWERED_BY_CONTROLLER
+    for version in known(key).served
+    if key != describe_quorum.API_KEY  # which has one partition to ask about
+]
 
 
 def errors_of(answer: Any) -> list[ErrorCode]:
@@ -72,6 +79,14 @@ def test_each_request_can_be_answered_in_place_of_the_controller(key: int, versi
         assert set(errors) <= {ErrorCode.REQUEST_TIMED_OUT}
         assert len(errors) >= asked_of(key, asked)
         assert errors or key in NAMES or key in {20, 43}, "nobody is told"
+
+
+@pytest.mark.parametrize("version", describe_quorum.VERSIONS)
+def test_who_asks_about_the_quorum_is_told_of_the_error(version: int) -> None:
+    told = unanswered(DescribeQuorumRequest(), version, ErrorCode.REQUEST_TIMED_OUT)
+    form = known(describe_quorum.API_KEY).response
+    read_again = form.read(b"".join(form.write_parts(told, version)), version)
+    assert read_again.error is ErrorCode.REQUEST_TIMED_OUT
 
 
 def test_what_nobody_answers_in_time_is_answered_so() -> None:
