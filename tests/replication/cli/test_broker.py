@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from replication.protocol.addresses import Address
+from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.wire.kio_messages import request_classes
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone import StandaloneController
 from tests.data.replicas import replicas
@@ -19,6 +22,7 @@ from tests.replication.cli.served import everything
 
 CLUSTER = "remote-cluster-0000000"
 NOBODY = "127.0.0.1:1"
+LOG_DIRS = 35
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,26 @@ def test_its_copy_of_the_metadata_may_lie_apart(tmp_path: Path, controller: str)
             assert process.wait(SECONDS) == 0
         assert (tmp_path / "apart" / "__cluster_metadata-0").is_dir()
         assert not (tmp_path / "ours-6" / "__cluster_metadata-0").exists()
+
+
+def test_a_root_whose_disk_fails_is_offline_and_a_cordoned_one_is_told_as_such(tmp_path: Path, controller: str) -> None:
+    sound, failed = tmp_path / "sound", tmp_path / "failed"
+    config = formatted(
+        server_properties(tmp_path, controller, 5, log_dirs=f"{sound},{failed}", cordoned_log_dirs=f"{sound},{failed}")
+    )
+    shutil.rmtree(failed)
+    failed.write_text("no directory")
+    validated = epochlog("broker", "--config", config, "--validate")
+    assert validated.status == 0
+    assert "failed: offline, with all that lies there" in " ".join(validated.err.split())
+    with joined(config) as (process, told), Connection.open(told["bootstrap"]) as connection:
+        answer = connection.ask(request_classes(LOG_DIRS, 5).DescribeLogDirsRequest(topics=None))
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    assert [(each.log_dir, each.error_code, each.is_cordoned) for each in answer.results] == [
+        (str(sound), ErrorCode.NONE, True),
+        (str(failed), ErrorCode.KAFKA_STORAGE_ERROR, False),
+    ]
 
 
 class TestRefusals:
