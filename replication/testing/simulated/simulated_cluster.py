@@ -21,11 +21,11 @@ from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.standalone.new_cluster import begin_cluster
 from replication.testing.errors import NotReachedError
 from replication.testing.links import CONTROLLER
-from replication.testing.simulated.broker_process import BrokerProcess, BrokerTimes
 from replication.testing.simulated.controller_process import ControllerProcess
 from replication.testing.simulated.machine import Machine
 from replication.testing.simulated.network import Network, NetworkFaults
 from replication.testing.simulated.process import Process
+from replication.testing.simulated.simulated_broker import BrokerTimes, SimulatedBroker
 from replication.testing.simulated.simulated_producer import SimulatedProducer, SimulatedRecord
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
@@ -344,7 +344,7 @@ class SimulatedCluster:
 
     # ---
 
-    def _up(self, broker_id: int) -> BrokerProcess:
+    def _up(self, broker_id: int) -> SimulatedBroker:
         broker = self._machines[broker_id].broker
         if broker is None:
             raise ValueError(f"broker {broker_id} is down")

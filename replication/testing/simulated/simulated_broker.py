@@ -31,12 +31,12 @@ from replication.protocol.messages.broker_registration import (
     Listener,
 )
 from replication.testing.links import CONTROLLER
-from replication.testing.simulated.channel import Channel
 from replication.testing.simulated.metadata_poll import MetadataPoll
 from replication.testing.simulated.network import Network, Reply
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.served_requests import LISTENER, ServedRequests
 from replication.testing.simulated.simulated_asking import SimulatedAsking
+from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
 
 _NEVER_MS: Final = 1 << 40
@@ -60,7 +60,7 @@ class BrokerTimes:
     shutdown_ms: int
 
 
-class BrokerProcess:
+class SimulatedBroker:
     """Registers, hears the metadata, leads and follows: what a broker's threads do, event by event."""
 
     def __init__(
@@ -158,9 +158,9 @@ class BrokerProcess:
         listener = Listener(LISTENER, f"broker-{self.broker_id}", _PORT)
         return self.identity.registration(UUID(int=self._random.getrandbits(128)), (listener,), SUPPORTED_FEATURES)
 
-    def _channel(self, *, arrives_late: bool = False) -> Channel:
+    def _channel(self, *, arrives_late: bool = False) -> SimulatedChannel:
         nodes, timeout_ms = (self.identity.broker_id, CONTROLLER), self._times.timeout_ms
-        return Channel(self._network, self.process, nodes, timeout_ms=timeout_ms, arrives_late=arrives_late)
+        return SimulatedChannel(self._network, self.process, nodes, timeout_ms=timeout_ms, arrives_late=arrives_late)
 
     def _live_on(self) -> None:
         now = self.process.now_ms
