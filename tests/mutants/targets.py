@@ -82,6 +82,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/replication/broker/partitions/test_transaction_guards.py",
         f"{WRITING}/test_hanging_transactions.py",
     ),
+    "replication/broker/requests/writing/pending_verification.py": (f"{WRITING}/test_transactional_produces.py",),
     "replication/broker/requests/writing/sent_batch.py": (f"{WRITING}/test_sent_batch.py",),
     "replication/controller/partition_change.py": (
         "tests/replication/controller/test_partition_change.py",
@@ -104,6 +105,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/requests/open_questions.py": (f"{FETCHER}/requests/test_open_questions.py", *FOLLOWING),
     "replication/fetcher/setbacks.py": FOLLOWING,
     "replication/fetcher/requests/throttle.py": FOLLOWING,
+    "replication/node/coordinators/question_queue.py": ("tests/replication/node/coordinators/test_question_queue.py",),
     "replication/quorum/quorum_decisions.py": (
         f"{QUORUM}/test_quorum_decisions.py",
         f"{QUORUM}/test_followed_metadata.py",
