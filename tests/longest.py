@@ -13,6 +13,8 @@ LONGEST: Final = (
     "tests/epoch/kept_code/test_kernel_cache.py",
     "tests/epoch/kept_code/test_standalone_kernel.py",
     "tests/replication/testing/test_process_history.py",
+    "tests/replication/node/joining/test_chaos.py",
+    "tests/replication/node/joining/test_divergent_tails.py",
     "tests/replication/testing/test_cluster_of_processes.py",
     "tests/replication/testing/test_cluster_history.py",
     "tests/replication/mirror/test_schedules.py",

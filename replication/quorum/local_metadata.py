@@ -11,6 +11,7 @@ from epoch import EpochHistory
 from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig
 from logstore.file_name import FileKind, parse_file_name
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.isolation import Isolation
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
@@ -19,7 +20,7 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.records.control import ControlMessage, KRaftVersion, Voters
 from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
-from replication.metadata_partition import METADATA_PARTITION
+from replication.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
 from replication.protocol.messages.fetch import SnapshotId
 from replication.quorum.fetched_snapshot import PARTIAL_SUFFIX, FetchedSnapshot
 
@@ -65,6 +66,9 @@ class LocalMetadata:
         filesystem.make_directories(directory)
         log = Log.open(directory / str(METADATA_PARTITION), _CONFIG, filesystem=filesystem)
         try:
+            # Kafka's copies have it, and without it a log counts as one that is not the topic's.
+            if not (log.directory / PARTITION_METADATA_NAME).exists():
+                PartitionMetadata(METADATA_TOPIC_ID).write(log.directory / PARTITION_METADATA_NAME, filesystem)
             return cls(log, filesystem, temporary)
         except BaseException:
             log.abandon()

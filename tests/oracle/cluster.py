@@ -69,7 +69,7 @@ class KafkaCluster:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
-    def ids(self) -> range:
+    def ids(self) -> Sequence[int]:
         """The brokers' ids."""
         return range(1, self.brokers + 1)
 
@@ -117,11 +117,7 @@ class KafkaCluster:
     def start(self, node: int, *, wait: bool = True) -> None:
         """Start a node, and wait until it listens."""
         with open(self.directory / f"{node}.out", "ab") as output:
-            self._processes[node] = subprocess.Popen(
-                [*self._java(), "kafka.Kafka", self._configuration(node)],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+            self._processes[node] = subprocess.Popen(self._command(node), stdout=output, stderr=subprocess.STDOUT)
         if wait:
             self.wait_for(node)
 
@@ -134,6 +130,18 @@ class KafkaCluster:
         """End a node as a crash would."""
         self._processes[node].kill()
         self._processes.pop(node).wait(SECONDS_TO_STOP)
+
+    def is_running(self, node: int) -> bool:
+        """Whether a node was started, and has not ended since."""
+        return node in self._processes and self._processes[node].poll() is None
+
+    def pause(self, node: int) -> None:
+        """Let a node stand still, its connections open."""
+        self._processes[node].send_signal(signal.SIGSTOP)
+
+    def resume(self, node: int) -> None:
+        """Let it go on."""
+        self._processes[node].send_signal(signal.SIGCONT)
 
     def wait_for(self, node: int) -> None:
         """Wait until a node accepts connections."""
@@ -210,6 +218,9 @@ class KafkaCluster:
         path = self.directory / f"{node}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
+
+    def _command(self, node: int) -> list[str]:
+        return [*self._java(), "kafka.Kafka", str(self._configuration(node))]
 
     def _java(self) -> list[str]:
         options = kafka_options(self.release) if self.java_options is None else self.java_options

@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from logstore.errors import DirectoryLockedError
+from logstore.files.partition_metadata import PartitionMetadata
 from replication.metadata.loading import load_image
 from replication.metadata.records import TopicRecord
 from replication.protocol.error_code import ErrorCode
@@ -45,6 +46,11 @@ def append(local: LocalMetadata, leader: QuorumLeader) -> None:
 
 def files(root: Path, suffix: str) -> list[str]:
     return sorted(path.name for path in (root / "__cluster_metadata-0").iterdir() if path.name.endswith(suffix))
+
+
+def test_it_has_the_id_that_the_metadata_has_in_each_cluster(tmp_path: Path) -> None:
+    LocalMetadata.open(tmp_path).close()
+    assert PartitionMetadata.of(tmp_path / "__cluster_metadata-0") == PartitionMetadata(UUID(int=1))
 
 
 def test_a_snapshot_lies_beside_the_segments_and_replaces_the_log(tmp_path: Path) -> None:

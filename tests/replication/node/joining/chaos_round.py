@@ -1,0 +1,162 @@
+"""One round of chaos: a schedule that is carried out on a cluster while producers write, and what must hold then."""
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from subprocess import TimeoutExpired
+from typing import Final
+
+from logstore import TopicPartition
+from replication.operations.partition_view import PartitionView
+from tests.oracle.cluster import CONTROLLER
+from tests.replication.node.joining.administrator import Administrator
+from tests.replication.node.joining.chaos_reader import ChaosReader
+from tests.replication.node.joining.chaos_schedule import Action, Schedule, Step
+from tests.replication.node.joining.chaos_writer import ChaosWriter, value_of
+from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
+from tests.replication.node.joining.unclean_election import UncleanElection
+from tests.replication.testing.stopped_replicas import check_agreement, loaded
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ChaosRound:
+    """Its topics are named after the seed; what was begun but could not be done is none of its concern."""
+
+    def __init__(self, cluster: MixedCluster, schedule: Schedule, seed: int) -> None:
+        self.cluster = cluster
+        self.schedule = schedule
+        self.topic: Final = f"chaos-{seed}"
+        self._administrator = Administrator(cluster)
+        random = Random(seed)
+        self.writers: Final = [
+            ChaosWriter(cluster.bootstrap(), TopicPartition(self.topic, number), Random(random.random()), number == 0)
+            for number in range(len(schedule.replicas))
+        ]
+        self.readers: Final = [ChaosReader(cluster.bootstrap(), *writer.partition) for writer in self.writers]
+        self.elections: Final[list[UncleanElection]] = []
+
+    def run(self) -> None:
+        """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
+        told = self._administrator
+        wait_until(lambda: told.create(self.topic, self.schedule.replicas, min_insync_replicas=2), "the topic is made")
+        for each in (*self.writers, *self.readers):
+            each.start()
+        try:
+            for step in self.schedule.steps:
+                time.sleep(step.after)
+                _log.info("%s: %s", self.topic, step)
+                self._do(step)
+            _log.info("%s: all happened", self.topic)
+            self._settle()
+        finally:
+            for each in (*self.writers, *self.readers):
+                each.stop()
+        for writer in self.writers:
+            writer.finish(SECONDS)
+        _log.info("%s: all is in sync", self.topic)
+        self._check()
+        _log.info("%s: all is checked", self.topic)
+
+    def _do(self, step: Step) -> None:
+        actions: dict[Action, Callable[[Step], object]] = {
+            Action.KILL: lambda step: self.cluster.kill(*step.nodes),
+            Action.STOP: lambda step: self._stop(*step.nodes),
+            Action.START: lambda step: self.cluster.start(*step.nodes, wait=False),
+            Action.PAUSE: lambda step: self._pause(*step.nodes, step.seconds),
+            Action.PAUSE_CONTROLLER: lambda step: self._pause(CONTROLLER, step.seconds),
+            Action.RESTART_CONTROLLER: self._restart_controller,
+            Action.ELECT: lambda _: self._administrator.elect("preferred"),
+            Action.REASSIGN: lambda step: self._administrator.reassign(self.writers[step.number].partition, step.nodes),
+            Action.CREATE: lambda step: self._administrator.create(self._aside(step), [step.nodes] * 2),
+            Action.DELETE: lambda step: self._administrator.delete(self._aside(step)),
+            Action.ELECT_UNCLEAN: self._elect_unclean,
+        }
+        actions[step.action](step)
+
+    def _stop(self, node: int) -> None:
+        try:
+            self.cluster.stop(node)
+        except TimeoutExpired:
+            if node in self.cluster.ours:
+                raise
+
+    def _pause(self, node: int, seconds: float) -> None:
+        self.cluster.pause(node)
+        time.sleep(seconds)
+        self.cluster.resume(node)
+
+    def _restart_controller(self, step: Step) -> None:
+        self.cluster.kill(CONTROLLER)
+        time.sleep(step.seconds)
+        self.cluster.start(CONTROLLER)
+
+    def _elect_unclean(self, step: Step) -> None:
+        election = UncleanElection(self.cluster, f"{self.topic}-unclean-{step.number}", *step.nodes)
+        self.elections.append(election)
+        election.hold()
+
+    def _aside(self, step: Step) -> str:
+        return f"{self.topic}-aside-{step.number}"
+
+    def _settle(self) -> None:
+        """Start what is down, and wait until every partition has all its replicas in sync."""
+        for node in self.cluster.ids:
+            if not self.cluster.is_running(node):
+                self.cluster.start(node, wait=False)
+        wait_until(lambda: all(map(_is_whole, self._partitions().values())), "all replicas are in sync")
+        dead = [node for node in self.cluster.nodes if not self.cluster.is_running(node)]
+        assert not dead, f"nodes {dead} have ended by themselves"
+
+    def _partitions(self) -> dict[TopicPartition, PartitionView]:
+        """Return what is known of this round's partitions; as one that is not whole, what is not known at all."""
+        known = self._administrator.partitions()
+        mine = {partition: view for partition, view in known.items() if partition.topic.startswith(self.topic)}
+        expected = [each.partition for each in (*self.writers, *self.elections)]
+        return {each: PartitionView(partition=each) for each in expected} | mine
+
+    def _check(self) -> None:
+        partitions = self._partitions()
+        for partition, view in partitions.items():
+            self._check_replicas(partition, [self.cluster.log_dir(node) for node in view.replicas])
+        for writer, reader in zip(self.writers, self.readers, strict=True):
+            log = loaded(self.cluster.log_dir(partitions[writer.partition].leader), writer.partition)
+            values = [record.value for record in log.records(end=log.log_end_offset)]
+            _check_written(writer, values)
+            _check_read(reader, values)
+        for election in self.elections:
+            election.check()
+
+    def _check_replicas(self, partition: TopicPartition, roots: Sequence[Path]) -> None:
+        def ends() -> set[int]:
+            return {loaded(root, partition).log_end_offset for root in roots}
+
+        wait_until(lambda: len(ends()) == 1, f"the replicas of {partition} end at one offset")
+        check_agreement(partition, [loaded(root, partition) for root in roots], *ends())
+
+
+def _is_whole(view: PartitionView) -> bool:
+    return view.has_leader and not view.is_reassigning and set(view.isr) == set(view.replicas)
+
+
+def _check_written(writer: ChaosWriter, values: Sequence[bytes | None]) -> None:
+    """Check that a partition has what was acknowledged where that was, and nothing else. Raises AssertionError."""
+    expected = [value_of(number) for number in range(writer.sent)]
+    assert len(writer.acknowledged) == writer.sent
+    misplaced = [
+        number for number, offset in writer.acknowledged.items() if values[offset : offset + 1] != [value_of(number)]
+    ]
+    assert not misplaced, f"{writer.partition}: records {misplaced[:5]} are not where they were acknowledged"
+    if writer.is_idempotent:
+        assert values == expected, f"records of {writer.partition} are twice there, or out of order"
+    else:
+        assert set(values) == set(expected), f"{writer.partition} has records that nobody sent"
+
+
+def _check_read(reader: ChaosReader, values: Sequence[bytes | None]) -> None:
+    """Check that all that was ever read is still there. Raises AssertionError."""
+    assert not reader.changed, reader.changed[:3]
+    gone = [offset for offset, value in reader.seen.items() if values[offset : offset + 1] != [value]]
+    assert not gone, f"{reader.topic}-{reader.partition}: what was read at {gone[:5]} is not there any more"

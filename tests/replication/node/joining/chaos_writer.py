@@ -1,0 +1,88 @@
+"""A real producer with acks=all that goes on whatever happens to the brokers."""
+
+from dataclasses import dataclass, field
+from random import Random
+from threading import Event, Thread
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from logstore import TopicPartition
+
+_MOST_UNANSWERED: Final = 200
+_MOST_AT_ONCE: Final = 5
+_PATIENT: Final = {
+    "acks": "all",
+    "linger.ms": 2,
+    "message.timeout.ms": 900_000,
+    "request.timeout.ms": 4_000,
+    "socket.timeout.ms": 5_000,
+    "reconnect.backoff.max.ms": 500,
+    "topic.metadata.refresh.interval.ms": 1_000,
+    "log_level": 2,
+}
+
+
+def value_of(number: int) -> bytes:
+    """Return what is written as the n-th record."""
+    return b"record %d" % number
+
+
+@dataclass
+class ChaosWriter:
+    """Writes numbered records to one partition, in a thread of its own; idempotent or not."""
+
+    bootstrap: str
+    partition: TopicPartition
+    random: Random
+    is_idempotent: bool
+    sent: int = 0
+    acknowledged: dict[int, int] = field(default_factory=dict)
+    """The offset of each record that was, by its number."""
+    failures: list[str] = field(default_factory=list)
+    _stopped: Event = field(default_factory=Event)
+
+    def start(self) -> None:
+        """Begin to write."""
+        settings: dict[str, Any] = {**_PATIENT, "enable.idempotence": self.is_idempotent}
+        self._producer = Producer({**settings, "bootstrap.servers": self.bootstrap})
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Write no more, and do not wait for what is not acknowledged yet."""
+        self._stopped.set()
+        self._thread.join()
+
+    def finish(self, seconds: float) -> None:
+        """Stop, and wait until all that was sent is acknowledged. Raises AssertionError where something is not."""
+        self.stop()
+        left = self._producer.flush(seconds)
+        assert not left, f"{left} records to {self.partition} are not acknowledged after {seconds} s"
+        assert not self.failures, f"records to {self.partition} were refused for good: {self.failures[:3]}"
+
+    def _run(self) -> None:
+        while not self._stopped.wait(0.02):
+            if len(self._producer) < _MOST_UNANSWERED:
+                self._send(self.random.randint(1, _MOST_AT_ONCE))
+            self._producer.poll(0)
+
+    def _send(self, count: int) -> None:
+        for number in range(self.sent, self.sent + count):
+            try:
+                self._produce(number)
+            except KafkaException as error:
+                self.failures.append(str(error))
+                self._stopped.set()
+                return
+            self.sent += 1
+
+    def _produce(self, number: int) -> None:
+        def note(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self.acknowledged[number] = int(message.offset() or 0)
+            else:
+                self.failures.append(f"record {number}: {error}")
+
+        topic, partition = self.partition
+        self._producer.produce(topic, value_of(number), partition=partition, on_delivery=note)

@@ -1,0 +1,94 @@
+"""A cluster of Kafka's own brokers and of ours, all of them processes, whose controller is Kafka's."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
+from tests.oracle.kafka import kafka_options
+from tests.oracle.release import KafkaRelease
+from tests.replication.cli.command import epochlog
+
+SECONDS: Final = 180
+"""Until when a busy machine must have done what a quiet one does at once."""
+OURS: Final = 9
+_TRUNCATIONS_ARE_LOGGED: Final = (
+    f"-Dlog4j2.configurationFile={Path('tests/oracle/log4j2-truncations.properties').resolve()}"
+)
+
+
+@dataclass
+class MixedCluster(KafkaCluster):
+    """Kafka's brokers are 1, 2 ...; what each node says is in `directory/N.out`."""
+
+    ours: Sequence[int] = (OURS,)
+    """The ids of our brokers."""
+
+    @classmethod
+    def of(
+        cls,
+        directory: Path,
+        release: KafkaRelease,
+        *,
+        kafkas: int,
+        session_ms: int,
+        lag_ms: int,
+        ours: Sequence[int] = (OURS,),
+    ) -> Self:
+        """Describe a cluster that fits a small machine, and whose brokers log what they cut off."""
+        return cls(
+            directory,
+            release,
+            brokers=kafkas,
+            settings={
+                "replica.lag.time.max.ms": lag_ms,
+                "broker.heartbeat.interval.ms": 300,
+                "initial.broker.registration.timeout.ms": SECONDS * 1_000,
+                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+                "num.network.threads": 1,
+                "num.io.threads": 2,
+                "log.retention.ms": -1,
+            },
+            controller_settings={"broker.session.timeout.ms": session_ms},
+            java_options=[*kafka_options(release), "-Xmx256m", "-Xms64m", _TRUNCATIONS_ARE_LOGGED],
+            ours=ours,
+        )
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """The brokers' ids, ours last."""
+        return (*super().ids, *self.ours)
+
+    def said(self, node: int) -> str:
+        """Return all that a node has said so far."""
+        path = self.directory / f"{node}.out"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def _command(self, node: int) -> list[str]:
+        if node in self.ours:
+            module = "tests.replication.node.joining.logged_broker"
+            return [sys.executable, "-m", module, str(self._configuration(node))]
+        return super()._command(node)
+
+    def _format(self, node: int) -> None:
+        if node not in self.ours:
+            super()._format(node)
+        elif not self.log_dir(node).exists():
+            done = epochlog("format", "--config", self._configuration(node), "--cluster-id", CLUSTER_ID)
+            assert done.status == 0, done.err
+
+    @property
+    def controller(self) -> int:
+        """The id of its only controller."""
+        return CONTROLLER
+
+
+def wait_until(holds: Callable[[], bool], wanted: str) -> None:
+    """Return once it holds; AssertionError says what was wanted."""
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, f"it never came true that {wanted}"
+        time.sleep(0.2)

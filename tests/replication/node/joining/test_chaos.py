@@ -1,0 +1,72 @@
+"""Rounds of chaos in a cluster of three brokers of Kafka's and one of ours: what was acknowledged stays."""
+
+import logging
+from collections import Counter
+from pathlib import Path
+from random import Random
+from shutil import rmtree
+from typing import Final
+
+import pytest
+
+from tests.campaign import Campaign
+from tests.oracle.release import KafkaRelease
+from tests.replication.node.joining import chaos_round
+from tests.replication.node.joining.chaos_round import ChaosRound
+from tests.replication.node.joining.chaos_schedule import Schedule, draw
+from tests.replication.node.joining.cuts import cuts
+from tests.replication.node.joining.mixed_cluster import MixedCluster
+from tests.replication.node.joining.seeds import seeds_of
+from tests.replication.testing.stopped_replicas import check_roots
+
+SESSION_MS, LAG_MS = 6_000, 3_000
+STEPS: Final = 8
+AT_ONCE: Final = 10
+"""Rounds of one cluster's life."""
+REPEAT_BY: Final = "CHAOS_SEED={}:{} .venv/bin/python -m pytest tests/replication/node/joining/test_chaos.py"
+
+
+def test_nothing_acknowledged_is_lost_whatever_happens_to_the_nodes(
+    tmp_path: Path, release: KafkaRelease, caplog: pytest.LogCaptureFixture
+) -> None:
+    """`CHAOS_SEED=N:COUNT` repeats rounds, in one cluster each ten from N on."""
+    caplog.set_level(logging.INFO, logger=chaos_round.__name__)
+    campaign = Campaign("chaos in a real cluster", full=300, share=3)
+    seeds = seeds_of(campaign, "CHAOS_SEED")
+    told: Counter[str] = Counter()
+    for first in range(seeds.start, seeds.stop, AT_ONCE):
+        directory = tmp_path / str(first)
+        rounds = live(directory, release, range(first, min(first + AT_ONCE, seeds.stop)))
+        for each in rounds:
+            told["records"] += sum(len(writer.acknowledged) for writer in each.writers)
+            told["read meanwhile"] += sum(len(reader.seen) for reader in each.readers)
+            told["unclean elections"] += len(each.elections)
+        cluster = rounds[-1].cluster
+        for node in cluster.ids:
+            by = "truncations by ours" if node in cluster.ours else "by Kafka's"
+            told[by] += sum(map(len, cuts(cluster.said(node)).values()))
+        rmtree(directory)
+    campaign.report(len(seeds), ", ".join(f"{count:,} {what}" for what, count in told.items()), beside=release)
+
+
+def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRound]:
+    """Run rounds on one cluster, and hold the directories of its brokers against each other once they have stopped.
+
+    What fails tells the round, and the command to repeat it by.
+    """
+    rounds: list[ChaosRound] = []
+    happened: Schedule | None = None
+    seed = seeds.start
+    try:
+        with MixedCluster.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=LAG_MS) as cluster:
+            for seed in seeds:
+                happened = draw(Random(seed), cluster.ids, cluster.ours, STEPS)
+                rounds.append(ChaosRound(cluster, happened, seed))
+                rounds[-1].run()
+            for node in cluster.ids:
+                cluster.stop(node)
+        check_roots([cluster.log_dir(node) for node in cluster.ids])
+    except BaseException as error:
+        error.add_note(f"repeat it by: {REPEAT_BY.format(seeds.start, seed - seeds.start + 1)}\n{happened}")
+        raise
+    return rounds
