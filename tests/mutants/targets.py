@@ -82,7 +82,6 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/replication/broker/partitions/test_transaction_guards.py",
         f"{WRITING}/test_hanging_transactions.py",
     ),
-    "replication/broker/requests/writing/pending_verification.py": (f"{WRITING}/test_transactional_produces.py",),
     "replication/broker/requests/writing/sent_batch.py": (f"{WRITING}/test_sent_batch.py",),
     "replication/controller/partition_change.py": (
         "tests/replication/controller/test_partition_change.py",
