@@ -146,7 +146,9 @@ def _check_written(writer: ChaosWriter, values: Sequence[bytes | None]) -> None:
     expected = [value_of(number) for number in range(writer.sent)]
     assert len(writer.acknowledged) == writer.sent
     misplaced = [
-        number for number, offset in writer.acknowledged.items() if values[offset : offset + 1] != [value_of(number)]
+        number
+        for number, offset in writer.acknowledged.items()
+        if offset is not None and values[offset : offset + 1] != [value_of(number)]
     ]
     assert not misplaced, f"{writer.partition}: records {misplaced[:5]} are not where they were acknowledged"
     if writer.is_idempotent:
