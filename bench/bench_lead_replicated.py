@@ -1,7 +1,4 @@
-"""What replicas cost: acks=all over three brokers, becoming the leader of many partitions, and following idle ones.
-
-Three brokers of ours are one process as yet, three of Kafka's are three.
-"""
+"""What replicas cost: acks=all over three brokers, becoming the leader of many partitions, and following idle ones."""
 
 import shutil
 import subprocess
@@ -52,7 +49,7 @@ def brokers_of_ours(directory: Path) -> Iterator[str]:
 
 
 def bench_producing_to_all_in_sync(benchmark: BenchmarkFixture, request: pytest.FixtureRequest) -> None:
-    """Records of 1 KiB in batches of 16 KiB, each acknowledged once three brokers have it."""
+    """Records of 1 KiB in batches of 16 KiB, each acknowledged once three brokers have it, a process each."""
     measured = is_measuring(request.config)
     build = BUILD / "replicated"
     require_room(disk=1 << 30, memory=4 << 30)

@@ -1,4 +1,4 @@
-"""Brokers of ours in a process of their own, until their standard input ends.
+"""Brokers of ours, each a process of its own, until standard input ends.
 
     python -m bench.brokers_of_ours DIRECTORY
 
@@ -8,7 +8,6 @@ Prints where clients reach them.
 import sys
 from pathlib import Path
 
-from logstore.warming.warm import warm
 from replication.testing.cluster import Cluster
 
 BROKERS = 3
@@ -16,8 +15,7 @@ BROKERS = 3
 
 def main() -> None:
     """Start three, and wait."""
-    warm()
-    with Cluster(BROKERS, directory=Path(sys.argv[1]), replica_lag_time_max_ms=30_000) as cluster:
+    with Cluster(BROKERS, directory=Path(sys.argv[1]), replica_lag_time_max_ms=30_000, processes=True) as cluster:
         print(cluster.bootstrap, flush=True)
         sys.stdin.read()
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
 from logstore.files.clean_shutdown import unique
 from logstore.files.partition_metadata import parse_uuid
@@ -32,6 +33,19 @@ class QuorumState:
         """Read the file. Raises CorruptMetadataError, and OSError where it cannot be read."""
         with open(path, "rb") as file:
             return cls.parse(file.read(_MAX_BYTES + 1), path)
+
+    def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
+        """Replace the file, atomically and durably, in version 0. Raises OSError."""
+        content = {
+            "clusterId": "",
+            "leaderId": self.leader_id,
+            "leaderEpoch": self.leader_epoch,
+            "votedId": self.voted_id,
+            "appliedOffset": 0,
+            "currentVoters": [{"voterId": each} for each in self.current_voters],
+            "data_version": 0,
+        }
+        filesystem.write_atomically(path, json.dumps(content).encode())
 
     @classmethod
     def parse(cls, data: bytes, path: Path = Path(QUORUM_STATE_NAME)) -> "QuorumState":

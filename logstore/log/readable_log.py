@@ -237,14 +237,17 @@ class ReadableLog:
         """Do as `wait` does, in asyncio, without a thread."""
         return await self._streams.wait_async(offset, timeout)
 
-    def attend(self, waiter: Waiter) -> None:
+    def attend(self, waiter: Waiter, *, end: bool = True, watermark: bool = True) -> None:
         """Wake `waiter` from now on after each change: of the log's ends, the high watermark, by a truncation or close.
 
-        Its `wake` is called by the thread that changes the log, maybe with the log's lock held: it must return at once
-        and wait for nothing. Reads wait for no lock. The waiter is held weakly, and looks once more before it waits.
+        Without `end` it is not woken by appends, without `watermark` not where the high watermark alone has moved. Its
+        `wake` is called by the thread that changes the log, maybe with the log's lock held: it must return at once and
+        wait for nothing. Reads wait for no lock. The waiter is held weakly, and looks once more before it waits.
         """
-        self._contents.end_waiters.add(waiter)
-        self._contents.watermark_waiters.add(waiter)
+        if end:
+            self._contents.end_waiters.add(waiter)
+        if watermark:
+            self._contents.watermark_waiters.add(waiter)
 
     def leave(self, waiter: Waiter) -> None:
         """Wake it no more."""

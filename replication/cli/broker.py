@@ -136,6 +136,7 @@ def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
         fetchers=properties.fetchers,
         authorizer=of_broker.authorizer,
         coordinates_groups=False,
+        session_timeout_ms=of_broker.controller.broker_session_timeout_ms,
     )
 
 

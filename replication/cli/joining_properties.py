@@ -35,7 +35,7 @@ _OWN: Final = frozenset(
         _REGISTRATION,
     }
 )
-_CONTROLLERS_OWN: Final = frozenset({"broker.session.timeout.ms", "num.partitions", "default.replication.factor"})
+_CONTROLLERS_OWN: Final = frozenset({"num.partitions", "default.replication.factor"})
 """What `epochlog serve` acts upon as a controller, which this broker is not."""
 _OF_BROKER: Final = frozenset({*broker_properties.KNOWN, *serving_properties.LIMITS}) - _CONTROLLERS_OWN
 _DEFAULT_LISTENER: Final = NamedAddress("PLAINTEXT", Address("", 9092))

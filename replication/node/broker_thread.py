@@ -41,9 +41,13 @@ class BrokerThread(WorkerThread):
         broker_epoch: Callable[[], int],
         directory_failed: Callable[[UUID], None],
         placed: Callable[[], None],
+        current: Callable[[int], None],
         lag_ms: int,
     ) -> None:
-        """Take over all that it is given. The source wakes the waiter; `placed` hears of replicas in new places."""
+        """Take over all that it is given. The source wakes the waiter; `placed` hears of replicas in new places.
+
+        `current` is told as of when the metadata is applied, by the monotonic clock.
+        """
         super().__init__("broker-metadata")
         self.applied_offset: int = -1
         """The highest offset of the metadata that the replicas stand at."""
@@ -57,6 +61,7 @@ class BrokerThread(WorkerThread):
         self._broker_epoch: Final = broker_epoch
         self._directory_failed: Final = directory_failed
         self._placed: Final = placed
+        self._current: Final = current
         self._held: MetadataNews | None = None
         self._failed: frozenset[UUID] = frozenset()
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
@@ -110,6 +115,8 @@ class BrokerThread(WorkerThread):
     def _catch_up(self) -> None:
         news = self._source.take()
         if news is None:
+            if self._held is None:
+                self._current(self._source.as_of_ms)
             return
         if self._held is not None:
             news = self._held.then(news)
@@ -129,6 +136,7 @@ class BrokerThread(WorkerThread):
             self.image = news.image
             self.applied_offset = news.applied_offset
             self._applied.notify_all()
+        self._current(self._source.as_of_ms)
         self._tell_places()
 
     def _tell_places(self) -> None:

@@ -14,6 +14,10 @@ from replication.server.served_api import ServedApis
 class MetadataSource(Protocol):
     """What one broker hears of its cluster's metadata."""
 
+    @property
+    def as_of_ms(self) -> int:
+        """As of when the last `take` has returned all that was committed, by the monotonic clock; -1 before that."""
+
     def take(self) -> MetadataNews | None:
         """Return all that has come as one, the first time with all that is known; None where nothing has.
 

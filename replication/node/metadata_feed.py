@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, Self
 
+from replication.clock import monotonic_ms
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges
 from replication.metadata.image_publisher import PublishedImage
@@ -27,11 +28,22 @@ def _nothing(_: "MetadataFeed") -> None: ...
 class MetadataFeed:
     """Filled by who follows the metadata or decides it, and emptied by one broker at its own pace."""
 
-    def __init__(self, published: PublishedImage, drop: Callable[["MetadataFeed"], None] = _nothing) -> None:
-        """Begin with all that is known; `drop` is told once nobody takes any more."""
+    def __init__(
+        self,
+        published: PublishedImage,
+        drop: Callable[["MetadataFeed"], None] = _nothing,
+        put_until: Callable[[], int] = monotonic_ms,
+    ) -> None:
+        """Begin with all that is known; `drop` is told once nobody takes any more.
+
+        `put_until` tells as of when all that was committed has been put, by default as of now.
+        """
         everything = ImageChanges.between(ClusterImage(), published.image)
         self._news: Final = deque([MetadataNews(published.image, everything, published.applied_offset)])
         self._drop: Final = drop
+        self._put_until: Final = put_until
+        self.as_of_ms: int = -1
+        """As of when the last `take` has returned all that was committed, by the monotonic clock; -1 before that."""
         self.failure: BaseException | None = None
         """What ends it: nothing comes any more."""
 
@@ -41,6 +53,7 @@ class MetadataFeed:
 
     def take(self) -> MetadataNews | None:
         """Return all that has come as one; None where nothing has. Raises `failure` once all has been taken."""
+        self.as_of_ms = self._put_until()
         taken = [self._news.popleft() for _ in range(len(self._news))]
         if not taken:
             if self.failure is not None:

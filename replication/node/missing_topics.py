@@ -10,21 +10,20 @@ from replication.broker.requests.cluster.topic_name import INTERNAL_TOPICS, miss
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.kio_messages import request_classes
-from replication.server.call import Call, Caller
+from replication.server.call import Call
 from replication.server.served_api import ServedApi
 
 CREATE_TOPICS: Final = 19
 _NOT_MADE: Final = INTERNAL_TOPICS | {METADATA_TOPIC}
 _BY_DEFAULT: Final = -1
-_NOWHERE: Final = "0.0.0.0"  # noqa: S104  it is the broker itself that asks
 _TIMEOUT: Final = timedelta(seconds=5)
 
 
-def create_missing(create: ServedApi, names: Iterable[str]) -> None:
+def create_missing(create: ServedApi, names: Iterable[str], call: Call) -> None:
     """Make topics with default counts, of those names that a topic may have; internal ones are left to their owners.
 
-    `create` is what answers CreateTopics. What cannot be made, as too few brokers live, is not there: clients ask
-    again.
+    `create` is what answers CreateTopics, as asked by the caller who has named them in `call`. What cannot be made, as
+    too few brokers live, is not there: clients ask again.
     """
     version = create.versions.stop - 1
     classes = request_classes(CREATE_TOPICS, version)
@@ -38,4 +37,4 @@ def create_missing(create: ServedApi, names: Iterable[str]) -> None:
     if topics:
         request = classes.CreateTopicsRequest(topics=topics, timeout=_TIMEOUT, validate_only=False)
         with suppress(ReplicationError, OSError):
-            create.answer(request, Call(version, Caller(_NOWHERE)))
+            create.answer(request, call._replace(version=version))

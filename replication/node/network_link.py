@@ -77,7 +77,7 @@ class NetworkLink:
     def metadata(self, waiter: Waiter) -> MetadataFeed:
         """Return what tells of the metadata as far as it is committed."""
         with self._feeding:
-            feed = MetadataFeed(self._follower.published, self._drop)
+            feed = MetadataFeed(self._follower.published, self._drop, lambda: self._follower.as_of_ms)
             feed.failure = self._follower.failure
             self._feeds.append(feed)
             self._waiters.add(waiter)

@@ -49,6 +49,8 @@ class FollowedMetadata:
         # A leader names its epoch to whoever asks in an older one, though not if the copy has batches of a later one.
         self._log, self._state = self._following(max(local.state().latest_epoch, 0))
         self._snapshot: FetchedSnapshot | None = None
+        self.is_current: bool = False
+        """Whether the last answer has shown that all is here which its leader had committed."""
         self._publisher = ImagePublisher()
         self._replayed_end = 0
         """The offset after the last batch that was replayed."""
@@ -111,6 +113,7 @@ class FollowedMetadata:
         the copy cannot be written now; and for good MetadataError where records cannot be read or replayed,
         MetadataDivergedError, and other LogStoreErrors of the copy.
         """
+        self.is_current = False
         try:
             return self._take(response)
         except BaseException:
@@ -153,6 +156,8 @@ class FollowedMetadata:
             return None
         self._take_step(answer)
         self._replay()
+        # A leader that has just begun does not know yet what is committed (-1).
+        self.is_current = 0 <= fetched.high_watermark <= self._replayed_end
         return None
 
     def _take_step(self, step: Step) -> None:

@@ -8,6 +8,7 @@ from threading import Condition
 from typing import ClassVar, Final
 
 from logstore.errors import LogStoreError
+from replication.clock import monotonic_ms
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_publisher import PublishedImage
 from replication.protocol.addresses import Address
@@ -63,6 +64,8 @@ class MetadataFollower(WorkerThread):
         self._observer = observer
         self._on_failure = on_failure
         self._changed = Condition()
+        self.as_of_ms: int = -1
+        """What the leader had committed by then, by the monotonic clock, has been published; -1 before that."""
         self._target: Address | None = None
 
     @property
@@ -108,6 +111,7 @@ class MetadataFollower(WorkerThread):
         connection = self._connection or self._hold(
             Connection.open(self._target or next(self._next_bootstrap), self._settings)
         )
+        asked_at = monotonic_ms()
         connection.send(followed.request())
         _, response = connection.receive()
         try:
@@ -115,6 +119,8 @@ class MetadataFollower(WorkerThread):
         except KafkaError as error:
             raise MetadataRefusedError(error.code, connection.address) from error
         self._publish(followed.published)
+        if followed.is_current:
+            self.as_of_ms = asked_at
         if other is not None:
             self._turn_to(other, connection)
             return

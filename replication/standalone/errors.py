@@ -38,11 +38,12 @@ class NotFormattedError(ReplicationError, ValueError):
 class OtherVotersError(ReplicationError, ValueError):
     """The metadata belongs to a quorum in which others have a vote."""
 
-    def __init__(self, root: str | PathLike[str], voters: Collection[int], node_id: int) -> None:
+    def __init__(self, root: str | PathLike[str], voters: Collection[int], node_id: int | None) -> None:
         super().__init__(
             f"{fspath(root)} holds the metadata of a quorum whose voters are {', '.join(map(str, sorted(voters)))}, "
-            f"not node {node_id} alone: they may lead it at the same time. Let Kafka's controllers remove the others "
-            "first, where the log names the voters (kafka-metadata-quorum.sh remove-controller)"
+            f"not node {node_id} alone: they may lead it at the same time. Join them as one of their brokers (epochlog "
+            "broker), read copies with --read-only, or let Kafka's controllers remove the others first, where the log "
+            "names the voters (kafka-metadata-quorum.sh remove-controller)"
         )
 
 

@@ -12,8 +12,9 @@ from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
 from replication.node.broker_node import BrokerNode, BrokerNodeSettings
-from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.controller_work import at_work
 from replication.standalone.formatting import ensure_formatted, metadata_root
+from replication.standalone.known_voters import ensure_sole_voter
 from replication.standalone.local_link import LocalLink
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
@@ -53,11 +54,12 @@ class StandaloneBroker:
 
         The `node_id` has to be that of the directories if it is given; new ones are of broker 1 else.
         A new cluster begins in new directories. Other brokers that the metadata knows are fenced when their sessions
-        have run out. Raises what `metadata_root`, `ensure_formatted`, `LogDirectories.open`, `StoredMetadata.open` and
-        `BrokerNode` raise, with all closed again.
+        have run out. Raises what `metadata_root`, `ensure_sole_voter`, `ensure_formatted`, `LogDirectories.open`,
+        `StoredMetadata.open` and `BrokerNode` raise, with all closed again.
         """
         with ExitStack() as stack:
             metadata_in = metadata_root(roots)
+            voters = ensure_sole_voter(metadata_in, node_id)
             new = ensure_formatted(roots, node_id)
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = StoredMetadata.open(metadata_in)
@@ -65,11 +67,12 @@ class StandaloneBroker:
             # Which of two directories of a partition is stray the metadata tells.
             directories = LogDirectories.open(roots, duplicates=True, settings=directory_settings, periodic=True)
             stack.callback(directories.close)
-            controller = StaticController(BrokerIdentity.of(directories).cluster_id, metadata, controller_settings)
+            identity = BrokerIdentity.of(directories)
+            if not voters.are_in_log:
+                metadata.remember_voter(identity.broker_id)
+            controller = StaticController(identity.cluster_id, metadata, controller_settings)
             begin_cluster(controller)
-            thread = ControllerThread(controller)
-            stack.callback(thread.stop)
-            thread.start()
+            stack.enter_context(at_work(controller))
             local = stack.enter_context(BrokerNode(LocalLink(controller), directories, settings))
             return cls(stack.pop_all(), controller, local, new)
 

@@ -9,7 +9,7 @@ from logstore import Log
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.clock import now_ms
-from logstore.files.quorum_state import QUORUM_STATE_NAME, QuorumState
+from logstore.files.quorum_state import QUORUM_STATE_NAME, UNKNOWN_NODE, QuorumState
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.control_messages import encode_control
@@ -56,6 +56,14 @@ class StoredMetadata:
     def close(self) -> None:
         """Let go of the files."""
         self._local.close()
+
+    def remember_voter(self, node_id: int) -> None:
+        """Write `quorum-state`: a node leads in this epoch, and is the only one that has a vote.
+
+        A log without elections does not say so, nor one whose beginning a snapshot has replaced.
+        """
+        state = QuorumState(node_id, self.leader_epoch, UNKNOWN_NODE, None, (node_id,), 0)
+        state.write(self.log.directory / QUORUM_STATE_NAME)
 
     @property
     def log(self) -> Log:

@@ -8,8 +8,10 @@ from logstore.errors import LogStoreError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import MetaProperties
 from replication.broker.broker_identity import contradictions
-from replication.standalone.errors import NoMetadataError, NotFormattedError, OtherNodeError
+from replication.errors import ReplicationError
+from replication.standalone.errors import NotFormattedError, OtherNodeError
 from replication.standalone.formatting import is_new, metadata_root, owner_of
+from replication.standalone.known_voters import ensure_sole_voter
 
 _DIRECTORY_ERRORS = (LogStoreError, NotFormattedError, OtherNodeError, OSError)
 
@@ -31,6 +33,8 @@ def directory_faults(roots: Sequence[Path], node_id: int | None = None) -> Itera
             yield str(error)
     yield from contradictions(known)
     try:
-        metadata_root(roots)
-    except NoMetadataError as error:
+        metadata_in = metadata_root(roots)
+        if metadata_in in known:
+            ensure_sole_voter(metadata_in)
+    except (ReplicationError, LogStoreError, OSError) as error:
         yield str(error)

@@ -19,7 +19,7 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.node.broker_node import BrokerNode
 from replication.protocol.addresses import Address
-from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.controller_work import at_work
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
@@ -86,9 +86,7 @@ class Cluster:
             )
             self.controller: Final = StaticController(_CLUSTER_ID, metadata, settings)
             begin_cluster(self.controller)
-            thread = ControllerThread(self.controller)
-            stack.callback(thread.stop)
-            thread.start()
+            stack.enter_context(at_work(self.controller))
             roots = {broker_id: _formatted(directory, broker_id) for broker_id in range(1, brokers + 1)}
             times = {"lag_ms": replica_lag_time_max_ms, "heartbeat_ms": session_timeout_ms // _HEARTBEATS_A_SESSION}
             self._nodes: Final[Mapping[int, Node | NodeProcess]] = (

@@ -94,6 +94,10 @@ class _LinkedSource:
         self._behind: Final = behind
         self._is_cut: Final = is_cut
 
+    @property
+    def as_of_ms(self) -> int:
+        return self._behind.as_of_ms
+
     def take(self) -> MetadataNews | None:
         return None if self._is_cut() else self._behind.take()
 

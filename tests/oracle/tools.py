@@ -28,6 +28,7 @@ CLASSES: Final = {
     "kafka-producer-perf-test": f"{_TOOLS}ProducerPerformance",
     "kafka-reassign-partitions": f"{_TOOLS}reassign.ReassignPartitionsCommand",
     "kafka-topics": f"{_TOOLS}TopicCommand",
+    "kafka-transactions": f"{_TOOLS}TransactionsCommand",
 }
 BEFORE_4_4: Final = {**CLASSES, "kafka-configs": "kafka.admin.ConfigCommand"}
 

@@ -8,6 +8,7 @@ from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
 from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.own_session import OwnSession
 from replication.clock import monotonic_ms
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -28,18 +29,21 @@ class LifecycleThread(WorkerThread):
         channel: Channel,
         metadata_offset: Callable[[], int],
         observer: LifecycleObserver,
+        session: OwnSession | None = None,
     ) -> None:
-        """Take over lifecycle and channel. `metadata_offset` tells the highest offset that is replayed."""
+        """Take over lifecycle and channel. `metadata_offset` tells the highest offset that is replayed.
+
+        `session` is told of heartbeats that were answered.
+        """
         super().__init__(f"broker-{registration.broker_id}-lifecycle")
         self.trouble = ""
         """Why the last request failed; "" where it did not."""
-        self.heard_at: int = monotonic_ms()
-        """When the last heartbeat was sent by whose answer it is not fenced, in milliseconds of the monotonic clock."""
         self._registration = registration
         self._lifecycle = lifecycle
         self._channel = channel
         self._metadata_offset = metadata_offset
         self._observer = observer
+        self._session = session or OwnSession()
         self._told = lifecycle.state
         self._is_fenced = True
         self._offline: frozenset[UUID] = frozenset()
@@ -151,14 +155,17 @@ class LifecycleThread(WorkerThread):
     def _exchange(self, due: RequestDue) -> None:
         """Ask, as long as the answer is of use, and take the answer."""
         timeout_ms = None if self._lifecycle.wake_at is None else self._milliseconds_left()
+        sent_at = monotonic_ms()
         if isinstance(due, HeartbeatDue):
-            sent_at = monotonic_ms()
             answer = self._channel.ask(self._heartbeat(due), timeout_ms)
             self._take_heartbeat(answer)
-            if not answer.is_fenced:
-                self.heard_at = sent_at
+            if answer.is_fenced:
+                self._session.fenced(sent_at, monotonic_ms())
+            else:
+                self._session.heard(sent_at, monotonic_ms())
         else:
             self._take_registration(self._channel.ask(self._registration, timeout_ms))
+            self._session.registered(sent_at)
 
     def _milliseconds_left(self) -> int:
         wake_at = self._lifecycle.wake_at

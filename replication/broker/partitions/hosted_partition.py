@@ -52,10 +52,10 @@ class HostedPartition:
             log.attend(waiter)
         self.wake()
 
-    def attend(self, waiter: Waiter) -> None:
-        """Wake it from now on whenever the log or who leads changes, or the copy is given up."""
+    def attend(self, waiter: Waiter, *, end: bool = True, watermark: bool = True) -> None:
+        """Wake it from now on when the log or who leads changes, or the copy is given up (see `ReadableLog.attend`)."""
         self._waiters.add(waiter)
-        self.log.attend(waiter)
+        self.log.attend(waiter, end=end, watermark=watermark)
 
     def leave(self, waiter: Waiter) -> None:
         """Wake it no more."""

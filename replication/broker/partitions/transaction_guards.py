@@ -42,6 +42,9 @@ class TransactionGuards:
     A guard is good for one append. Whatever else the producer or its coordinator writes first makes it void: an answer
     of the coordinator that was overtaken by the transaction's end opens no other transaction. All that is transactional
     is therefore appended by this, while the partition is led here.
+
+    Where each transaction has an epoch of its own, the end of one has that of the next: it leaves a guard of the next
+    as it is.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -90,14 +93,22 @@ class TransactionGuards:
         return info
 
     def append_marker(
-        self, led: LedPartition, producer_id: int, marker: bytes | bytearray, *, transaction_version: int
+        self,
+        led: LedPartition,
+        marker: bytes | bytearray,
+        *,
+        producer_id: int,
+        producer_epoch: int,
+        transaction_version: int,
     ) -> AppendInfo:
         """Append the end of a producer's transaction, as its coordinator asks; raises as `LedPartition.append`."""
         with self._lock:
             info = led.append(
                 marker, required_acks=-1, origin=AppendOrigin.COORDINATOR, transaction_version=transaction_version
             )
-            self._guards.pop(producer_id, None)
+            guard = self._guards.get(producer_id)
+            if guard is not None and not (guard.opens_by_first and guard.producer_epoch == producer_epoch):
+                del self._guards[producer_id]
         return info
 
     # --- with the lock held

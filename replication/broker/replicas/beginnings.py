@@ -1,7 +1,7 @@
 """Leaderships that are to begin."""
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 from logstore import TopicPartition
@@ -12,6 +12,7 @@ from replication.metadata.image_changes import PartitionId
 
 _AT_ONCE: Final = 32
 """Threads that wait for the disk."""
+_WORTH_THREADS: Final = 2
 
 
 class Beginning(NamedTuple):
@@ -38,15 +39,14 @@ class Beginnings:
         """Begin all that were added; return them with who leads by now, or what has kept it from that."""
         due = list(self._due)
         self._due.clear()
-        if not due:
-            return []
+        if len(due) < _WORTH_THREADS:
+            return [(each, _begun(each)) for each in due]
         with ThreadPoolExecutor(min(len(due), _AT_ONCE), "epochlog-begin-to-lead") as threads:
-            begun = [threads.submit(each.begin) for each in due]
-        return [(each, _outcome(led)) for each, led in zip(due, begun, strict=True)]
+            return list(zip(due, threads.map(_begun, due), strict=True))
 
 
-def _outcome(led: Future[LedPartition]) -> LedPartition | Exception:
+def _begun(beginning: Beginning) -> LedPartition | Exception:
     try:
-        return led.result()
+        return beginning.begin()
     except PARTITION_ERRORS as error:
         return error

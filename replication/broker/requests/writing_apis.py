@@ -52,6 +52,6 @@ def writing_apis(
         write_txn_markers.API_KEY: ServedApi(write_txn_markers.VERSIONS, markers),
     }
     if producer_ids is not None:
-        given = GivenProducerIds(producer_ids, permissions)
+        given = GivenProducerIds(producer_ids, permissions, has_coordinators=verification is not None)
         apis[given_producer_ids.API_KEY] = ServedApi(given_producer_ids.VERSIONS, given.answer)
     return apis

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from replication.codec.fields import Data
 from replication.protocol.messages import (
+    add_partitions_to_txn,
     allocate_producer_ids,
     alter_partition,
     api_versions,
@@ -30,6 +31,7 @@ from replication.protocol.messages import (
     produce,
     write_txn_markers,
 )
+from replication.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
 from replication.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from replication.protocol.messages.alter_partition import AlterPartitionRequest
 from replication.protocol.messages.api import Api
@@ -109,6 +111,7 @@ _OURS: Final[Mapping[type, Api]] = {
     DescribeProducersRequest: _api(describe_producers),
     ListTransactionsRequest: _api(list_transactions, list_transactions.list_transactions_versions),
     DescribeTransactionsRequest: _api(describe_transactions),
+    AddPartitionsToTxnRequest: _api(add_partitions_to_txn, add_partitions_to_txn.add_partitions_versions),
     WriteTxnMarkersRequest: _api(write_txn_markers, write_txn_markers.write_txn_markers_versions),
     BrokerHeartbeatRequest: _api(broker_heartbeat),
     BrokerRegistrationRequest: _api(broker_registration),

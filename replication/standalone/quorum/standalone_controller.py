@@ -9,12 +9,12 @@ from logstore.files.partition_metadata import parse_uuid
 from replication.controller.controller import ControllerSettings
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server_limits import ServerLimits
-from replication.standalone.controller_thread import ControllerThread
-from replication.standalone.errors import NotFormattedError, OtherVotersError
+from replication.standalone.controller_work import at_work
+from replication.standalone.errors import NotFormattedError
 from replication.standalone.formatting import ensure_formatted, owner_of
+from replication.standalone.known_voters import ensure_sole_voter
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.quorum.controller_server import ControllerServer
-from replication.standalone.quorum.known_voters import known_voters
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 
@@ -53,25 +53,21 @@ class StandaloneController:
 
         `node_id` and `cluster_id` are a new directory's, which gets node 1 and an id that nobody has; a directory that
         is not new keeps its own, and must be the node's if one is given. Where Kafka's controller has left it, brokers
-        find the voter as they did before. Raises what `ensure_formatted`, `owner_of`, `StoredMetadata.open`,
-        `known_voters`, `StaticController` and `ControllerServer` raise, and OtherVotersError, with all closed again.
+        find the voter as they did before. Raises what `ensure_formatted`, `ensure_sole_voter`, `StoredMetadata.open`,
+        `StaticController` and `ControllerServer` raise, with all closed again.
         """
         with ExitStack() as stack:
             ensure_formatted([root], node_id, cluster_id)
             owner = owner_of(root, node_id)
             if owner.cluster_id is None or owner.node_id is None:
                 raise NotFormattedError(root)
+            voters = ensure_sole_voter(root, node_id)
             metadata = StoredMetadata.open(root)
             stack.callback(metadata.close)
-            voters = known_voters(metadata)
-            if not {owner.node_id}.issuperset(voters.node_ids):
-                raise OtherVotersError(root, voters.node_ids, owner.node_id)
             directory_id = None if voters.is_in_settings else owner.directory_id
             controller = StaticController(owner.cluster_id, metadata, settings)
             begin_cluster(controller)
-            thread = ControllerThread(controller)
-            stack.callback(thread.stop)
-            thread.start()
+            stack.enter_context(at_work(controller))
             server = ControllerServer(
                 controller,
                 owner.node_id,

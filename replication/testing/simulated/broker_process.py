@@ -11,13 +11,16 @@ from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue
+from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.metadata.image import ClusterImage
+from replication.node.asking.directory_assignments import DirectoryAssignments
+from replication.node.asking.isr_queue import IsrQueue
+from replication.node.session_guard import SessionGuard
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest, PlacedReplica
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -26,11 +29,11 @@ from replication.protocol.messages.broker_registration import (
 )
 from replication.testing.links import CONTROLLER
 from replication.testing.simulated.channel import Channel
-from replication.testing.simulated.isr_requests import IsrRequests
 from replication.testing.simulated.metadata_poll import MetadataAnswer, MetadataPoll
 from replication.testing.simulated.network import Network, Reply
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.served_requests import LISTENER, ServedRequests
+from replication.testing.simulated.simulated_asking import SimulatedAsking
 from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
 
 _NEVER_MS: Final = 1 << 40
@@ -40,11 +43,15 @@ _LAG_CHECKS: Final = 2
 _PORT: Final = 9092
 
 
+def _nothing() -> None: ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerTimes:
     """Milliseconds."""
 
     heartbeat_ms: int
+    session_ms: int
     lag_ms: int
     timeout_ms: int
     shutdown_ms: int
@@ -78,9 +85,11 @@ class BrokerProcess:
         self._times: Final = times
         self._ended: Final = ended
         self._served: ServedRequests | None = None
+        self._placed: Callable[[], None] = _nothing
         self._lifecycle: Final = BrokerLifecycle(
             heartbeat_interval_ms=times.heartbeat_ms, initial_registration_timeout_ms=_NEVER_MS
         )
+        self._session: Final = OwnSession(times.session_ms)
         self._registration: Final = self._registration_request()
         self._to_controller: Final = self._channel()
         self._metadata: Final = self._channel()
@@ -114,11 +123,6 @@ class BrokerProcess:
     def answer_now(self, request: Any) -> Any:
         """Return the answer to a request that waits for nothing; None before there is metadata to answer by."""
         return None if self._served is None or self.applied_offset < 0 else self._served.answer_now(request)
-
-    def look(self) -> None:
-        """Answer what can be answered by now."""
-        if self._served is not None and self.process.is_alive and not self.process.is_paused:
-            self._served.look()
 
     def leave(self) -> None:
         """Hand over what it leads, and end then, or after a while."""
@@ -161,9 +165,9 @@ class BrokerProcess:
             self._ended()
             return
         if isinstance(due, HeartbeatDue):
-            self._to_controller.ask(self._heartbeat(due), self._heartbeat_answered, self._not_answered)
+            self._to_controller.ask(self._heartbeat(due), partial(self._heartbeat_answered, now), self._not_answered)
         elif due is not None:
-            self._to_controller.ask(self._registration, self._registered, self._not_answered)
+            self._to_controller.ask(self._registration, partial(self._registered, now), self._not_answered)
         self._next.set(self._lifecycle.wake_at)
 
     def _heartbeat(self, due: HeartbeatDue) -> BrokerHeartbeatRequest:
@@ -180,18 +184,23 @@ class BrokerProcess:
         self._lifecycle.request_failed(self.process.now_ms)
         self._live_on()
 
-    def _registered(self, answer: BrokerRegistrationResponse) -> None:
+    def _registered(self, sent_at: int, answer: BrokerRegistrationResponse) -> None:
         if answer.error is not ErrorCode.NONE:
             self._not_answered(answer.error.name)
             return
+        self._session.registered(sent_at)
         self._lifecycle.registered(self.process.now_ms, answer.broker_epoch)
         self._begin(answer.broker_epoch)
         self._live_on()
 
-    def _heartbeat_answered(self, answer: BrokerHeartbeatResponse) -> None:
+    def _heartbeat_answered(self, sent_at: int, answer: BrokerHeartbeatResponse) -> None:
         if answer.error is not ErrorCode.NONE:
             self._not_answered(answer.error.name)
             return
+        if answer.is_fenced:
+            self._session.fenced(sent_at, self.process.now_ms)
+        else:
+            self._session.heard(sent_at, self.process.now_ms)
         self._lifecycle.heartbeat_answered(
             self.process.now_ms,
             is_caught_up=answer.is_caught_up,
@@ -205,7 +214,9 @@ class BrokerProcess:
     def _begin(self, broker_epoch: int) -> None:
         """Take up its work as it is registered."""
         times = self._times
-        isr = IsrRequests(self.process, self._channel(), self.broker_id, broker_epoch)
+        changing = SimulatedAsking(self.process, self._channel(), broker_epoch)
+        assigning = SimulatedAsking(self.process, self._channel(), broker_epoch)
+        isr_queue = IsrQueue(self.broker_id, changing)
         fetching = FetchingProcess(
             process=self.process,
             broker_id=self.broker_id,
@@ -218,53 +229,44 @@ class BrokerProcess:
             self.broker_id,
             self.directories,
             SimulatedFetchers(fetching, FetcherSettings(identity=identity)),
-            isr,
+            isr_queue,
             TopicSettings(broker_id=self.broker_id, replica_lag_time_max_ms=times.lag_ms),
             directory_ids={self._directory_id: self.directories.roots[0]},
             broker_epoch=lambda: broker_epoch,
             listener=LISTENER,
             clock=lambda: self.process.now_ms,
         )
-        isr.led = self.replicas.led
+        isr_queue.led = self.replicas.led
+        changing.begin(isr_queue)
+        assigning.begin(DirectoryAssignments(self.broker_id, self.replicas.unassigned))
+        self._placed = assigning.wake
         known = KnownCluster(self.identity.cluster_id, self.broker_id, lambda: self.image, lambda: self.applied_offset)
-        self._served = ServedRequests(self.process, self.replicas.hosted, known, self._random)
+        guard = SessionGuard(self._session, lambda: self.process.now_ms)
+        self._served = ServedRequests(self.process, self.replicas.hosted, known, self._random, guard)
         self._lag.set_in(times.lag_ms // _LAG_CHECKS)
         self._poll()
 
     def _poll(self) -> None:
-        self._metadata.ask(MetadataPoll(self.applied_offset), self._apply, self._poll_again)
+        apply = partial(self._apply, self.process.now_ms)
+        self._metadata.ask(MetadataPoll(self.applied_offset), apply, self._poll_again)
 
     def _poll_again(self, reason: str) -> None:
         del reason
         self.process.after(_AGAIN_MS, self._poll)
 
-    def _apply(self, news: MetadataAnswer) -> None:
+    def _apply(self, asked_at: int, news: MetadataAnswer) -> None:
         assert self.replicas is not None  # noqa: S101  it polls once it has them
         is_first = self.applied_offset < 0
         if news.applied_offset > self.applied_offset:
             self.replicas.apply(news.image, news.changes)
             self.image, self.applied_offset = news.image, news.applied_offset
-            self._assign()
+            if self.replicas.unassigned:
+                self._placed()
+        self._session.metadata_applied(asked_at)
         if is_first:
             self._lifecycle.ready_to_unfence(self.process.now_ms)
             self._live_on()
         self._poll()
-
-    def _assign(self) -> None:
-        """Let the metadata say in which directories new replicas lie."""
-        assert self.replicas is not None  # noqa: S101  as above
-        unassigned = self.replicas.unassigned
-        if unassigned:
-            replicas = tuple(PlacedReplica(directory, *each) for each, directory in unassigned.items())
-            epoch = self._lifecycle.broker_epoch
-            request = AssignReplicasToDirsRequest(broker_id=self.broker_id, broker_epoch=epoch, replicas=replicas)
-            unassigned.clear()
-            self._tell(request, self._channel())
-
-    def _tell(self, request: AssignReplicasToDirsRequest, channel: Channel) -> None:
-        channel.ask(
-            request, lambda _: None, lambda _: self.process.after(_AGAIN_MS, partial(self._tell, request, channel))
-        )
 
     def _check_lag(self) -> None:
         assert self.replicas is not None  # noqa: S101  as above

@@ -17,6 +17,7 @@ from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.broker.requests.writing.produces import Produces
 from replication.broker.requests.writing.transaction_verification import NoCoordinator
+from replication.node.session_guard import SessionGuard
 from replication.protocol.messages import list_offsets, offset_for_leader_epoch, produce
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse, fetch_versions
 from replication.protocol.messages.list_offsets import ListOffsetsRequest
@@ -38,20 +39,22 @@ _LAST_VERSIONS: Final[Mapping[type, int]] = {
 class ServedRequests:
     """Answers Fetch, Produce, OffsetForLeaderEpoch and ListOffsets, at once or once there is an answer."""
 
-    def __init__(self, process: Process, hosted: HostedPartitions, known: KnownCluster, random: Random) -> None:
-        """Answer from what a broker has."""
+    def __init__(
+        self, process: Process, hosted: HostedPartitions, known: KnownCluster, random: Random, guard: SessionGuard
+    ) -> None:
+        """Answer from what a broker has, as long as its session lasts."""
         lookup = PartitionLookup(hosted, known)
         sessions = FetchSessionCache(clock=lambda: process.now_ms / 1_000, random=random)
         self._process: Final = process
         self._handlers: Final[Mapping[type, Callable[[Any, Call], Any]]] = {
-            FetchRequest: Fetches(lookup, sessions).answer,
-            ProduceRequest: Produces(lookup, NoCoordinator()).answer,
+            FetchRequest: guard.fetch(Fetches(lookup, sessions).answer),
+            ProduceRequest: guard.produce(Produces(lookup, NoCoordinator()).answer),
             OffsetForLeaderEpochRequest: EpochEnds(lookup).answer,
-            ListOffsetsRequest: ListedOffsets(lookup).answer,
+            ListOffsetsRequest: guard.list_offsets(ListedOffsets(lookup).answer),
         }
         self._waiting: Final[dict[int, _Waiting]] = {}
         self._count = 0
-        self._woken: Final[dict[int, None]] = {}
+        self._woken: Final[set[int]] = set()
 
     def answer_now(self, request: Any) -> Any:
         """Return the answer to a request that waits for nothing."""
@@ -64,22 +67,29 @@ class ServedRequests:
             reply(_sendable(answer))
             return
         self._count += 1
-        waiting = self._waiting[self._count] = _Waiting(self._count, answer, reply, self._woken)
+        waiting = self._waiting[self._count] = _Waiting(self._count, answer, reply, self._wake)
         answer.attend(waiting)
-        waiting.wake()
         wait_ms = request.max_wait_ms if isinstance(request, FetchRequest) else request.timeout_ms
         self._process.after(wait_ms, partial(self._expire, self._count))
-        self.look()
+        self._try(self._count)
 
-    def look(self) -> None:
-        """Answer what can be answered by now; after each step of the broker, in which something may have woken them."""
-        while self._woken:
-            number = min(self._woken)
-            del self._woken[number]
-            waiting = self._waiting.get(number)
-            answer = None if waiting is None else waiting.pending.answer()
-            if waiting is not None and answer is not None:
-                self._finish(number, waiting, answer)
+    def _wake(self, number: int) -> None:
+        """Look at a request soon; not now, in the middle of whatever wakes it."""
+        if not self._woken:
+            self._process.after(0, self._look)
+        self._woken.add(number)
+
+    def _look(self) -> None:
+        woken = sorted(self._woken)
+        self._woken.clear()
+        for number in woken:
+            self._try(number)
+
+    def _try(self, number: int) -> None:
+        waiting = self._waiting.get(number)
+        answer = None if waiting is None else waiting.pending.answer()
+        if waiting is not None and answer is not None:
+            self._finish(number, waiting, answer)
 
     def _expire(self, number: int) -> None:
         waiting = self._waiting.get(number)
@@ -96,15 +106,15 @@ class _Waiting:
     """A request that waits, and is woken in the middle of any call."""
 
     def __init__(
-        self, number: int, pending: PendingFetch | PendingOutcomes, reply: Reply, woken: dict[int, None]
+        self, number: int, pending: PendingFetch | PendingOutcomes, reply: Reply, wake: Callable[[int], None]
     ) -> None:
         self.pending: Final = pending
         self.reply: Final = reply
         self._number: Final = number
-        self._woken: Final = woken
+        self._wake: Final = wake
 
     def wake(self) -> None:
-        self._woken[self._number] = None
+        self._wake(self._number)
 
 
 def _call(request: Any) -> Call:

@@ -107,6 +107,7 @@ class SimulatedCluster:
             self._network.servers[CONTROLLER] = self._controller
             times = BrokerTimes(
                 heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
+                session_ms=session_timeout_ms,
                 lag_ms=replica_lag_time_max_ms,
                 timeout_ms=_TIMEOUT_MS,
                 shutdown_ms=_SHUTDOWN_MS,
@@ -352,9 +353,6 @@ class SimulatedCluster:
             return False
         told = self._trace.count
         do()
-        for machine in self._machines.values():
-            if machine.broker is not None:
-                machine.broker.look()
         if after_each is not None and self._trace.count > told:
             after_each()
         return True

@@ -38,8 +38,8 @@ def test_bootstrap_servers_come_before_voters_and_older_names_are_taken() -> Non
 
 
 def test_what_makes_no_difference_is_named() -> None:
-    taken = read(num_io_threads="8", zookeeper_connect="a", broker_session_timeout_ms="9", broker_rack="r")
-    assert taken.passed_over == ("broker.session.timeout.ms", "num.io.threads", "zookeeper.connect")
+    taken = read(num_io_threads="8", zookeeper_connect="a", num_partitions="9", broker_rack="r")
+    assert taken.passed_over == ("num.io.threads", "num.partitions", "zookeeper.connect")
     assert taken.rack == "r"
 
 

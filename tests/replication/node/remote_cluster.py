@@ -34,8 +34,9 @@ class Running(NamedTuple):
 class RemoteCluster:
     """Brokers 1 to `brokers`, in one process, which only sockets join to the controller and to each other."""
 
-    def __init__(self, directory: Path, brokers: int = 2, **settings: Any) -> None:
+    def __init__(self, directory: Path, brokers: int = 2, *, request_timeout_ms: int = 9_000, **settings: Any) -> None:
         self._directory = directory
+        self._request_timeout_ms = request_timeout_ms
         self._settings = settings
         self._factor = brokers
         self._ports: dict[int, int] = {}
@@ -69,7 +70,12 @@ class RemoteCluster:
         """Return what reaches the controller; brokers with even ids keep a copy of the metadata."""
         identity = BrokerIdentity.of(directories)
         copy = None if identity.broker_id % 2 else self._directory / f"metadata-{identity.broker_id}"
-        return NetworkLink(str(self.controller.server.address), identity, metadata_directory=copy)
+        return NetworkLink(
+            str(self.controller.server.address),
+            identity,
+            metadata_directory=copy,
+            request_timeout_ms=self._request_timeout_ms,
+        )
 
     def start(self, broker_id: int) -> BrokerNode:
         root = self._directory / f"broker-{broker_id}"

@@ -47,8 +47,10 @@ class Source:
 
     def __init__(self, *news: MetadataNews | Exception) -> None:
         self.news = list(news)
+        self.as_of_ms = -1
 
     def take(self) -> MetadataNews | None:
+        self.as_of_ms += 1
         told = self.news.pop(0) if self.news else None
         if isinstance(told, Exception):
             raise told
@@ -78,6 +80,7 @@ def news(offset: int, broker_epoch: int | None, topic: int = 0) -> MetadataNews:
 class Begun:
     def __init__(self, *told: MetadataNews | Exception) -> None:
         self.replicas, self.placed = Replicas(), 0
+        self.current: list[int] = []
         self.waiter = ThreadWaiter()
         self.thread = BrokerThread(
             Source(*told),
@@ -87,6 +90,7 @@ class Begun:
             broker_epoch=lambda: EPOCH,
             directory_failed=lambda _: None,
             placed=self._place,
+            current=self.current.append,
             lag_ms=1_000,
         )
 
@@ -112,6 +116,15 @@ def test_what_came_before_the_registration_is_taken_with_it() -> None:
     assert applied.changes.topics == {UUID(int=1_001), UUID(int=1_002)}
     assert begun.thread.applied_offset == 21
     assert begun.thread.image.brokers[BROKER].epoch == EPOCH
+
+
+def test_it_tells_as_of_when_it_has_applied_all_that_there_is() -> None:
+    begun = Begun(news(5, EPOCH - 1), news(21, EPOCH))
+    assert not Begun(news(5, EPOCH - 1)).current
+    assert begun.begin()
+    assert begun.current == [1]
+    begun.thread._step()  # nothing new
+    assert begun.current == [1, 2]
 
 
 def test_who_is_replaced_leads_nothing_more() -> None:

@@ -1,8 +1,11 @@
 """Brokers that reach their controller over a network: they register, lead, follow, and change ISRs by its messages."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
+from typing import Any
+from uuid import UUID
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -15,9 +18,14 @@ from logstore.files.meta_properties import META_PROPERTIES_NAME
 from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.clock import monotonic_ms
 from replication.metadata.configurations import ConfigResourceType
+from replication.metadata.image_changes import PartitionId
 from replication.node import BrokerNode, BrokerNodeSettings
-from replication.node.isr_queue import IsrQueue
+from replication.node.asking.directory_assignments import DirectoryAssignments
+from replication.node.asking.isr_queue import IsrQueue
+from replication.protocol.messages.alter_partition import IsrChange
+from replication.protocol.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from replication.server.connections.listener_settings import ListenerSettings
+from replication.standalone.requests.broker_requests import BrokerRequests
 from tests.replication.node.remote_cluster import LOOPBACK, SECONDS, SESSION_MS, RemoteCluster
 
 TOPIC = "orders"
@@ -57,6 +65,13 @@ def consumed(cluster: RemoteCluster, count: int) -> list[str]:
         consumer.close()
 
 
+def stop_following(cluster: RemoteCluster, broker_id: int) -> None:
+    """Let a follower fetch nothing until the metadata speaks of the partition again, as when the ISR shrinks."""
+    fetchers = cluster.brokers[broker_id].node.replicas._fetchers
+    cluster.wait_until(lambda: fetchers.state(Partition(TOPIC, 0)) is not None)
+    fetchers.forget(Partition(TOPIC, 0))
+
+
 def log(cluster: RemoteCluster, broker_id: int) -> Log:
     found = cluster.brokers[broker_id].node.replicas.hosted[Partition(TOPIC, 0)].log
     assert isinstance(found, Log)
@@ -90,10 +105,7 @@ def test_a_leader_that_dies_is_followed_by_the_other_and_comes_back_into_the_isr
 def test_a_follower_that_lags_leaves_the_isr_and_joins_it_again_by_its_leaders_requests(cluster: RemoteCluster) -> None:
     create(cluster)
     before = cluster.partition(TOPIC)
-    fetchers = cluster.brokers[3 - before.leader].node.replicas._fetchers
-    cluster.wait_until(lambda: fetchers.state(Partition(TOPIC, 0)) is not None)
-    # Until the metadata speaks of the partition again, which it does as the ISR shrinks.
-    fetchers.forget(Partition(TOPIC, 0))
+    stop_following(cluster, 3 - before.leader)
     produce(cluster, "alone")
     cluster.wait_until(lambda: len(cluster.partition(TOPIC).isr) == 2)
     after = cluster.partition(TOPIC)
@@ -168,10 +180,33 @@ def test_what_administrators_ask_is_passed_on(cluster: RemoteCluster) -> None:
     assert not cluster.image.topics.by_name
 
 
+def ask_for_an_isr(node: BrokerNode) -> None:
+    node.replicas._isr_changes.ask(IsrChange(UUID(int=1), 0, 0, 0, ()))
+
+
+def have_a_directory_to_tell(node: BrokerNode) -> None:
+    node.replicas.unassigned[PartitionId(UUID(int=1), 0)] = UUID(int=2)
+
+
+def move_a_replica(node: BrokerNode) -> None:
+    node.replicas.moves.want(Partition(TOPIC, 0), node.directories.roots[0])
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize(("owner", "work"), [(IsrQueue, "settle"), (ReplicaMoves, "_move_on")])
+@pytest.mark.parametrize(
+    ("owner", "work", "begin"),
+    [
+        (IsrQueue, "next", ask_for_an_isr),
+        (DirectoryAssignments, "next", have_a_directory_to_tell),
+        (ReplicaMoves, "_move_on", move_a_replica),
+    ],
+)
 def test_a_thread_that_ends_by_a_fault_of_ours_is_the_brokers_failure(
-    cluster: RemoteCluster, monkeypatch: pytest.MonkeyPatch, owner: type, work: str
+    cluster: RemoteCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    work: str,
+    begin: Callable[[BrokerNode], None],
 ) -> None:
     create(cluster)
     node = cluster.brokers[1].node
@@ -182,8 +217,34 @@ def test_a_thread_that_ends_by_a_fault_of_ours_is_the_brokers_failure(
         raise fault
 
     monkeypatch.setattr(owner, work, fail)
-    node.replicas.moves.want(Partition(TOPIC, 0), cluster.brokers[1].directories.roots[0])
+    begin(node)
     cluster.wait_until(lambda: node.failure is fault)
+
+
+def test_an_isr_changes_while_the_controller_answers_nothing_about_directories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, goes_on = Event(), Event()
+    answer = BrokerRequests.answer
+
+    def hold_up(requests: BrokerRequests, request: Any) -> Any:
+        if isinstance(request, AssignReplicasToDirsRequest):
+            told.set()
+            goes_on.wait()
+        return answer(requests, request)
+
+    with RemoteCluster(tmp_path, request_timeout_ms=10 * SECONDS * 1_000) as cluster:
+        create(cluster)
+        monkeypatch.setattr(BrokerRequests, "answer", hold_up)
+        before = cluster.partition(TOPIC)
+        try:
+            have_a_directory_to_tell(cluster.brokers[before.leader].node)
+            assert told.wait(SECONDS)
+            stop_following(cluster, 3 - before.leader)
+            produce(cluster, "alone")
+            cluster.wait_until(lambda: cluster.partition(TOPIC).partition_epoch > before.partition_epoch)
+        finally:
+            goes_on.set()
 
 
 def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothing(tmp_path: Path) -> None:
@@ -191,7 +252,7 @@ def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothin
         produce(cluster, "before")
         cluster.controller.close()
         node = cluster.brokers[1].node
-        cluster.wait_until(lambda: monotonic_ms() - node._lifecycle.heard_at > SESSION_MS)
+        cluster.wait_until(lambda: node._session.is_over(monotonic_ms()))
         settings = {"bootstrap.servers": cluster.bootstrap, "acks": 1, "message.timeout.ms": 1_000}
         errors = []
         producer = Producer(settings)
@@ -199,3 +260,6 @@ def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothin
         producer.flush(SECONDS)
         assert errors[0] is not None
         assert log(cluster, 1).log_end_offset == 1
+        cluster.controller = cluster._begun(cluster.controller.server.address)
+        cluster.wait_until(lambda: not node._session.is_over(monotonic_ms()))
+        produce(cluster, "again")

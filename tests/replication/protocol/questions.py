@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from logstore import TopicPartition
+from replication.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, TransactionPartitions
 from replication.protocol.messages.allocate_producer_ids import AllocateProducerIdsRequest
 from replication.protocol.messages.alter_partition import AlterPartitionRequest
 from replication.protocol.messages.api_versions import ApiVersionsRequest
@@ -64,6 +65,12 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
     ),
     60: (DescribeClusterRequest(), range(3)),
     61: (DescribeProducersRequest(partitions=(TopicPartition("orders", 0),)), range(1)),
+    24: (
+        AddPartitionsToTxnRequest(
+            transactions=(TransactionPartitions("payments", 7, 0, (TopicPartition("orders", 0),)),)
+        ),
+        range(6),
+    ),
     65: (DescribeTransactionsRequest(transactional_ids=("payments",)), range(1)),
     66: (ListTransactionsRequest(), range(3)),
     75: (DescribeTopicPartitionsRequest(), range(1)),

@@ -1,6 +1,8 @@
 """After so many bytes of records the metadata is written as a whole, and its log does not grow for ever."""
 
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 from uuid import uuid4
 
 import pytest
@@ -8,19 +10,24 @@ import pytest
 from logstore import Log
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
+from logstore.log.state.waiters import ThreadWaiter
 from replication.controller.decision import Decision
 from replication.metadata.control_messages import encode_control
+from replication.metadata.image_publisher import PublishedImage
 from replication.metadata.loading import load_image, load_snapshot
 from replication.metadata.records import TopicRecord
 from replication.metadata.records.control import KRaftVersion, Voters
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.quorum.local_metadata import LocalMetadata
-from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.controller_work import at_work
 from replication.standalone.new_cluster import begin_cluster
+from replication.standalone.snapshot_thread import SnapshotThread
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
+from tests.replication.standalone.joining import CLUSTER, Clock, join
 
-CLUSTER = "static"
+SECONDS = 60
+SESSION_MS = 9_000
 
 
 def make(controller: StaticController, name: str) -> None:
@@ -109,9 +116,35 @@ def test_what_its_thread_cannot_write_is_told_and_holds_nothing_up(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(controller, "take_due_snapshot", fail)
-    thread = ControllerThread(controller)
+    thread = SnapshotThread(controller)
     thread._round()
     thread._round()
     assert caplog.text.count("no snapshot of the metadata could be taken") == 1
     assert controller.failure is None
     metadata.close()
+
+
+def test_brokers_are_fenced_in_time_while_one_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    metadata = StoredMetadata(LocalMetadata.open(tmp_path), snapshot_bytes=1_000)
+    clock = Clock()
+    controller = StaticController(CLUSTER, metadata, clock=clock)
+    begin_cluster(controller)
+    join(controller, clock, 1)
+    grow(controller, "orders")
+    begun, goes_on, waiter = Event(), Event(), ThreadWaiter()
+    take_snapshot = metadata.take_snapshot
+
+    def hold_up(published: PublishedImage) -> None:
+        begun.set()
+        goes_on.wait()
+        take_snapshot(published)
+
+    monkeypatch.setattr(metadata, "take_snapshot", hold_up)
+    with closing(metadata), closing(controller.feed(waiter)), at_work(controller):
+        try:
+            assert begun.wait(SECONDS)
+            clock.now += SESSION_MS + 1
+            while not controller.published.image.brokers[1].fenced:
+                assert waiter.wait(SECONDS), "nothing was decided"
+        finally:
+            goes_on.set()

@@ -3,7 +3,6 @@
 import errno
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
@@ -15,16 +14,12 @@ from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.topics import NewTopic
 from replication.metadata.records.control import KRaftVersion
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.quorum.local_metadata import LocalMetadata
 from replication.standalone.errors import ControllerFailedError
-from replication.standalone.local_channel import LocalChannel
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
-
-CLUSTER = "static"
+from tests.replication.standalone.joining import CLUSTER, Clock, join
 
 
 class FullDisk(FileSystem):
@@ -37,14 +32,6 @@ class FullDisk(FileSystem):
         if self.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
         super().write(descriptor, data)
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = 0
-
-    def __call__(self) -> int:
-        return self.now
 
 
 @pytest.fixture
@@ -64,27 +51,6 @@ def controller(metadata: StoredMetadata, clock: Clock) -> StaticController:
     controller = StaticController(CLUSTER, metadata, clock=clock)
     begin_cluster(controller)
     return controller
-
-
-def join(controller: StaticController, clock: Clock, broker_id: int, incarnation: int = 1) -> ErrorCode:
-    """Register a broker and unfence it."""
-    channel = LocalChannel(controller, clock)
-    request = BrokerRegistrationRequest(
-        broker_id=broker_id,
-        cluster_id=CLUSTER,
-        incarnation_id=UUID(int=incarnation),
-        listeners=(),
-        log_dirs=(UUID(int=1_000 + broker_id),),
-        features={"metadata.version": range(1, 41), "eligible.leader.replicas.version": range(2)},
-    )
-    answer = channel.ask(request)
-    if answer.error is ErrorCode.NONE:
-        offset = controller.published.applied_offset
-        heartbeat = BrokerHeartbeatRequest(
-            broker_id=broker_id, broker_epoch=answer.broker_epoch, current_metadata_offset=offset
-        )
-        assert not channel.ask(heartbeat).is_fenced
-    return answer.error
 
 
 def make(controller: StaticController, name: str) -> ErrorCode:

@@ -19,7 +19,7 @@ from replication.server.call import Call
 
 _SINCE_LISTENER_ERRORS: Final = 6
 
-CreateTopics: TypeAlias = Callable[[Sequence[str]], None]
+CreateTopics: TypeAlias = Callable[[Sequence[str], Call], None]
 """Makes topics of the names that topics may have; where it cannot, they are not there afterwards."""
 
 
@@ -44,7 +44,7 @@ class DescribedTopics:
         names = _names(request, image)
         permitted = permissions.those(Operation.DESCRIBE, ResourceType.TOPIC, names)
         hidden: Collection[str] = () if len(permitted) == len(names) else set(names).difference(permitted)
-        image, uncreated = self._created(request, permitted, permissions, image)
+        image, uncreated = self._created(request, call, permitted, permissions, image)
         view = ImageView(image, call.caller.listener)
         asked = request.include_topic_authorized_operations
         topics = {
@@ -70,7 +70,7 @@ class DescribedTopics:
         )
 
     def _created(
-        self, request: MetadataRequest, names: Sequence[str], permissions: Permissions, image: ClusterImage
+        self, request: MetadataRequest, call: Call, names: Sequence[str], permissions: Permissions, image: ClusterImage
     ) -> tuple[ClusterImage, Collection[str]]:
         """Return the metadata, with what was not there if it may be created and is known by now, and what may not."""
         if self._create is None or not request.allow_auto_topic_creation or request.topics is None:
@@ -82,7 +82,7 @@ class DescribedTopics:
         if not permissions.may(Operation.CREATE, ResourceType.CLUSTER):
             creatable = permissions.those(Operation.CREATE, ResourceType.TOPIC, missing)
         if creatable:
-            self._create(creatable)
+            self._create(creatable, call)
         return self._cluster.image(), set(missing).difference(creatable)
 
 

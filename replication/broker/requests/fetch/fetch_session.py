@@ -75,7 +75,9 @@ class FetchSession:
             watched = self._partitions.get(key)
             if watched is None:
                 topic_id = topic_ids.get(key.topic)
-                watched = WatchedPartition(key, topic_id, asked, next(self._turns), self.news)
+                watched = WatchedPartition(
+                    key, topic_id, asked, next(self._turns), self.news, is_follower=self.is_follower
+                )
                 self._partitions[key] = watched
             watched.asked = asked
             self.news.keep(watched)

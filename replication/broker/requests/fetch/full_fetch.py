@@ -29,6 +29,7 @@ class FullFetch:
         begin: Callable[[FetchSession], int] | None = None,
     ) -> None:
         """`begin` keeps a new session and returns its id; None where no session is wanted."""
+        self._is_follower = request.replica_id >= 0
         self._is_by_id = version >= SINCE_TOPIC_IDS
         self._request = request
         self._lookup = lookup
@@ -67,7 +68,7 @@ class FullFetch:
             name = self._topics[key.topic][0] if self._topics else key.topic
             hosted = None if name is None else self._lookup.copy((name, key.partition))
             if hosted is not None:
-                hosted.attend(waiter)
+                hosted.attend(waiter, watermark=not self._is_follower)  # which reads up to the end
                 self._attended.append(hosted)
 
     def leave(self, waiter: Waiter) -> None:

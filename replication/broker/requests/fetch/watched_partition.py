@@ -1,5 +1,7 @@
 """A partition of a fetch session, as the broker remembers it between two fetches."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -12,10 +14,22 @@ from replication.protocol.messages.fetch import FetchedPartition, FetchPartition
 _NOT_TOLD: Final = -1
 
 
+class _KeptNews:
+    """Notes news that no fetch is woken for."""
+
+    __slots__ = ("__weakref__", "_keep")
+
+    def __init__(self, keep: Callable[[], None]) -> None:
+        self._keep = keep
+
+    def wake(self) -> None:
+        self._keep()
+
+
 class WatchedPartition:
     """What the client asks of it and was told last; tells its session of what happens (Kafka: CachedPartition)."""
 
-    __slots__ = ("__weakref__", "_news", "_told", "asked", "hosted", "key", "topic_id", "turn")
+    __slots__ = ("__weakref__", "_news", "_told", "_watermark", "asked", "hosted", "key", "topic_id", "turn")
 
     def __init__(
         self,
@@ -24,8 +38,10 @@ class WatchedPartition:
         asked: FetchPartition,
         turn: int,
         news: "FetchNews[WatchedPartition]",
+        *,
+        is_follower: bool,
     ) -> None:
-        """Take what a request says of it."""
+        """Take what a request says of it; a follower reads up to the end, and waits for no high watermark."""
         self.key: TopicPartition = key
         """As requests name it: by its topic's id where these do."""
         self.topic_id: UUID | None = topic_id
@@ -36,6 +52,7 @@ class WatchedPartition:
         self.hosted: HostedPartition | None = None
         """The copy that it hears from."""
         self._told = (_NOT_TOLD, _NOT_TOLD)
+        self._watermark = _KeptNews(partial(news.keep, self)) if is_follower else None
 
     def wake(self) -> None:
         """Have news, maybe."""
@@ -47,9 +64,13 @@ class WatchedPartition:
             return
         if self.hosted is not None:
             self.hosted.leave(self)
+            if self._watermark is not None:
+                self.hosted.leave(self._watermark)
         self.hosted = hosted
         if hosted is not None:
-            hosted.attend(self)
+            hosted.attend(self, watermark=self._watermark is None)
+            if self._watermark is not None:
+                hosted.attend(self._watermark, end=False)
 
     def is_news(self, answer: FetchedPartition) -> bool:
         """Whether an answer says anything that the client has not been told."""

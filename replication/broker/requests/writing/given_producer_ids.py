@@ -24,10 +24,16 @@ _LOGGER: Final = logging.getLogger("epochlog.broker")
 class GivenProducerIds:
     """Gives idempotent producers their ids (Kafka: ProducerIdManager)."""
 
-    def __init__(self, blocks: ProducerIdBlocks, permissions: PermissionsOf = unlimited) -> None:
-        """Take ids from these blocks, the first one when it is needed, and give them to whoever may write."""
+    def __init__(
+        self, blocks: ProducerIdBlocks, permissions: PermissionsOf = unlimited, *, has_coordinators: bool = False
+    ) -> None:
+        """Take ids from these blocks, the first one when it is needed, and give them to whoever may write.
+
+        `has_coordinators` says that the cluster has coordinators of transactions, whom transactional producers ask.
+        """
         self._blocks = blocks
         self._permissions = permissions
+        self._has_coordinators = has_coordinators
         self._lock = Lock()
         self._left: Iterator[int] = iter(())
 
@@ -44,7 +50,9 @@ class GivenProducerIds:
         if (had[0] == _NONE) != (had[1] == _NONE) or request.transactional_id == "":
             return ErrorCode.INVALID_REQUEST, _NONE
         if request.transactional_id is not None:
-            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NONE  # else it would ask again for ever
+            # Where there is no coordinator it would ask for it for ever.
+            is_elsewhere = self._has_coordinators
+            return ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NONE
         try:
             producer_id = self._next()
         except (OSError, ReplicationError):

@@ -44,7 +44,7 @@ class PendingOutcomes:
     def attend(self, waiter: Waiter) -> None:
         """Wake it whenever something happens to one of the partitions."""
         for hosted in self._attended:
-            hosted.attend(waiter)
+            hosted.attend(waiter, end=False)  # what others append is not waited for
 
     def leave(self, waiter: Waiter) -> None:
         """Wake it no more."""

@@ -9,7 +9,11 @@ from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.partitions.transaction_guards import Guard
 from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
 from replication.broker.requests.writing.produce_work import ProduceWork, RefusedRequestError
-from replication.broker.requests.writing.transaction_verification import AskedTransaction, TransactionVerification
+from replication.broker.requests.writing.transaction_verification import (
+    AskedTransaction,
+    TellRefused,
+    TransactionVerification,
+)
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProducedPartition
 from replication.server.pending import NO_ANSWER
@@ -20,7 +24,6 @@ _SINCE_ABORTABLE: Final = 11
 """The first version whose producers know TRANSACTION_ABORTABLE."""
 _TO_BE_TRIED_AGAIN: Final = frozenset(
     {
-        ErrorCode.CONCURRENT_TRANSACTIONS,
         ErrorCode.NETWORK_EXCEPTION,
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -28,35 +31,46 @@ _TO_BE_TRIED_AGAIN: Final = frozenset(
     }
 )
 """Told as NOT_ENOUGH_REPLICAS, for which old producers send a batch again too."""
+_ENDING: Final = ErrorCode.CONCURRENT_TRANSACTIONS
+"""The producer's last transaction has not got all its markers yet: that takes a moment."""
+_ASK_AGAIN_AFTER_SECONDS: Final = 0.02
+"""Kafka: add.partitions.to.txn.retry.backoff.ms."""
+_ASK_AGAIN_FOR_SECONDS: Final = 0.1
+"""Kafka: add.partitions.to.txn.retry.backoff.max.ms."""
 
 
 class PendingVerification:
     """Asks, then appends in the thread that waits, and then waits for replicas where that is wanted.
 
-    Kafka: ReplicaManager.handleProduceAppend.
+    It asks a few times where partitions are to be added and the producer's last transaction is just ending: for the
+    producer it would take longer to send all again. Kafka: ReplicaManager.handleProduceAppend.
     """
 
     def __init__(self, work: ProduceWork, verification: TransactionVerification, version: int) -> None:
         """Ask about all that begins a transaction. Raises RefusedRequestError."""
         self._work = work
+        self._verification = verification
         self._version = version
-        self._deadline = time.monotonic() + work.request.timeout_ms / 1_000
+        self._adds = version >= _SINCE_ADDED
+        now = time.monotonic()
+        self._deadline = now + work.request.timeout_ms / 1_000
+        self._ask_again_until = now + _ASK_AGAIN_FOR_SECONDS
+        self._ask_again_at: float | None = None
         self._waiters = Waiters()
         self._waiter: Waiter | None = None
         self._acks: PendingOutcomes | None = None
         self._refusals: dict[TopicPartition, ProducedPartition] = {}
         self._guards: dict[TopicPartition, Guard] = {}
         self._is_confirmed = False
-        asked = self._begin(version >= _SINCE_ADDED)
-        if asked is None:
-            self._is_confirmed = True
-        else:
-            verification.ask(asked, self._tell)
+        self._ask()
 
     @property
     def deadline(self) -> float:
-        """Until when the coordinator may take to answer, and then the replicas."""
-        return self._deadline if self._acks is None else self._acks.deadline
+        """Until when the coordinator may take to answer, or when it is asked again; and then for the replicas."""
+        if self._acks is not None:
+            return self._acks.deadline
+        again = self._ask_again_at
+        return self._deadline if again is None else min(again, self._deadline)
 
     def attend(self, waiter: Waiter) -> None:
         """Wake it by the coordinator's answer, and by the replicas."""
@@ -76,15 +90,28 @@ class PendingVerification:
         return self._append() if self._is_confirmed else None
 
     def expire(self) -> Any | None:
-        """Do without the coordinator's answer, or without the replicas. Raises HangUpError."""
+        """Ask once more, do without the coordinator's answer, or without the replicas. Raises HangUpError."""
         if self._acks is not None:
             return self._acks.expire()
+        if not self._is_confirmed and self._ask_again_at is not None and self._ask_again_at < self._deadline:
+            self._ask()
+            return self.answer()
         if not self._is_confirmed:
-            self._tell(dict.fromkeys(self._guards, ErrorCode.NETWORK_EXCEPTION))
+            self._confirm(dict.fromkeys(self._guards, ErrorCode.NETWORK_EXCEPTION))
         return self._append()
 
-    def _begin(self, is_to_be_added: bool) -> AskedTransaction | None:
+    def _ask(self) -> None:
+        """Ask about all that begins a transaction by now. Raises RefusedRequestError."""
+        self._ask_again_at = None
+        asked = self._begin()
+        if asked is None:
+            self._is_confirmed = True
+        else:
+            self._verification.ask(asked, _once(self._tell))
+
+    def _begin(self) -> AskedTransaction | None:
         """Make the guards; return what the coordinator is asked, or None where nothing begins."""
+        self._guards = {}
         batches = [taken for taken in self._work.taken if taken.transactional is not None]
         producers = {(batch.producer_id, batch.producer_epoch) for *_, batch in batches if batch is not None}
         if len(producers) > 1:
@@ -92,22 +119,27 @@ class PendingVerification:
         for _, partition, hosted, _, _, batch in batches:
             if hosted is None or hosted.led is None or batch is None:
                 continue  # it will be refused
-            guard = hosted.guards.ask(hosted.led, hosted.log, batch, opens_by_first=is_to_be_added)
+            guard = hosted.guards.ask(hosted.led, hosted.log, batch, opens_by_first=self._adds)
             if guard is not None:
                 self._guards[partition] = guard
         if not self._guards:
             return None
         ((producer_id, producer_epoch),) = producers
         transactional_id = self._work.request.transactional_id or ""
-        return AskedTransaction(transactional_id, producer_id, producer_epoch, tuple(self._guards), is_to_be_added)
+        return AskedTransaction(transactional_id, producer_id, producer_epoch, tuple(self._guards), self._adds)
 
     def _tell(self, refused: Mapping[TopicPartition, ErrorCode]) -> None:
-        """Take the coordinator's answer, in any thread; only the first counts."""
-        if self._is_confirmed:
-            return
+        """Take the coordinator's answer, in any thread."""
+        now = time.monotonic()
+        if self._adds and _ENDING in refused.values() and now < self._ask_again_until:
+            self._ask_again_at = now + _ASK_AGAIN_AFTER_SECONDS
+        elif not self._is_confirmed:
+            self._confirm(refused)
+        self._waiters.wake()
+
+    def _confirm(self, refused: Mapping[TopicPartition, ErrorCode]) -> None:
         self._refusals = {partition: self._refusal(error) for partition, error in refused.items() if error}
         self._is_confirmed = True
-        self._waiters.wake()
 
     def _refusal(self, error: ErrorCode) -> ProducedPartition:
         if error is ErrorCode.PRODUCER_FENCED:
@@ -116,7 +148,7 @@ class PendingVerification:
             error = ErrorCode.INVALID_TXN_STATE
         if error is ErrorCode.INVALID_TXN_STATE:
             return ProducedPartition(error, error_message="the partition is not part of the transaction")
-        if error in _TO_BE_TRIED_AGAIN:
+        if error in _TO_BE_TRIED_AGAIN or (error is _ENDING and not self._adds):
             what = f"the transaction's coordinator could not confirm the partition: {error.name}"
             return ProducedPartition(ErrorCode.NOT_ENOUGH_REPLICAS, error_message=what)
         return ProducedPartition(error)
@@ -131,3 +163,14 @@ class PendingVerification:
         if self._waiter is not None:
             done.attend(self._waiter)
         return done.answer()
+
+
+def _once(tell: TellRefused) -> TellRefused:
+    """Let only the first answer to a question count."""
+    left = [tell]
+
+    def told(refused: Mapping[TopicPartition, ErrorCode]) -> None:
+        if left:
+            left.pop()(refused)
+
+    return told

@@ -72,8 +72,9 @@ class _MarkerWork:
         try:
             info = hosted.guards.append_marker(
                 hosted.led,
-                marker.producer_id,
                 _encoded(marker),
+                producer_id=marker.producer_id,
+                producer_epoch=marker.producer_epoch,
                 transaction_version=min(max(0, marker.transaction_version), _LAST_VERSION),
             )
         except (*APPEND_ERRORS, ValueError) as error:  # no producer has such an id or epoch

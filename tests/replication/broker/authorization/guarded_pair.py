@@ -214,7 +214,7 @@ class GuardedPair:
             GroupCoordinator(), image=known.image, endpoint=lambda _, __: endpoint, permissions=permissions
         )
         reading = reading_apis(
-            partitions, known, [str(self._broker.root)], create_topics=lambda _: None, permissions=permissions
+            partitions, known, [str(self._broker.root)], create_topics=lambda _, __: None, permissions=permissions
         )
         writing = writing_apis(partitions, known, producer_ids=_Blocks(), permissions=permissions)
         users = self._directory / "users.json"

@@ -10,6 +10,7 @@ import pytest
 from replication.broker.lifecycle.errors import BrokerStoppedError, NoControllerError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.own_session import OwnSession
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -26,10 +27,12 @@ DUPLICATE = BrokerRegistrationResponse(error=ErrorCode.DUPLICATE_BROKER_REGISTRA
 
 
 @contextmanager
-def started(ear: Ear | None = None, **timing: int) -> Iterator[tuple[LifecycleThread, ScriptedChannel]]:
+def started(
+    ear: Ear | None = None, session: OwnSession | None = None, **timing: int
+) -> Iterator[tuple[LifecycleThread, ScriptedChannel]]:
     channel: Any = ScriptedChannel()
     lifecycle = BrokerLifecycle(**({"heartbeat_interval_ms": INTERVAL_MS} | timing))
-    thread = LifecycleThread(REGISTRATION, lifecycle, channel, lambda: 42, ear or Ear())
+    thread = LifecycleThread(REGISTRATION, lifecycle, channel, lambda: 42, ear or Ear(), session)
     thread.start()
     try:
         yield thread, channel
@@ -131,16 +134,18 @@ def test_fencing_is_told_while_it_runs_and_not_when_it_leaves() -> None:
 
 
 def test_an_answer_that_says_that_it_is_fenced_does_not_make_its_session_last() -> None:
-    with started() as (thread, channel):
+    session = OwnSession(3_600_000)
+    with started(session=session) as (thread, channel):
         run(thread, channel)
-        channel.expect(BrokerHeartbeatRequest, alive(fenced=True))  # by now the answer before is taken
-        heard_at = thread.heard_at
+        channel.expect(BrokerHeartbeatRequest, alive())  # by now the answer before is taken
+        assert session.heard_at is not None
+        assert session.renewed_at == -1
         for _ in range(2):
             channel.expect(BrokerHeartbeatRequest, alive(fenced=True))
-            assert thread.heard_at == heard_at
         channel.expect(BrokerHeartbeatRequest, alive())
+        assert session.heard_at is None
         channel.expect(BrokerHeartbeatRequest, alive())
-        assert thread.heard_at > heard_at
+        assert session.renewed_at >= session.heard_at >= 0
 
 
 def test_a_start_that_fails_for_too_long_ends_and_says_why() -> None:

@@ -74,7 +74,10 @@ class GuardedBroker(WritingBroker):
         self.seams = {"permissions": permissions}
         self.created: list[str] = []
         self._apis = reading_apis(
-            self.partitions, self.cluster, create_topics=self.created.extend, permissions=permissions
+            self.partitions,
+            self.cluster,
+            create_topics=lambda names, _: self.created.extend(names),
+            permissions=permissions,
         )
         self.append(b"a")
 

@@ -1,5 +1,5 @@
-"""What is asked of and told about transactions: DescribeProducers, ListTransactions, DescribeTransactions, and
-WriteTxnMarkers, in every version.
+"""What is asked of and told about transactions: DescribeProducers, ListTransactions, DescribeTransactions,
+AddPartitionsToTxn and WriteTxnMarkers, in every version.
 """
 
 import random
@@ -9,10 +9,17 @@ import pytest
 
 from logstore import TopicPartition
 from replication.protocol.messages import (
+    add_partitions_to_txn,
     describe_producers,
     describe_transactions,
     list_transactions,
     write_txn_markers,
+)
+from replication.protocol.messages.add_partitions_to_txn import (
+    AddedPartitionsToTxn,
+    AddPartitionsToTxnRequest,
+    TransactionPartitions,
+    add_partitions_versions,
 )
 from replication.protocol.messages.describe_producers import (
     ActiveProducer,
@@ -155,3 +162,60 @@ def test_markers_are_asked_for_and_what_became_of_them_is_told(version: int) -> 
         }
         again = sent_response(write_txn_markers.RESPONSE, told, 27, version)
         assert received(write_txn_markers.RESPONSE, again) == told
+
+
+@pytest.mark.parametrize("version", add_partitions_to_txn.BROKER_VERSIONS)
+def test_brokers_ask_about_the_partitions_of_many_transactions(version: int) -> None:
+    request = AddPartitionsToTxnRequest(
+        transactions=(
+            TransactionPartitions("billing", 7, 3, (ONE, OTHER, TWO)),
+            TransactionPartitions("shipping", 8, 0, (TWO,), verify_only=True),
+        )
+    )
+    assert add_partitions_versions(request) == range(4, 6)
+    sent = sent_request(add_partitions_to_txn.REQUEST, request, 24, version)
+    assert [
+        (
+            each.transactional_id,
+            each.producer_id,
+            each.producer_epoch,
+            each.verify_only,
+            [(topic.name, topic.partitions) for topic in each.topics],
+        )
+        for each in sent.transactions
+    ] == [
+        ("billing", 7, 3, False, [("orders", (0, 7)), ("payments", (3,))]),
+        ("shipping", 8, 0, True, [("orders", (7,))]),
+    ]
+    for answer in answers(24, version):
+        told: AddedPartitionsToTxn = received(add_partitions_to_txn.RESPONSE, answer)
+        assert told.error == answer.error_code
+        every = answer.results_by_transaction
+        assert told.results == {each.transactional_id: results_of(each.topic_results) for each in every}
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_clients_ask_about_those_of_their_own(version: int) -> None:
+    asked = TransactionPartitions("billing", 7, 3, (ONE, OTHER))
+    request = AddPartitionsToTxnRequest(transactions=(asked,))
+    assert add_partitions_versions(request) == range(6)
+    looked_up = AddPartitionsToTxnRequest(transactions=(asked._replace(verify_only=True),))
+    assert add_partitions_versions(looked_up) == range(4, 6)
+    sent = sent_request(add_partitions_to_txn.REQUEST, request, 24, version)
+    assert (sent.v3_and_below_transactional_id, sent.v3_and_below_producer_id) == ("billing", 7)
+    assert [(topic.name, topic.partitions) for topic in sent.v3_and_below_topics] == [
+        ("orders", (0,)),
+        ("payments", (3,)),
+    ]
+    assert received(add_partitions_to_txn.REQUEST, sent) == request
+    for answer in answers(24, version):
+        told: AddedPartitionsToTxn = received(add_partitions_to_txn.RESPONSE, answer)
+        assert told.results == {"": results_of(answer.results_by_topic_v3_and_below)}
+
+
+def results_of(topics: Any) -> dict[TopicPartition, Any]:
+    return {
+        TopicPartition(topic.name, each.partition_index): each.partition_error_code
+        for topic in topics
+        for each in topic.results_by_partition
+    }

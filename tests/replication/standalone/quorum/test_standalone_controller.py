@@ -23,7 +23,7 @@ from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone.errors import OtherNodeError, OtherVotersError, UnknownVotersError
 from replication.standalone.formatting import ensure_formatted
-from replication.standalone.quorum.known_voters import KnownVoters, known_voters
+from replication.standalone.known_voters import KnownVoters, known_voters
 from replication.standalone.quorum.standalone_controller import StandaloneController
 from replication.standalone.stored_metadata import StoredMetadata
 
@@ -38,11 +38,9 @@ def opened(root: Path, **options: str) -> StandaloneController:
 def written(root: Path, messages: Sequence[ControlMessage]) -> KnownVoters:
     """Let a directory's log say something of its quorum, and return what is made of all that it says."""
     ensure_formatted([root], NODE)
-    metadata = StoredMetadata.open(root)
-    metadata.append_control(messages)
-    known = known_voters(metadata)
-    metadata.close()
-    return known
+    with closing(StoredMetadata.open(root)) as metadata:
+        metadata.append_control(messages)
+    return known_voters(root)
 
 
 def led_by(*voters: int) -> LeaderChange:
@@ -68,9 +66,7 @@ def test_a_new_directory_is_formatted_and_names_its_voter_at_each_start(tmp_path
             assert node.server.quorum.leader == (NODE, epoch)
             assert node.server.quorum.features == {"kraft.version": 1}
             assert node.failure is None
-    metadata = StoredMetadata.open(root)
-    assert known_voters(metadata) == KnownVoters((NODE,))
-    metadata.close()
+    assert known_voters(root) == KnownVoters((NODE,))
 
 
 def test_another_nodes_directory_is_left_alone(tmp_path: Path) -> None:
@@ -84,9 +80,7 @@ def test_where_settings_name_the_voter_the_log_does_not_begin_to(tmp_path: Path)
     assert written(root, [led_by(NODE)]) == KnownVoters((NODE,), is_in_settings=True)
     with opened(root) as node:
         assert node.server.quorum.features == {}
-    metadata = StoredMetadata.open(root)
-    assert known_voters(metadata) == KnownVoters((NODE,), is_in_settings=True)
-    metadata.close()
+    assert known_voters(root) == KnownVoters((NODE,), is_in_settings=True)
 
 
 @pytest.mark.parametrize("said", [[led_by(2, NODE)], [led_by(NODE), named(NODE, 4)], [named(4)]])
@@ -128,8 +122,7 @@ def test_where_settings_name_the_voter_the_log_does_not_begin_to_after_its_elect
     cut(root, [NODE])
     with opened(root) as node:
         assert node.server.quorum.features == {}
-    with closing(StoredMetadata.open(root)) as metadata:
-        assert known_voters(metadata) == KnownVoters((NODE,), is_in_settings=True)
+    assert known_voters(root) == KnownVoters((NODE,), is_in_settings=True)
 
 
 def test_voters_that_the_log_names_are_known_by_its_snapshot(tmp_path: Path) -> None:

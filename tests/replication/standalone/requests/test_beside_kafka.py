@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -75,7 +76,7 @@ class Both:
         """The same of a broker that knows of no topics yet."""
         late = self._ours.image
         known = KnownCluster(CLUSTER, 1, lambda: late)
-        topics = DescribedTopics(known, lambda missing: create_missing(self._ours.apis[CREATE_TOPICS], missing))
+        topics = DescribedTopics(known, partial(create_missing, self._ours.apis[CREATE_TOPICS]))
         request = MetadataRequest(topics=names, allow_auto_topic_creation=True)
         answer = topics.answer(request, Call(13, Caller("127.0.0.1")))
         return {name: each.error for name, each in answer.topics.items()}

@@ -1,5 +1,8 @@
 """Topics that clients ask for are made where they allow it, and told once the broker knows of them."""
 
+from functools import partial
+from typing import Any
+
 import pytest
 
 from replication.broker.requests.cluster.described_topics import DescribedTopics
@@ -9,8 +12,11 @@ from replication.node.missing_topics import CREATE_TOPICS, create_missing
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import MetadataRequest, TopicMetadata
 from replication.server.call import Call, Caller
+from replication.server.served_api import ServedApi
 from tests.replication.standalone.requests.asked import create, topic
 from tests.replication.standalone.requests.small_standalone import CLUSTER, SmallStandalone
+
+CALL = Call(13, Caller("192.0.2.7", "User:alice", "INTERNAL"), "orders-client")
 
 
 class Broker:
@@ -20,14 +26,14 @@ class Broker:
         self._cluster = cluster
         self._late = cluster.image if is_late else None
         known = KnownCluster(CLUSTER, 1, self.image)
-        self._topics = DescribedTopics(known, lambda names: create_missing(cluster.apis[CREATE_TOPICS], names))
+        self._topics = DescribedTopics(known, partial(create_missing, cluster.apis[CREATE_TOPICS]))
 
     def image(self) -> ClusterImage:
         return self._late or self._cluster.image
 
     def ask(self, *names: str, allowed: bool = True) -> dict[str, TopicMetadata]:
         request = MetadataRequest(topics=names, allow_auto_topic_creation=allowed)
-        return dict(self._topics.answer(request, Call(13, Caller("127.0.0.1"))).topics)
+        return dict(self._topics.answer(request, CALL).topics)
 
 
 def test_a_topic_that_is_asked_for_is_there_from_then_on(cluster: SmallStandalone) -> None:
@@ -70,7 +76,7 @@ def test_a_topic_that_is_there_is_left_alone(cluster: SmallStandalone) -> None:
     before = cluster.controller.published.applied_offset
     assert len(Broker(cluster).ask("a")["a"].partitions) == 3
     assert Broker(cluster, is_late=True).ask("a")["a"].error is ErrorCode.NONE
-    create_missing(cluster.apis[CREATE_TOPICS], ["a"])
+    create_missing(cluster.apis[CREATE_TOPICS], ["a"], CALL)
     assert cluster.controller.published.applied_offset == before
 
 
@@ -78,5 +84,18 @@ def test_nothing_is_made_where_no_broker_lives(cluster: SmallStandalone) -> None
     for broker_id in (1, 2, 3):
         cluster.heartbeat(broker_id, want_fence=True)
     assert Broker(cluster).ask("a")["a"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    create_missing(cluster.apis[CREATE_TOPICS], (f"t{number}" for number in range(10_001)))
+    create_missing(cluster.apis[CREATE_TOPICS], (f"t{number}" for number in range(10_001)), CALL)
     assert not cluster.image.topics.by_name
+
+
+def test_it_is_whoever_has_asked_for_it_that_the_controller_hears_as_the_one_who_asks(cluster: SmallStandalone) -> None:
+    asked: list[Call] = []
+    served = cluster.apis[CREATE_TOPICS]
+
+    def answer(request: Any, call: Call) -> Any:
+        asked.append(call)
+        return served.answer(request, call)
+
+    create_missing(ServedApi(served.versions, answer), ["a"], CALL)
+    assert asked == [CALL._replace(version=served.versions.stop - 1)]
+    assert set(cluster.image.topics.by_name) == {"a"}

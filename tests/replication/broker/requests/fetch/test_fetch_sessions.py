@@ -139,16 +139,40 @@ def test_who_had_records_comes_last_at_the_next_fetch(broker: SmallBroker) -> No
     assert given == [[ORDERS], [SECOND], [ORDERS], [SECOND]]
 
 
+class Sleeper:
+    woken = 0
+
+    def wake(self) -> None:
+        self.woken += 1
+
+
+@pytest.mark.parametrize("in_session", [False, True])
+def test_a_waiting_follower_is_woken_by_appends_and_not_by_the_high_watermark(
+    broker: SmallBroker, in_session: bool
+) -> None:
+    broker.append(b"a", commit=False)
+    session = Session(broker)
+    session.begin(ORDERS, offset=1, replica_id=FOLLOWER)
+    asked = {} if in_session else {ORDERS: FetchPartition(1, MUCH)}
+    settings = {"session_id": session.id, "session_epoch": 1} if in_session else {}
+    pending = session.send(asked, max_wait_ms=60_000, replica_id=FOLLOWER, **settings)
+    assert isinstance(pending, PendingFetch)
+    sleeper = Sleeper()
+    pending.attend(sleeper)
+    assert pending.answer() is None
+    broker.log.advance_high_watermark(1)
+    assert not sleeper.woken
+    broker.append(b"b", commit=False)
+    assert sleeper.woken
+    answer = pending.answer()
+    assert answer is not None
+    assert answer.partitions[ORDERS].high_watermark == 1
+    pending.leave(sleeper)
+
+
 def test_a_waiting_fetch_of_a_session_is_woken_by_each_of_its_partitions(broker: SmallBroker) -> None:
     session = Session(broker)
     session.begin(ORDERS)
-
-    class Sleeper:
-        woken = 0
-
-        def wake(self) -> None:
-            self.woken += 1
-
     for number in range(1, 4):
         pending = session.send({}, session_id=session.id, session_epoch=number, max_wait_ms=60_000)
         assert isinstance(pending, PendingFetch)

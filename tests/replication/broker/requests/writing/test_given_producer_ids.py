@@ -91,3 +91,8 @@ def test_a_producer_that_had_an_id_gets_another_one() -> None:
 def test_what_makes_no_sense_or_needs_a_coordinator_gets_none(fields: dict[str, Any], error: ErrorCode) -> None:
     given = GivenProducerIds(Blocks())
     assert told(given.answer(request(**fields), call(5))) == (error, -1, -1)
+
+
+def test_a_transactional_producer_looks_for_its_coordinator_where_there_are_some() -> None:
+    given = GivenProducerIds(Blocks(), has_coordinators=True)
+    assert told(given.answer(request(transactional_id="t"), call(5))) == (ErrorCode.NOT_COORDINATOR, -1, -1)

@@ -55,6 +55,16 @@ def test_it_waits_until_all_in_sync_have_fetched_beyond_it(broker: WritingBroker
     assert not broker.log._contents.watermark_waiters
 
 
+def test_it_is_not_woken_by_what_others_append(broker: WritingBroker) -> None:
+    broker.lead(ORDERS, FOLLOWER)
+    waiter = Waiter(broker.pending(one_batch(), acks=ALL))
+    assert broker.produce(one_batch(), acks=1).error == ErrorCode.NONE
+    assert not waiter.woken
+    broker.follow(1)
+    assert waiter.woken
+    assert waiter.told().error == ErrorCode.NONE
+
+
 def test_who_does_not_ask_for_the_others_does_not_wait_for_them(broker: WritingBroker) -> None:
     broker.lead(ORDERS, FOLLOWER)
     assert broker.produce(one_batch(), acks=1).error == ErrorCode.NONE

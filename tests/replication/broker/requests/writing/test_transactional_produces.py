@@ -75,9 +75,9 @@ def told(answer: Any, partition: TopicPartition = ORDERS) -> ProducedPartition:
     return by_name(answer).partitions[partition]
 
 
-def end(broker: WritingBroker, *, commit: bool = True, epoch: int = 0) -> ErrorCode:
-    marker = TransactionMarker(PRODUCER, epoch, commit, (ORDERS,))
-    answer = broker.exchange(MARKERS, WriteTxnMarkersRequest(markers=(marker,)), 1)
+def end(broker: WritingBroker, *, commit: bool = True, epoch: int = 0, transaction_version: int = 0) -> ErrorCode:
+    marker = TransactionMarker(PRODUCER, epoch, commit, (ORDERS,), transaction_version=transaction_version)
+    answer = broker.exchange(MARKERS, WriteTxnMarkersRequest(markers=(marker,)), 2)
     error: ErrorCode = answer.results[PRODUCER][ORDERS]
     return error
 
@@ -128,7 +128,7 @@ def test_partitions_are_asked_about_together_and_refused_each_for_itself(
         (12, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_ENOUGH_REPLICAS),
         (12, ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_ENOUGH_REPLICAS),
         (12, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_ENOUGH_REPLICAS),
-        (12, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (11, ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.NOT_ENOUGH_REPLICAS),
         (12, ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_ENOUGH_REPLICAS),
         (12, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH),
         (12, ErrorCode.INVALID_PRODUCER_ID_MAPPING, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
@@ -143,6 +143,31 @@ def test_a_coordinators_refusal_is_told_in_a_code_that_producers_know(
     coordinator.answer({ORDERS: error})
     assert told(waiter.pending.answer()).error == expected
     assert broker.log.log_end_offset == 0
+
+
+def test_a_coordinator_that_is_ending_the_last_transaction_is_asked_again(
+    broker: WritingBroker, coordinator: Coordinator
+) -> None:
+    waiter = Waiter(ask(broker, ORDERS, OTHER))
+    before, waiter.woken = waiter.pending.deadline, 0
+    coordinator.answer({OTHER: ErrorCode.CONCURRENT_TRANSACTIONS})
+    assert waiter.woken
+    assert waiter.pending.answer() is None
+    assert waiter.pending.deadline < before
+    assert waiter.pending.expire() is None
+    assert coordinator.asked[1] == coordinator.asked[0]
+    assert waiter.pending.deadline == before
+    coordinator.answer()
+    assert {each.error for each in waiter.pending.answer().partitions.values()} == {ErrorCode.NONE}
+
+
+def test_what_its_last_transaction_keeps_waiting_for_too_long_the_producer_sends_again(
+    broker: WritingBroker, coordinator: Coordinator
+) -> None:
+    waiter = Waiter(ask(broker))
+    waiter.pending._ask_again_until = 0  # type: ignore[attr-defined]
+    coordinator.answer({ORDERS: ErrorCode.CONCURRENT_TRANSACTIONS})
+    assert told(waiter.pending.answer()).error == ErrorCode.CONCURRENT_TRANSACTIONS
 
 
 def test_a_broker_without_coordinator_refuses_what_begins_a_transaction(tmp_path: Path) -> None:
@@ -212,25 +237,37 @@ def begin(broker: WritingBroker, coordinator: Coordinator) -> None:
     assert told(waiter.answer()).error == ErrorCode.NONE
 
 
+@pytest.mark.parametrize(("version", "ended"), [(11, {"epoch": 0}), (12, {"epoch": 1, "transaction_version": 2})])
 def test_an_answer_that_the_transactions_end_has_overtaken_opens_nothing(
-    broker: WritingBroker, coordinator: Coordinator
+    broker: WritingBroker, coordinator: Coordinator, version: int, ended: dict[str, int]
 ) -> None:
-    waiter = Waiter(ask(broker))
-    assert end(broker, commit=False) == ErrorCode.NONE
+    waiter = Waiter(ask(broker, version=version))
+    assert end(broker, commit=False, **ended) == ErrorCode.NONE
     coordinator.answer()
-    assert told(waiter.pending.answer()) == ProducedPartition(ErrorCode.INVALID_TXN_STATE, log_start_offset=0)
+    refused = told(waiter.pending.answer())
+    assert (refused.error, refused.base_offset) == (ErrorCode.INVALID_TXN_STATE, -1)
     assert broker.log.log_end_offset == 1  # the marker
     assert broker.log.last_stable_offset == broker.log.high_watermark
 
 
 def test_an_old_answer_opens_no_later_transaction_either(broker: WritingBroker, coordinator: Coordinator) -> None:
-    first = Waiter(ask(broker))
+    first = Waiter(ask(broker, version=11))
     end(broker, commit=False)
-    second = Waiter(ask(broker))
+    second = Waiter(ask(broker, version=11))
     coordinator.answer()
     assert told(first.pending.answer()).error == ErrorCode.INVALID_TXN_STATE
     coordinator.answer()
     assert told(second.pending.answer()).error == ErrorCode.NONE
+
+
+def test_the_end_of_a_transaction_does_not_end_the_next_which_has_its_epoch_already(
+    broker: WritingBroker, coordinator: Coordinator
+) -> None:
+    begin(broker, coordinator)
+    next_one = Waiter(ask(broker, records=sent(0, epoch=1)))
+    assert end(broker, epoch=1, transaction_version=2) == ErrorCode.NONE
+    coordinator.answer()
+    assert told(next_one.pending.answer()).error == ErrorCode.NONE
 
 
 def test_a_batch_whose_transaction_ended_just_before_it_is_appended_begins_no_other(

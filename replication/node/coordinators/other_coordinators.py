@@ -4,6 +4,7 @@ from typing import Final
 
 from replication.broker.requests.known_cluster import KnownCluster, node_of
 from replication.int32 import INT32, java_hash
+from replication.protocol.messages.metadata import Broker
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.call import Call
 
@@ -21,13 +22,17 @@ class OtherCoordinators:
 
     def endpoint(self, key: str, call: Call) -> Endpoint | None:
         """Return where the coordinator of an id listens; None where nobody is, or this broker, which is none."""
+        node = self.node(key, call.caller.listener)
+        return None if node is None else Endpoint(node.id, node.host, node.port)
+
+    def node(self, key: str, listener: str) -> Broker | None:
+        """Return the coordinator of an id as it is reached by a listener; None as for `endpoint`."""
         image = self._cluster.image()
         topic = image.topics.by_name.get(self._topic)
         if topic is None:
             return None
         leader = topic.partitions[coordinating_partition(key, len(topic.partitions))].leader
-        node = None if leader == self._cluster.node_id else node_of(image.brokers.get(leader), call.caller.listener)
-        return None if node is None else Endpoint(node.id, node.host, node.port)
+        return None if leader == self._cluster.node_id else node_of(image.brokers.get(leader), listener)
 
 
 def coordinating_partition(key: str, count: int) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from replication.int32 import java_hash
-from replication.node.other_coordinators import coordinating_partition
+from replication.node.coordinators.other_coordinators import coordinating_partition
 from replication.protocol.client.connection import Connection
 from replication.protocol.error_code import ErrorCode
 from tests.replication.broker.authorization.random_questions import kio_request

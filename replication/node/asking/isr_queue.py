@@ -8,14 +8,12 @@ from uuid import UUID
 
 from logstore import LogStoreError
 from logstore.log.state.waiters import Waiter
-from replication.broker.lifecycle.controller_channel import Channel
-from replication.broker.lifecycle.errors import NoControllerError
 from replication.broker.partitions.isr_changes import answers_to
 from replication.broker.partitions.led_partition import REFUSED, LedPartition
-from replication.node.controller_link import asked
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.alter_partition import (
     AlterPartitionRequest,
+    AlterPartitionResponse,
     IsrAnswer,
     IsrChange,
 )
@@ -24,47 +22,55 @@ _log: Final = logging.getLogger(__name__)
 
 
 class IsrQueue:
-    """Collects changes of ISRs, and asks for all that have come as one (Kafka: AlterPartitionManager)."""
+    """Collects changes of ISRs, and asks for all that have come as one (Kafka: AlterPartitionManager).
+
+    See `replication.node.asking.controller_requests.ControllerRequests`.
+    """
+
+    again_ms: Final = 50
+    """As Kafka's brokers."""
 
     def __init__(self, broker_id: int, waiter: Waiter) -> None:
         """Ask as a broker; the waiter is woken when there is something to ask."""
+        self.led: Callable[[UUID, int], LedPartition | None] = lambda _topic_id, _number: None
+        """Finds the leaders that hear the answers, by topic id and number."""
         self._broker_id: Final = broker_id
         self._waiter: Final = waiter
         self._wanted: Final[deque[IsrChange]] = deque()
-        self._is_settling = False
+        self._asked: tuple[IsrChange, ...] = ()
+        self._is_telling = False
 
     def ask(self, change: IsrChange) -> None:
         """Want a change, of which its leader is told later what has become. Any thread may.
 
-        What was refused is wanted again at once, while the answer is told: nobody is woken for that, so it waits for
-        the next round.
+        What was refused is wanted again at once, while the answer is told: nobody is woken for that.
         """
         self._wanted.append(change)
-        if not self._is_settling:
+        if not self._is_telling:
             self._waiter.wake()
 
-    def settle(self, channel: Channel, broker_epoch: int, led: Callable[[UUID, int], LedPartition | None]) -> None:
-        """Ask for all that is wanted, and tell the leaders, which `led` finds by topic id and number. One thread does.
+    def next(self, broker_epoch: int) -> AlterPartitionRequest | None:
+        """Return a request for all that is wanted."""
+        self._asked = tuple(self._wanted.popleft() for _ in range(len(self._wanted)))
+        if not self._asked:
+            return None
+        return AlterPartitionRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, changes=self._asked)
 
-        Raises NoControllerError, after which the next call asks again.
-        """
-        wanted = [self._wanted.popleft() for _ in range(len(self._wanted))]
-        if not wanted:
-            return
-        request = AlterPartitionRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, changes=tuple(wanted))
+    def answered(self, answer: AlterPartitionResponse, *, may_arrive_late: bool) -> bool:
+        """Tell the leaders what has become of their changes; return whether none wants another."""
+        self._is_telling = True
         try:
-            response = asked(channel, request)
-        except NoControllerError:
-            self._wanted.extendleft(reversed(wanted))
-            raise
-        self._is_settling = True
-        try:
-            for change, answer in zip(wanted, answers_to(wanted, response), strict=True):
-                leader = led(change.topic_id, change.partition)
+            for change, told in zip(self._asked, answers_to(self._asked, answer), strict=True):
+                leader = self.led(change.topic_id, change.partition)
                 if leader is not None:
-                    _tell(leader, change, _error(answer, channel), answer)
+                    _tell(leader, change, _error(told, may_arrive_late=may_arrive_late), told)
         finally:
-            self._is_settling = False
+            self._is_telling = False
+        return not self._wanted
+
+    def failed(self) -> None:
+        """Want again what was asked."""
+        self._wanted.extendleft(reversed(self._asked))
 
 
 def _tell(leader: LedPartition, change: IsrChange, error: ErrorCode, answer: IsrAnswer) -> None:
@@ -75,10 +81,10 @@ def _tell(leader: LedPartition, change: IsrChange, error: ErrorCode, answer: Isr
         _log.warning("%s cannot go on by what the controller says of its ISR: %s", leader.partition, failure)
 
 
-def _error(answer: IsrAnswer, channel: Channel) -> ErrorCode:
+def _error(answer: IsrAnswer, *, may_arrive_late: bool) -> ErrorCode:
     """Return what a leader is told: nothing is refused as long as the same may be granted by an earlier request.
 
     It goes on to wait for who was to join, and asks again. Kafka's leader commits without, what the new one may lack.
     """
-    is_open = channel.may_arrive_late and answer.error in REFUSED
+    is_open = may_arrive_late and answer.error in REFUSED
     return ErrorCode.UNKNOWN_SERVER_ERROR if is_open else answer.error

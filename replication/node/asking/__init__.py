@@ -1,0 +1,1 @@
+"""What a broker asks of its controller, beside registrations, heartbeats and metadata."""

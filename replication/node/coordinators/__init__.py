@@ -1,0 +1,1 @@
+"""Coordinators of groups and transactions, which are other brokers: who they are, and what they are asked."""

@@ -1,0 +1,57 @@
+"""The coordinators of transactions as leaders ask them (Kafka: AddPartitionsToTxnManager, KIP-890)."""
+
+from threading import Lock
+from typing import Final
+
+from replication.broker.requests.writing.transaction_verification import AskedTransaction, TellRefused
+from replication.node.coordinators.coordinator_thread import CoordinatorThread
+from replication.node.coordinators.other_coordinators import OtherCoordinators
+from replication.protocol.addresses import Address
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.error_code import ErrorCode
+
+
+class AskedCoordinators:
+    """Asks each by a thread of its own, which begins with the first question (see `TransactionVerification`)."""
+
+    def __init__(self, coordinators: OtherCoordinators, listener: str, settings: ClientSettings) -> None:
+        """Find them by the metadata, at this listener of theirs; `settings` say how it is protected."""
+        self._coordinators: Final = coordinators
+        self._listener: Final = listener
+        self._settings: Final = settings
+        self._lock: Final = Lock()
+        self._threads: Final[dict[int, CoordinatorThread]] = {}
+        """By broker id."""
+        self._is_closed = False
+
+    def ask(self, asked: AskedTransaction, tell: TellRefused) -> None:
+        """Ask the coordinator of a transaction; COORDINATOR_NOT_AVAILABLE where nobody is."""
+        thread = self._thread(asked.transactional_id)
+        if thread is None:
+            tell(dict.fromkeys(asked.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        else:
+            thread.ask(asked, tell)
+
+    def close(self) -> None:
+        """Ask nobody any more."""
+        with self._lock:
+            self._is_closed = True
+            threads = list(self._threads.values())
+        for thread in threads:
+            thread.stop()
+
+    def _thread(self, transactional_id: str) -> CoordinatorThread | None:
+        """Return who asks the coordinator, where that is by now."""
+        node = self._coordinators.node(transactional_id, self._listener)
+        if node is None:
+            return None
+        address = Address(node.host, node.port)
+        with self._lock:
+            thread = self._threads.get(node.id)
+            if self._is_closed or (thread is not None and thread.address == address and not thread.stopped):
+                return thread
+            if thread is not None:
+                thread.stop(wait=False)
+            thread = self._threads[node.id] = CoordinatorThread(address, self._settings)
+            thread.start()
+            return thread

@@ -1,0 +1,67 @@
+"""The thread that asks one coordinator of transactions, whatever the others take to answer."""
+
+import logging
+from typing import Final
+
+from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.requests.writing.transaction_verification import AskedTransaction, TellRefused
+from replication.node.coordinators.question_queue import AskedQuestions, QuestionQueue
+from replication.protocol.addresses import Address
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
+from replication.protocol.errors import UnsupportedVersionError
+from replication.protocol.messages.add_partitions_to_txn import API_KEY, BROKER_VERSIONS, REQUEST
+from replication.worker_thread import WorkerThread
+
+_IDLE_SECONDS: Final = 540.0
+"""After that it hangs up, before the coordinator does (Kafka: connections.max.idle.ms of clients)."""
+_log: Final = logging.getLogger(__name__)
+
+
+class CoordinatorThread(WorkerThread):
+    """Has one request under way at a time, as Kafka's brokers have."""
+
+    def __init__(self, address: Address, settings: ClientSettings) -> None:
+        """Connect once there is something to ask."""
+        super().__init__("broker-asks-coordinator")
+        self.address: Final = address
+        self._settings: Final = settings
+        self._queue: Final = QuestionQueue()
+        self._waiter: Final = ThreadWaiter()
+
+    def ask(self, asked: AskedTransaction, tell: TellRefused) -> None:
+        """Ask soon; any thread may."""
+        self._queue.put(asked, tell)
+        self._waiter.wake()
+
+    def _round(self) -> None:
+        questions = self._queue.take()
+        if questions is not None:
+            self._exchange(questions)
+        elif not self._waiter.wait(_IDLE_SECONDS):
+            self._hang_up()
+
+    def _exchange(self, questions: AskedQuestions) -> None:
+        try:
+            connection = self._connected()
+            # In earlier versions it would take us for the producer.
+            connection.versions.highest(API_KEY, REQUEST.name, BROKER_VERSIONS)
+            answer = connection.ask(questions.request())
+        except UnsupportedVersionError:
+            questions.unsupported()
+        except BaseException as error:
+            questions.refuse()
+            if not self.stopped:
+                _log.warning("%s does not answer as a coordinator of transactions: %s", self.address, error)
+            raise
+        else:
+            questions.answer(answer)
+        self._back_off.succeeded()
+
+    def _connected(self) -> Connection:
+        connection = self._connection
+        return self._hold(Connection.open(self.address, self._settings)) if connection is None else connection
+
+    def _wake(self) -> None:
+        self._queue.close()
+        self._waiter.wake()

@@ -1,0 +1,132 @@
+"""What a broker answers to clients while its session is over."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from logstore.log.state.waiters import Waiter
+from replication.broker.lifecycle.own_session import OwnSession
+from replication.broker.requests.writing.produce_work import ALL_IN_SYNC, no_answer
+from replication.clock import monotonic_ms
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import fetch, list_offsets, produce
+from replication.protocol.messages.fetch import (
+    FINAL_SESSION_EPOCH,
+    INITIAL_SESSION_EPOCH,
+    FetchedPartition,
+    FetchRequest,
+    FetchResponse,
+)
+from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
+from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
+from replication.server.call import Call
+from replication.server.pending import Pending
+from replication.server.served_api import ServedApis
+
+_REFUSAL: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
+_Answer = Callable[[Any, Call], Any]
+
+
+class SessionGuard:
+    """Refuses producers and consumers then (NOT_LEADER_OR_FOLLOWER), upon which they ask who leads.
+
+    Followers are answered on: they know the leader's epoch, and have to be there for acks=all.
+    """
+
+    def __init__(self, session: OwnSession, clock: Callable[[], int] = monotonic_ms) -> None:
+        """`clock` is the session's."""
+        self._session: Final = session
+        self._clock: Final = clock
+
+    def guarded(self, apis: ServedApis) -> ServedApis:
+        """Return the APIs, of which those that need a leader are answered only while the session lasts."""
+        guards: dict[int, Callable[[_Answer], _Answer]] = {
+            produce.API_KEY: self.produce,
+            fetch.API_KEY: self.fetch,
+            list_offsets.API_KEY: self.list_offsets,
+        }
+        guarded = {key: replace(apis[key], answer=guard(apis[key].answer)) for key, guard in guards.items()}
+        return {**apis, **guarded}
+
+    def produce(self, answer: _Answer) -> _Answer:
+        """Return what answers Produce: nothing is appended, and nothing acknowledged that was just appended."""
+
+        def guarded(request: ProduceRequest, call: Call) -> Any:
+            renewed_at = self._session.renewed_at
+            if self._is_over():
+                return _refused_produce(request)
+            answered = answer(request, call)
+            if request.acks == ALL_IN_SYNC:
+                return answered  # all in sync have it: no leader lacks it
+            if isinstance(answered, ProduceResponse):
+                return self._unless_over(request, answered, renewed_at)
+            return answered and _GuardedPending(answered, lambda done: self._unless_over(request, done, renewed_at))
+
+        return guarded
+
+    def fetch(self, answer: _Answer) -> _Answer:
+        """Return what answers Fetch."""
+
+        def guarded(request: FetchRequest, call: Call) -> Any:
+            return _refused_fetch(request) if request.replica_id < 0 and self._is_over() else answer(request, call)
+
+        return guarded
+
+    def list_offsets(self, answer: _Answer) -> _Answer:
+        """Return what answers ListOffsets."""
+
+        def guarded(request: ListOffsetsRequest, call: Call) -> Any:
+            if request.replica_id < 0 and self._is_over():
+                return ListOffsetsResponse(partitions=dict.fromkeys(request.partitions, ListedOffset(_REFUSAL, -1)))
+            return answer(request, call)
+
+        return guarded
+
+    def _is_over(self) -> bool:
+        return self._session.is_over(self._clock())
+
+    def _unless_over(self, request: ProduceRequest, answered: Any, renewed_at: int) -> Any:
+        """Refuse what was appended while the session ran out, also where it goes on since: it is sent again."""
+        if isinstance(answered, ProduceResponse) and (self._is_over() or self._session.renewed_at != renewed_at):
+            return _refused_produce(request)
+        return answered
+
+
+class _GuardedPending:
+    """Looks at an answer once it comes."""
+
+    def __init__(self, pending: Pending, looked_at: Callable[[Any], Any]) -> None:
+        self._pending: Final = pending
+        self._looked_at: Final = looked_at
+
+    @property
+    def deadline(self) -> float:
+        return self._pending.deadline
+
+    def attend(self, waiter: Waiter) -> None:
+        self._pending.attend(waiter)
+
+    def leave(self, waiter: Waiter) -> None:
+        self._pending.leave(waiter)
+
+    def answer(self) -> Any | None:
+        return self._looked_at(self._pending.answer())
+
+    def expire(self) -> Any | None:
+        return self._looked_at(self._pending.expire())
+
+
+def _refused_produce(request: ProduceRequest) -> ProduceResponse:
+    if request.acks == 0:
+        raise no_answer({str(key): _REFUSAL.name for key in request.partitions})
+    return ProduceResponse(
+        partitions=dict.fromkeys(request.partitions, ProducedPartition(_REFUSAL)), topic_ids=request.topic_ids
+    )
+
+
+def _refused_fetch(request: FetchRequest) -> FetchResponse:
+    """Refuse each partition; a session would have to be told which ones those are, so it ends."""
+    if request.session_epoch not in (INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH):
+        return FetchResponse(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, partitions={})
+    partitions = dict.fromkeys(request.partitions, FetchedPartition(_REFUSAL, -1))
+    return FetchResponse(partitions=partitions, topic_ids=request.topic_ids)

@@ -1,0 +1,18 @@
+"""What a controller does without being asked."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from replication.standalone.controller_thread import ControllerThread
+from replication.standalone.snapshot_thread import SnapshotThread
+from replication.standalone.static_controller import StaticController
+
+
+@contextmanager
+def at_work(controller: StaticController) -> Iterator[None]:
+    """Let a controller fence and balance, and take snapshots, which nothing waits for. Raises ResourceLimitError."""
+    with ExitStack() as stack:
+        for thread in (ControllerThread(controller), SnapshotThread(controller)):
+            stack.callback(thread.stop)
+            thread.start()
+        yield

@@ -1,0 +1,172 @@
+"""A leader that may have been replaced, by its own clock, acknowledges nothing and is not read."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from logstore import TopicPartition
+from replication.broker.lifecycle.own_session import OwnSession
+from replication.node.session_guard import SessionGuard
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import fetch, list_offsets, produce
+from replication.protocol.messages.fetch import (
+    FINAL_SESSION_EPOCH,
+    INITIAL_SESSION_EPOCH,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+)
+from replication.protocol.messages.list_offsets import LATEST, ListOffsetsRequest, OffsetQuestion
+from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
+from replication.server.call import Call, Caller
+from replication.server.hang_up import HangUpError
+from replication.server.pending import NO_ANSWER
+from replication.server.served_api import ServedApi
+
+ORDERS = TopicPartition("orders", 0)
+CALL = Call(11, Caller("127.0.0.1"))
+ANSWER = object()
+REFUSED = ErrorCode.NOT_LEADER_OR_FOLLOWER
+APPENDED = ProduceResponse(partitions={ORDERS: ProducedPartition(ErrorCode.NONE)}, topic_ids={})
+
+
+class Waits:
+    """Answers what it is given."""
+
+    deadline = 7.0
+
+    def __init__(self) -> None:
+        self.told: Any = None
+
+    def attend(self, _: object) -> None: ...
+
+    def leave(self, _: object) -> None: ...
+
+    def answer(self) -> Any:
+        return self.told
+
+    def expire(self) -> Any:
+        return self.told
+
+
+class Broker:
+    """Heard of its controller at 0; a session lasts 100."""
+
+    def __init__(self, meanwhile: Callable[["Broker"], None] = lambda _: None, answer: Any = APPENDED) -> None:
+        self.now, self.appended = 0, 0
+        self._meanwhile, self._answer = meanwhile, answer
+        self.session = OwnSession(100)
+        self.session.registered(0)
+        self.session.heard(0, 0)
+        read = ServedApi(range(12), lambda *_: ANSWER)
+        apis = {0: ServedApi(range(12), self._append), 1: read, 2: read, 3: read}
+        self._apis = SessionGuard(self.session, lambda: self.now).guarded(apis)
+
+    def _append(self, *_: object) -> Any:
+        self.appended += 1
+        self._meanwhile(self)
+        return self._answer
+
+    def ask(self, request: Any, api_key: int) -> Any:
+        return self._apis[api_key].answer(request, CALL)
+
+    def produce(self, acks: int = 1) -> Any:
+        request = ProduceRequest(partitions={ORDERS: b""}, acks=acks, timeout_ms=1_000, topic_ids={})
+        return self.ask(request, produce.API_KEY)
+
+    def error(self) -> ErrorCode:
+        error: ErrorCode = self.produce().partitions[ORDERS].error
+        return error
+
+    def fetch(self, **fields: int) -> Any:
+        return self.ask(FetchRequest(partitions={ORDERS: FetchPartition(5, 1 << 20)}, **fields), fetch.API_KEY)
+
+    def list_offsets(self, **fields: int) -> Any:
+        asked = ListOffsetsRequest(partitions={ORDERS: OffsetQuestion(LATEST)}, **fields)
+        return self.ask(asked, list_offsets.API_KEY)
+
+    def renew(self) -> None:
+        self.session.heard(self.now, self.now)
+        self.session.metadata_applied(self.now + 1)
+
+
+def late(broker: Broker) -> None:
+    broker.now = 100
+
+
+def late_and_renewed(broker: Broker) -> None:
+    late(broker)
+    broker.renew()
+
+
+def test_all_are_served_while_the_session_lasts() -> None:
+    broker = Broker()
+    broker.now = 99
+    assert broker.produce() is APPENDED
+    assert broker.fetch() is broker.list_offsets() is ANSWER
+
+
+def test_nothing_is_appended_once_it_is_over_and_again_once_it_is_renewed() -> None:
+    broker = Broker()
+    late(broker)
+    assert broker.error() is REFUSED
+    assert broker.appended == 0
+    broker.renew()
+    assert broker.error() is ErrorCode.NONE
+
+
+@pytest.mark.parametrize("session_epoch", [INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH])
+def test_consumers_are_refused_once_it_is_over(session_epoch: int) -> None:
+    broker = Broker()
+    late(broker)
+    assert broker.fetch(session_epoch=session_epoch).partitions[ORDERS].error is REFUSED
+    assert broker.list_offsets().partitions[ORDERS].error is REFUSED
+
+
+def test_sessions_of_consumers_end_with_it() -> None:
+    broker = Broker()
+    late(broker)
+    answer = broker.fetch(session_id=9, session_epoch=4)
+    assert answer == FetchResponse(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, partitions={})
+
+
+def test_followers_and_other_requests_are_answered_all_the_same() -> None:
+    broker = Broker()
+    late(broker)
+    assert broker.fetch(replica_id=2) is broker.list_offsets(replica_id=2) is broker.ask(None, 3) is ANSWER
+
+
+@pytest.mark.parametrize("meanwhile", [late, late_and_renewed])
+def test_what_was_appended_as_it_ended_is_not_acknowledged(meanwhile: Callable[[Broker], None]) -> None:
+    broker = Broker(meanwhile)
+    assert broker.error() is REFUSED
+    assert broker.appended == 1
+
+
+def test_what_waits_for_followers_goes_on_waiting() -> None:
+    waits = Waits()
+    assert Broker(late, waits).produce(acks=-1) is waits
+
+
+@pytest.mark.parametrize("asked", ["answer", "expire"])
+def test_what_is_appended_later_is_acknowledged_as_long_as_it_lasts(asked: str) -> None:
+    waits = Waits()
+    broker = Broker(answer=waits)
+    pending = broker.produce()
+    assert pending.deadline == waits.deadline
+    for told in (None, NO_ANSWER, APPENDED):
+        waits.told = told
+        assert getattr(pending, asked)() is told
+    late(broker)
+    assert getattr(pending, asked)().partitions[ORDERS].error is REFUSED
+    waits.told = None
+    assert getattr(pending, asked)() is None
+
+
+def test_who_wants_no_answer_is_hung_up_on() -> None:
+    broker = Broker(answer=None)
+    assert broker.produce(acks=0) is None
+    late(broker)
+    with pytest.raises(HangUpError):
+        broker.produce(acks=0)
