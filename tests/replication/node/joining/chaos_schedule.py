@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 REPLICAS: Final = 3
-PARTITIONS: Final = 2
+PARTITIONS: Final = 3
 _MOST_DOWN: Final = 2
 _LONGEST_PAUSE: Final = 9.0
 """In seconds; longer than a session."""

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
+from logstore import TopicPartition
+from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.kafka import kafka_options
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
+from tests.replication.testing.stopped_replicas import check_agreement, loaded
 
 SECONDS: Final = 180
 """Until when a busy machine must have done what a quiet one does at once."""
@@ -45,6 +47,7 @@ class MixedCluster(KafkaCluster):
             brokers=kafkas,
             settings={
                 "replica.lag.time.max.ms": lag_ms,
+                "broker.session.timeout.ms": session_ms,
                 "broker.heartbeat.interval.ms": 300,
                 "initial.broker.registration.timeout.ms": SECONDS * 1_000,
                 "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
@@ -67,6 +70,16 @@ class MixedCluster(KafkaCluster):
         path = self.directory / f"{node}.out"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def ensure_equal(self, partition: TopicPartition, nodes: Sequence[int]) -> None:
+        """Wait until replicas that nobody writes to end at one offset, and compare them. Raises AssertionError."""
+        roots = [self.log_dir(node) for node in nodes]
+
+        def ends() -> set[int]:
+            return {loaded(root, partition).log_end_offset for root in roots}
+
+        wait_until(lambda: len(ends()) == 1, f"the replicas of {partition} end at one offset")
+        check_agreement(partition, [loaded(root, partition) for root in roots], *ends())
+
     def _command(self, node: int) -> list[str]:
         if node in self.ours:
             module = "tests.replication.node.joining.logged_broker"
@@ -79,11 +92,6 @@ class MixedCluster(KafkaCluster):
         elif not self.log_dir(node).exists():
             done = epochlog("format", "--config", self._configuration(node), "--cluster-id", CLUSTER_ID)
             assert done.status == 0, done.err
-
-    @property
-    def controller(self) -> int:
-        """The id of its only controller."""
-        return CONTROLLER
 
 
 def wait_until(holds: Callable[[], bool], wanted: str) -> None:

@@ -33,9 +33,9 @@ class UncleanElection:
     def hold(self) -> None:
         """Let it come to that, and hold it as administrators do; the loser is down afterwards."""
         told = self._administrator
-        replicas = [(self.loser, self.winner)]
-        wait_until(lambda: told.create(self.topic, replicas, min_insync_replicas=1), f"{self.topic} is made")
-        told.wait_for(self.partition, leader=self.loser, isr={self.loser, self.winner})
+        replicas = (self.loser, self.winner)
+        wait_until(lambda: told.create(self.topic, [replicas], min_insync_replicas=1), f"{self.topic} is made")
+        told.lead(self.partition, replicas)
         self._write("both")
         self.cluster.kill(self.winner)
         told.wait_for(self.partition, leader=self.loser, isr={self.loser})
