@@ -70,6 +70,7 @@ class ChaosRound:
     def _do(self, step: Step) -> None:
         actions: dict[Action, Callable[[Step], object]] = {
             Action.KILL: lambda step: self.cluster.kill(*step.nodes),
+            Action.LOSE: lambda step: self.cluster.lose(*step.nodes),
             Action.STOP: lambda step: self._stop(*step.nodes),
             Action.START: lambda step: self.cluster.start(*step.nodes, wait=False),
             Action.PAUSE: lambda step: self._pause(*step.nodes, step.seconds),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from logstore import TopicPartition
+from replication.testing.forgetful_disk import ForgetfulDisk
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.kafka import kafka_options
 from tests.oracle.release import KafkaRelease
@@ -28,6 +29,8 @@ class MixedCluster(KafkaCluster):
 
     ours: Sequence[int] = (OURS,)
     """The ids of our brokers."""
+    is_forgetful: bool = False
+    """Whether ours write so that what they have not flushed can be lost, which is not as they write otherwise."""
 
     @classmethod
     def of(
@@ -70,6 +73,15 @@ class MixedCluster(KafkaCluster):
         path = self.directory / f"{node}.out"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def lose(self, node: int) -> None:
+        """End one of ours as a loss of power would."""
+        self.kill(node)
+        disk = ForgetfulDisk(self._journal(node))
+        try:
+            disk.lose()
+        finally:
+            disk.close_journal()
+
     def ensure_equal(self, partition: TopicPartition, nodes: Sequence[int]) -> None:
         """Wait until replicas that nobody writes to end at one offset, and compare them. Raises AssertionError."""
         roots = [self.log_dir(node) for node in nodes]
@@ -83,8 +95,12 @@ class MixedCluster(KafkaCluster):
     def _command(self, node: int) -> list[str]:
         if node in self.ours:
             module = "tests.replication.node.joining.logged_broker"
-            return [sys.executable, "-m", module, str(self._configuration(node))]
+            journal = [str(self._journal(node))] if self.is_forgetful else []
+            return [sys.executable, "-m", module, str(self._configuration(node)), *journal]
         return super()._command(node)
+
+    def _journal(self, node: int) -> Path:
+        return self.directory / f"{node}.flushed"
 
     def _format(self, node: int) -> None:
         if node not in self.ours:

@@ -25,6 +25,8 @@ SESSION_MS, LAG_MS = 6_000, 3_000
 STEPS: Final = 8
 AT_ONCE: Final = 10
 """Rounds of one cluster's life."""
+_FORGETFUL: Final = 0.5
+"""The share of lives in which ours lose what they have not flushed."""
 REPEAT_BY: Final = "CHAOS_SEED={}:{} .venv/bin/python -m pytest tests/replication/node/joining/test_chaos.py"
 
 
@@ -62,10 +64,11 @@ def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRoun
     seed = seeds.start
     try:
         described = MixedCluster.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=LAG_MS)
+        described.is_forgetful = Random(seeds.start).random() < _FORGETFUL
         with described as cluster, JavaProgram(release, "TransactionClient", cluster.bootstrap(), heap="128m") as java:
             Administrator(cluster).make_coordinators()
             for seed in seeds:
-                happened = draw(Random(seed), cluster.ids, cluster.ours, STEPS)
+                happened = draw(Random(seed), cluster.ids, cluster.ours, STEPS, loses=cluster.is_forgetful)
                 rounds.append(ChaosRound(cluster, java, happened, seed))
                 rounds[-1].run()
             for node in cluster.ids:
