@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
@@ -45,12 +46,14 @@ class JoinedBroker:
         client_settings: ClientSettings | None = None,
         directory_settings: DirectorySettings | None = None,
         cordoned: Collection[Path] | None = None,
+        filesystem: FileSystem = REAL,
     ) -> Self:
         """Open log.dirs and join the cluster that they are formatted for.
 
         `controllers` are the ones to try first, and `client_settings` how their listener is protected. The copy of the
         metadata is kept in `metadata_root`, by default the first of the log.dirs. In those that are `cordoned` the
-        controller places no new replicas (Kafka 4.3 and later); None leaves that as `settings` have it.
+        controller places no new replicas (Kafka 4.3 and later); None leaves that as `settings` have it. `filesystem` is
+        how logs and metadata are written.
 
         Those whose disks fail are offline, where another one is left; but for that of the metadata.
         Before anything is changed InconsistentDirectoriesError is raised where the directories are not formatted, not
@@ -64,10 +67,12 @@ class JoinedBroker:
         ensure_answers(controllers, formatted.identity, client_settings, settings.registration_seconds)
         with ExitStack() as stack:
             # First: a log within a root that is locked by its process cannot be opened by itself.
-            metadata = LocalMetadata.open(copy_in)
+            metadata = LocalMetadata.open(copy_in, filesystem)
             stack.callback(metadata.close)
             # Which of two directories of a partition is stray the metadata tells.
-            directories = LogDirectories.open(roots, duplicates=True, settings=directory_settings, periodic=True)
+            directories = LogDirectories.open(
+                roots, duplicates=True, settings=directory_settings, periodic=True, filesystem=filesystem
+            )
             stack.callback(directories.close)
             if cordoned is not None:
                 settings = replace(settings, cordoned=formatted.ids(cordoned))
