@@ -71,6 +71,7 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
             client_settings=properties.to_controllers,
             directory_settings=properties.broker.directories,
             cordoned=properties.cordoned,
+            snapshots=properties.snapshots,
         ) as joined,
     ):
         if json:

@@ -29,6 +29,7 @@ from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.replicas.logged_fetches import LoggedFetches
 from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.broker.replicas.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
 from replication.broker.requests import log_dir_moves
 from replication.broker.requests.cluster.features import features_of
@@ -125,6 +126,7 @@ class BrokerNode:
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
         self._session: Final = OwnSession(settings.session_timeout_ms)
+        self._throttles: Final = ReplicaThrottles(self.identity.broker_id)
         self.directories: Final = directories
         """Its log.dirs."""
         self._directory_ids: Final = _by_id(directories)
@@ -270,6 +272,7 @@ class BrokerNode:
                 FetcherSettings(identity=identity),
                 threads=self._settings.fetchers,
                 observer=LoggedFetches(),
+                throttle=self._throttles.follower,
             ),
             isr_queue,
             TopicSettings(
@@ -282,6 +285,7 @@ class BrokerNode:
             listener=self._settings.listener.name,
             clock=monotonic_ms,
             wake=waiter.wake,
+            throttles=self._throttles,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:
@@ -330,6 +334,7 @@ class BrokerNode:
                 futures=self.replicas.moves.described,
                 states=lambda: self._root_states(known),
                 permissions=permissions,
+                throttle=self._throttles.leader,
             ),
             log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, moves.answer),
             **writing,

@@ -28,6 +28,7 @@ from replication.broker.requests.permitted_lookup import (
     permitted_answer,
     with_topic,
 )
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.messages import (
     describe_cluster,
     describe_configs,
@@ -51,6 +52,7 @@ def reading_apis(
     futures: Callable[[], Iterable[FutureReplica]] = tuple,
     states: Callable[[], RootStates] = RootStates,
     permissions: PermissionsOf = unlimited,
+    throttle: Throttle | None = None,
 ) -> ServedApis:
     """Return what answers from these partitions, and from what is known of the cluster.
 
@@ -58,14 +60,15 @@ def reading_apis(
     batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading. `create_topics` makes topics that
     clients ask for and that are not there (Kafka: auto.create.topics.enable). `futures` tells of the copies by which
     partitions move between the roots, `states` of roots that have failed or are cordoned. `permissions` are what
-    callers may do (`Authorizer.permissions`); by default everybody may do everything.
+    callers may do (`Authorizer.permissions`); by default everybody may do everything. `throttle` is for followers that
+    are not in sync.
     """
 
     def permitted(may_ask: MayAsk, make: Callable[[PartitionLookup], Answer]) -> Answer:
         return permitted_answer(partitions, cluster, permissions, may_ask, make)
 
     sessions = FetchSessionCache()
-    fetches = permitted(fetched, lambda lookup: Fetches(lookup, sessions, fetch_max_bytes).answer)
+    fetches = permitted(fetched, lambda lookup: Fetches(lookup, sessions, fetch_max_bytes, throttle).answer)
     listed = permitted(with_topic(Operation.DESCRIBE), lambda lookup: ListedOffsets(lookup).answer)
     ends = permitted(epochs_asked, lambda lookup: EpochEnds(lookup).answer)
     producers = permitted(with_topic(Operation.READ), lambda lookup: PartitionProducers(lookup, cluster).answer)

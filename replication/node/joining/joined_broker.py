@@ -19,6 +19,9 @@ from replication.node.network_link import NetworkLink
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.quorum.local_metadata import LocalMetadata
+from replication.quorum.snapshot_terms import SnapshotTerms
+
+_SNAPSHOTS: Final = SnapshotTerms()
 
 
 class JoinedBroker:
@@ -47,13 +50,14 @@ class JoinedBroker:
         directory_settings: DirectorySettings | None = None,
         cordoned: Collection[Path] | None = None,
         filesystem: FileSystem = REAL,
+        snapshots: SnapshotTerms = _SNAPSHOTS,
     ) -> Self:
         """Open log.dirs and join the cluster that they are formatted for.
 
         `controllers` are the ones to try first, and `client_settings` how their listener is protected. The copy of the
         metadata is kept in `metadata_root`, by default the first of the log.dirs. In those that are `cordoned` the
         controller places no new replicas (Kafka 4.3 and later); None leaves that as `settings` have it. `filesystem` is
-        how logs and metadata are written.
+        how logs and metadata are written. By the terms of `snapshots` the copy of the metadata does not grow for ever.
 
         Those whose disks fail are offline, where another one is left; but for that of the metadata.
         Before anything is changed InconsistentDirectoriesError is raised where the directories are not formatted, not
@@ -76,7 +80,8 @@ class JoinedBroker:
             stack.callback(directories.close)
             if cordoned is not None:
                 settings = replace(settings, cordoned=formatted.ids(cordoned))
-            link = NetworkLink(controllers, BrokerIdentity.of(directories), client_settings, metadata=metadata)
+            identity = BrokerIdentity.of(directories)
+            link = NetworkLink(controllers, identity, client_settings, metadata=metadata, snapshots=snapshots)
             node = stack.enter_context(BrokerNode(link, directories, settings))
             return cls(stack.pop_all(), node)
 
