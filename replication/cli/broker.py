@@ -1,6 +1,6 @@
 """`epochlog broker`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -56,12 +56,16 @@ def broker(
 
 def _run(properties: "JoiningProperties", *, json: bool) -> None:
     from logstore.warming.warm import warm
+    from replication.cli.event_lines import events_printed
+    from replication.cli.metrics_address import served_metrics
     from replication.node.joining.joined_broker import JoinedBroker
 
     # Before it listens, so that no request waits for a compiler.
     warm()
     with (
         until_told() as stop,
+        served_metrics(properties.broker.metrics) as metrics,
+        events_printed(json=json),
         JoinedBroker.open(
             properties.roots,
             properties.controllers,
@@ -72,12 +76,15 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
             directory_settings=properties.broker.directories,
             cordoned=properties.cordoned,
             snapshots=properties.snapshots,
+            observer=None if metrics is None else metrics.flushes,
         ) as joined,
     ):
+        if metrics is not None:
+            metrics.watch(joined.node)
         if json:
-            print_json_line(_as_json(joined.node, properties))
+            print_json_line(_as_json(joined.node, properties, None if metrics is None else metrics.address))
         else:
-            for line in _lines(joined.node):
+            for line in _lines(joined.node, None if metrics is None else metrics.address):
                 print(line, flush=True)
         while not stop.wait(_PAUSE_SECONDS):
             if joined.node.failure is not None:
@@ -89,15 +96,18 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
 def _validate(config: Path, *, json: bool) -> None:
     """Print what would keep a broker from starting; exit status 1 where something would."""
     from replication.cli.joining_properties import JoiningProperties
-    from replication.node.joining.joined_broker import joining_faults
+    from replication.node.joining.formatted_roots import FormattedRoots
     from replication.protocol.errors import InvalidSettingsError
 
     faults: list[str] = []
     passed_over: tuple[str, ...] = ()
+    offline: Mapping[Path, OSError] = {}
     try:
         properties = JoiningProperties.read(config)
         passed_over = properties.passed_over
-        faults += joining_faults(properties.roots, properties.node_id, properties.metadata_root)
+        formatted = FormattedRoots(properties.roots, properties.node_id, properties.metadata_root)
+        faults += formatted.faults
+        offline = formatted.offline
         properties.broker.serving.listener.streams()
     except (InvalidSettingsError, OSError) as error:
         faults.append(str(error))
@@ -106,6 +116,7 @@ def _validate(config: Path, *, json: bool) -> None:
     else:
         for fault in faults:
             complain(fault)
+        _tell_offline(offline)
         _tell_passed_over(passed_over)
         if not faults:
             print("A broker can start with this: properties and directories are in order. No controller was asked.")
@@ -116,6 +127,11 @@ def _validate(config: Path, *, json: bool) -> None:
 def _tell_passed_over(names: Sequence[str]) -> None:
     if names:
         complain(f"makes no difference here: {', '.join(names)}")
+
+
+def _tell_offline(roots: Mapping[Path, OSError]) -> None:
+    for path, error in roots.items():
+        complain(f"{shown(str(path))}: offline, with all that lies there: {shown(str(error))}")
 
 
 def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
@@ -141,7 +157,7 @@ def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
     )
 
 
-def _as_json(node: "BrokerNode", properties: "JoiningProperties") -> dict[str, Any]:
+def _as_json(node: "BrokerNode", properties: "JoiningProperties", metrics: str | None) -> dict[str, Any]:
     hosted = node.replicas.hosted
     return {
         "cluster_id": node.identity.cluster_id,
@@ -153,16 +169,20 @@ def _as_json(node: "BrokerNode", properties: "JoiningProperties") -> dict[str, A
         "offline": sorted(map(str, hosted.offline)),
         "strays": list(map(str, node.strays)),
         "passed_over": list(properties.passed_over),
+        "metrics": metrics,
     }
 
 
-def _lines(node: "BrokerNode") -> Iterator[str]:
+def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
     hosted = node.replicas.hosted
     led = sum(each.is_leader for each in hosted.values())
     yield from wrapped(
         f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
         f"{node.address}: {counted(len(hosted), 'partition')}, leads {led}."
     )
+    _tell_offline(node.directories.offline)
+    if metrics is not None:
+        yield f"Metrics are at http://{metrics}/metrics."
     for path in node.strays:
         complain(
             f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"

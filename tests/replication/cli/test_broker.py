@@ -3,12 +3,14 @@
 import json
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import Record
 from logstore.directory.log_directories import LogDirectories
@@ -16,7 +18,9 @@ from replication.controller.decision import Decision
 from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.addresses import Address
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.api_versions import ApiVersionsRequest
+from replication.protocol.wire.kio_messages import request_classes
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone import StandaloneController
 from tests.data.replicas import replicas
@@ -24,9 +28,11 @@ from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
 from tests.replication.cli.schemas import validate_output
 from tests.replication.cli.served import everything
+from tests.replication.node.metrics.scraping import scraped
 
 CLUSTER = "remote-cluster-0000000"
 NOBODY = "127.0.0.1:1"
+LOG_DIRS = 35
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +128,26 @@ def test_its_copy_of_the_metadata_may_lie_apart(tmp_path: Path, controller: str)
         assert not (tmp_path / "ours-6" / "__cluster_metadata-0").exists()
 
 
+def test_a_root_whose_disk_fails_is_offline_and_a_cordoned_one_is_told_as_such(tmp_path: Path, controller: str) -> None:
+    sound, failed = tmp_path / "sound", tmp_path / "failed"
+    config = formatted(
+        server_properties(tmp_path, controller, 5, log_dirs=f"{sound},{failed}", cordoned_log_dirs=f"{sound},{failed}")
+    )
+    shutil.rmtree(failed)
+    failed.write_text("no directory")
+    validated = epochlog("broker", "--config", config, "--validate")
+    assert validated.status == 0
+    assert "failed: offline, with all that lies there" in " ".join(validated.err.split())
+    with joined(config) as (process, told), Connection.open(told["bootstrap"]) as connection:
+        answer = connection.ask(request_classes(LOG_DIRS, 5).DescribeLogDirsRequest(topics=None))
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    assert [(each.log_dir, each.error_code, each.is_cordoned) for each in answer.results] == [
+        (str(sound), ErrorCode.NONE, True),
+        (str(failed), ErrorCode.KAFKA_STORAGE_ERROR, False),
+    ]
+
+
 def test_features_that_are_finalized_while_it_runs_are_told(tmp_path: Path) -> None:
     with led(tmp_path / "elsewhere") as controller:
         config = formatted(server_properties(tmp_path, str(controller.server.address)))
@@ -134,8 +160,32 @@ def test_features_that_are_finalized_while_it_runs_are_told(tmp_path: Path) -> N
                 assert time.monotonic() < deadline
 
 
+def test_it_serves_metrics_and_says_what_happens_to_its_partitions(tmp_path: Path, controller: str) -> None:
+    config = formatted(server_properties(tmp_path, controller, 5, metrics_listener="127.0.0.1:0"))
+    log = tmp_path / "broker.log"
+    with log.open("w") as errors, joined(config, errors) as (process, told):
+        assert scraped(told["metrics"]).value("kafka_server_kafkaserver_brokerstate") == 3
+        admin = AdminClient({"bootstrap.servers": told["bootstrap"]})
+        admin.create_topics([NewTopic("said", 1, 1)])["said"].result(SECONDS)
+        while not log.read_text():
+            pass
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {(each["event"], each["topic"], each["partition"]) for each in lines} == {("role-change", "said", 0)}
+    roles = [each["from"] for each in lines] + [lines[-1]["to"]]
+    # As it leaves in order the controller takes the leadership first.
+    assert roles in (["none", "leader", "none"], ["none", "leader", "follower", "none"])
+
+
 class TestRefusals:
     """One line, exit status 2, and nothing is changed."""
+
+    def test_a_port_for_metrics_that_is_taken(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            config = formatted(server_properties(tmp_path, NOBODY, metrics_listener=port))
+            self.refused(config, f"cannot serve metrics at 127.0.0.1:{port}; choose another port")
 
     def test_another_cluster(self, tmp_path: Path, controller: str) -> None:
         config = formatted(server_properties(tmp_path, controller), "another-cluster-000000")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from kio.schema.alter_partition_reassignments.v0.request import (
@@ -96,6 +97,26 @@ class Administrator:
             return told is not None and all(_plain(getattr(told, name)) == value for name, value in wanted.items())
 
         wait_until(is_so, f"{partition} has {wanted}")
+
+    def make_coordinators(self) -> None:
+        """Make the topics of coordinators where none of ours is, as ours coordinate neither groups nor transactions."""
+        kafkas = [node for node in self.cluster.ids if node not in self.cluster.ours]
+        for topic in ("__transaction_state", "__consumer_offsets"):
+            settings = {"cleanup_policy": "compact", "compression_type": "uncompressed"}
+            wait_until(partial(self.create, topic, [kafkas], **settings), f"{topic} is made")
+
+    def lead(self, partition: TopicPartition, replicas: Sequence[int]) -> None:
+        """Wait until all replicas are in sync, and let the first of them lead, as it is preferred."""
+        self.wait_for(partition, isr=set(replicas))
+
+        def leads() -> bool:
+            told = self.partitions().get(partition)
+            if told is not None and told.leader == replicas[0]:
+                return True
+            self.elect("preferred", "--topic", partition.topic, "--partition", partition.partition)
+            return False
+
+        wait_until(leads, f"{replicas[0]} leads {partition}")
 
     def _ask(self, request: Any) -> Any:
         try:

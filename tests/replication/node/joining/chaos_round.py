@@ -2,8 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from random import Random
 from subprocess import TimeoutExpired
 from typing import Final
@@ -11,13 +10,16 @@ from typing import Final
 from logstore import TopicPartition
 from replication.operations.partition_view import PartitionView
 from tests.oracle.cluster import CONTROLLER
+from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.chaos_reader import ChaosReader
 from tests.replication.node.joining.chaos_schedule import Action, Schedule, Step
+from tests.replication.node.joining.chaos_transactions import ChaosTransactions
 from tests.replication.node.joining.chaos_writer import ChaosWriter, value_of
 from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
+from tests.replication.node.joining.transactional_clients import JavaClient, LibrdkafkaClient
 from tests.replication.node.joining.unclean_election import UncleanElection
-from tests.replication.testing.stopped_replicas import check_agreement, loaded
+from tests.replication.salvage.cluster.target import Target
 
 _log: Final = logging.getLogger(__name__)
 
@@ -25,24 +27,29 @@ _log: Final = logging.getLogger(__name__)
 class ChaosRound:
     """Its topics are named after the seed; what was begun but could not be done is none of its concern."""
 
-    def __init__(self, cluster: MixedCluster, schedule: Schedule, seed: int) -> None:
+    def __init__(self, cluster: MixedCluster, java: JavaProgram, schedule: Schedule, seed: int) -> None:
+        """`java` is a TransactionClient, which every other round writes with."""
         self.cluster = cluster
         self.schedule = schedule
         self.topic: Final = f"chaos-{seed}"
         self._administrator = Administrator(cluster)
         random = Random(seed)
+        bootstrap = cluster.bootstrap()
+        self.partitions: Final = [TopicPartition(self.topic, number) for number in range(len(schedule.replicas))]
+        *plain, transactional = self.partitions
         self.writers: Final = [
-            ChaosWriter(cluster.bootstrap(), TopicPartition(self.topic, number), Random(random.random()), number == 0)
-            for number in range(len(schedule.replicas))
+            ChaosWriter(bootstrap, each, Random(random.random()), is_idempotent=each == plain[0]) for each in plain
         ]
-        self.readers: Final = [ChaosReader(cluster.bootstrap(), *writer.partition) for writer in self.writers]
+        client = JavaClient(java, self.topic) if seed % 2 else LibrdkafkaClient(bootstrap, self.topic)
+        self.transactions: Final = ChaosTransactions(client, transactional, Random(random.random()))
+        self.readers: Final = [ChaosReader(bootstrap, *each) for each in self.partitions]
         self.elections: Final[list[UncleanElection]] = []
 
     def run(self) -> None:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
         told = self._administrator
         wait_until(lambda: told.create(self.topic, self.schedule.replicas, min_insync_replicas=2), "the topic is made")
-        for each in (*self.writers, *self.readers):
+        for each in (*self.writers, self.transactions, *self.readers):
             each.start()
         try:
             for step in self.schedule.steps:
@@ -52,7 +59,7 @@ class ChaosRound:
             _log.info("%s: all happened", self.topic)
             self._settle()
         finally:
-            for each in (*self.writers, *self.readers):
+            for each in (*self.writers, self.transactions, *self.readers):
                 each.stop()
         for writer in self.writers:
             writer.finish(SECONDS)
@@ -63,13 +70,14 @@ class ChaosRound:
     def _do(self, step: Step) -> None:
         actions: dict[Action, Callable[[Step], object]] = {
             Action.KILL: lambda step: self.cluster.kill(*step.nodes),
+            Action.LOSE: lambda step: self.cluster.lose(*step.nodes),
             Action.STOP: lambda step: self._stop(*step.nodes),
             Action.START: lambda step: self.cluster.start(*step.nodes, wait=False),
             Action.PAUSE: lambda step: self._pause(*step.nodes, step.seconds),
             Action.PAUSE_CONTROLLER: lambda step: self._pause(CONTROLLER, step.seconds),
             Action.RESTART_CONTROLLER: self._restart_controller,
             Action.ELECT: lambda _: self._administrator.elect("preferred"),
-            Action.REASSIGN: lambda step: self._administrator.reassign(self.writers[step.number].partition, step.nodes),
+            Action.REASSIGN: lambda step: self._administrator.reassign(self.partitions[step.number], step.nodes),
             Action.CREATE: lambda step: self._administrator.create(self._aside(step), [step.nodes] * 2),
             Action.DELETE: lambda step: self._administrator.delete(self._aside(step)),
             Action.ELECT_UNCLEAN: self._elect_unclean,
@@ -106,57 +114,62 @@ class ChaosRound:
         for node in self.cluster.ids:
             if not self.cluster.is_running(node):
                 self.cluster.start(node, wait=False)
-        wait_until(lambda: all(map(_is_whole, self._partitions().values())), "all replicas are in sync")
+        wait_until(self._is_whole, "all replicas are in sync")
+
+    def _is_whole(self) -> bool:
         dead = [node for node in self.cluster.nodes if not self.cluster.is_running(node)]
         assert not dead, f"nodes {dead} have ended by themselves"
+        return all(map(_is_in_sync, self._partitions().values()))
 
     def _partitions(self) -> dict[TopicPartition, PartitionView]:
         """Return what is known of this round's partitions; as one that is not whole, what is not known at all."""
         known = self._administrator.partitions()
-        mine = {partition: view for partition, view in known.items() if partition.topic.startswith(self.topic)}
-        expected = [each.partition for each in (*self.writers, *self.elections)]
+        mine = {each: view for each, view in known.items() if f"{each.topic}-".startswith(f"{self.topic}-")}
+        expected = [*self.partitions, *(each.partition for each in self.elections)]
         return {each: PartitionView(partition=each) for each in expected} | mine
 
     def _check(self) -> None:
         partitions = self._partitions()
         for partition, view in partitions.items():
-            self._check_replicas(partition, [self.cluster.log_dir(node) for node in view.replicas])
-        for writer, reader in zip(self.writers, self.readers, strict=True):
-            log = loaded(self.cluster.log_dir(partitions[writer.partition].leader), writer.partition)
-            values = [record.value for record in log.records(end=log.log_end_offset)]
-            _check_written(writer, values)
-            _check_read(reader, values)
+            self.cluster.ensure_equal(partition, view.replicas)
+        committed = [self._committed(partition) for partition in self.partitions]
+        for writer, there in zip(self.writers, committed, strict=False):
+            _check_written(writer, there)
+        for reader, there in zip(self.readers, committed, strict=True):
+            _check_read(reader, there)
+        self.transactions.check([value.decode() for value in committed[-1].values()])
         for election in self.elections:
             election.check()
 
-    def _check_replicas(self, partition: TopicPartition, roots: Sequence[Path]) -> None:
-        def ends() -> set[int]:
-            return {loaded(root, partition).log_end_offset for root in roots}
-
-        wait_until(lambda: len(ends()) == 1, f"the replicas of {partition} end at one offset")
-        check_agreement(partition, [loaded(root, partition) for root in roots], *ends())
+    def _committed(self, partition: TopicPartition) -> dict[int, bytes]:
+        """Return what a consumer of committed records gets, by its offset."""
+        messages = Target(self.cluster.bootstrap()).read(*partition)
+        return {int(message.offset() or 0): bytes(message.value() or b"") for message in messages}
 
 
-def _is_whole(view: PartitionView) -> bool:
+def _is_in_sync(view: PartitionView) -> bool:
     return view.has_leader and not view.is_reassigning and set(view.isr) == set(view.replicas)
 
 
-def _check_written(writer: ChaosWriter, values: Sequence[bytes | None]) -> None:
+def _check_written(writer: ChaosWriter, there: Mapping[int, bytes]) -> None:
     """Check that a partition has what was acknowledged where that was, and nothing else. Raises AssertionError."""
+    values = list(there.values())
     expected = [value_of(number) for number in range(writer.sent)]
     assert len(writer.acknowledged) == writer.sent
     misplaced = [
-        number for number, offset in writer.acknowledged.items() if values[offset : offset + 1] != [value_of(number)]
+        number
+        for number, offset in writer.acknowledged.items()
+        if offset is not None and there.get(offset) != value_of(number)
     ]
     assert not misplaced, f"{writer.partition}: records {misplaced[:5]} are not where they were acknowledged"
     if writer.is_idempotent:
         assert values == expected, f"records of {writer.partition} are twice there, or out of order"
     else:
-        assert set(values) == set(expected), f"{writer.partition} has records that nobody sent"
+        assert set(values) == set(expected), f"{writer.partition} lacks records, or has some that nobody sent"
 
 
-def _check_read(reader: ChaosReader, values: Sequence[bytes | None]) -> None:
+def _check_read(reader: ChaosReader, there: Mapping[int, bytes]) -> None:
     """Check that all that was ever read is still there. Raises AssertionError."""
     assert not reader.changed, reader.changed[:3]
-    gone = [offset for offset, value in reader.seen.items() if values[offset : offset + 1] != [value]]
+    gone = [offset for offset, value in reader.seen.items() if there.get(offset) != value]
     assert not gone, f"{reader.topic}-{reader.partition}: what was read at {gone[:5]} is not there any more"

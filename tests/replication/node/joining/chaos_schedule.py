@@ -7,7 +7,7 @@ from random import Random
 from typing import Final
 
 REPLICAS: Final = 3
-PARTITIONS: Final = 2
+PARTITIONS: Final = 3
 _MOST_DOWN: Final = 2
 _LONGEST_PAUSE: Final = 9.0
 """In seconds; longer than a session."""
@@ -17,6 +17,7 @@ class Action(StrEnum):
     """What is done to a node or to the cluster."""
 
     KILL = "kill"
+    LOSE = "kill, and lose what it has not flushed,"
     STOP = "stop"
     START = "start"
     PAUSE = "pause"
@@ -31,6 +32,7 @@ class Action(StrEnum):
 
 _WEIGHTS: Final = {
     Action.KILL: 4,
+    Action.LOSE: 4,
     Action.STOP: 3,
     Action.START: 6,
     Action.PAUSE: 3,
@@ -79,9 +81,12 @@ class Schedule:
         return f"replicas {self.replicas}; {'; '.join(map(str, self.steps))}"
 
 
-def draw(random: Random, brokers: Sequence[int], ours: Sequence[int], count: int) -> Schedule:
-    """Draw a round of so many steps, in which ours are no rarer than all others together."""
-    return _Drawing(random, brokers, ours).draw(count)
+def draw(random: Random, brokers: Sequence[int], ours: Sequence[int], count: int, *, loses: bool = False) -> Schedule:
+    """Draw a round of so many steps, in which ours are no rarer than all others together.
+
+    What ours have not flushed can be lost if `loses`.
+    """
+    return _Drawing(random, brokers, ours, loses).draw(count)
 
 
 @dataclass
@@ -89,6 +94,8 @@ class _Drawing:
     random: Random
     brokers: Sequence[int]
     ours: Sequence[int]
+    loses: bool
+    """Whether what was not flushed may be lost: no more once one replica of a topic may be in sync alone."""
     down: set[int] = field(default_factory=set)
     made: list[int] = field(default_factory=list)
     """Topics that have been created, and are to be deleted."""
@@ -111,6 +118,8 @@ class _Drawing:
     def _is_possible(self, action: Action) -> bool:
         if action in {Action.KILL, Action.STOP}:
             return len(self.down) < _MOST_DOWN
+        if action is Action.LOSE:
+            return self.loses and len(self.down) < _MOST_DOWN and not self.down.issuperset(self.ours)
         if action is Action.ELECT_UNCLEAN:
             return not self.down
         if action is Action.START:
@@ -121,6 +130,7 @@ class _Drawing:
         after = self.random.uniform(0.1, 2.0)
         draw: Callable[[Action, float], Step] = {
             Action.KILL: self._end,
+            Action.LOSE: self._lose,
             Action.STOP: self._end,
             Action.START: self._start,
             Action.PAUSE: self._pause,
@@ -133,6 +143,11 @@ class _Drawing:
 
     def _end(self, action: Action, after: float) -> Step:
         broker = self._one_of(self._up)
+        self.down.add(broker)
+        return Step(after=after, action=action, nodes=(broker,))
+
+    def _lose(self, action: Action, after: float) -> Step:
+        broker = self.random.choice([broker for broker in self._up if broker in self.ours])
         self.down.add(broker)
         return Step(after=after, action=action, nodes=(broker,))
 
@@ -169,6 +184,7 @@ class _Drawing:
         pair = [self.random.choice(self.ours), self.random.choice(others)]
         self.random.shuffle(pair)
         self.number += 1
+        self.loses = False
         self.down.add(pair[0])
         return Step(after=after, action=action, nodes=tuple(pair), number=self.number)
 

@@ -37,8 +37,8 @@ class ChaosWriter:
     random: Random
     is_idempotent: bool
     sent: int = 0
-    acknowledged: dict[int, int] = field(default_factory=dict)
-    """The offset of each record that was, by its number."""
+    acknowledged: dict[int, int | None] = field(default_factory=dict)
+    """The offset of each record that was, by its number; None where it was acknowledged as a duplicate."""
     failures: list[str] = field(default_factory=list)
     _stopped: Event = field(default_factory=Event)
 
@@ -80,7 +80,8 @@ class ChaosWriter:
     def _produce(self, number: int) -> None:
         def note(error: KafkaError | None, message: Message) -> None:
             if error is None:
-                self.acknowledged[number] = int(message.offset() or 0)
+                offset = message.offset()
+                self.acknowledged[number] = None if offset is None or offset < 0 else offset
             else:
                 self.failures.append(f"record {number}: {error}")
 

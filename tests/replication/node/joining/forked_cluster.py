@@ -13,7 +13,9 @@ from replication.planning.truncation_plan import TruncationPlan
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.cuts import cuts
 from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
-from tests.replication.testing.stopped_replicas import check_agreement, loaded
+from tests.replication.node.joining.open_transaction import OpenTransaction
+from tests.replication.salvage.cluster.target import Target
+from tests.replication.testing.stopped_replicas import loaded
 
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -47,6 +49,8 @@ class Fork:
 
     def __post_init__(self) -> None:
         self._administrator = Administrator(self.cluster)
+        is_committed = self.random.random() < 0.5
+        self._transaction = OpenTransaction(self.cluster.bootstrap(), list(self), is_committed)
 
     def __iter__(self) -> Iterator[TopicPartition]:
         return (TopicPartition(self.topic, number) for number in range(self.partitions))
@@ -55,8 +59,10 @@ class Fork:
         """Let the logs fork; the last broker runs then, the others do not."""
         replicas = [self.nodes] * self.partitions
         wait_until(lambda: self._administrator.create(self.topic, replicas, min_insync_replicas=1), "it is made")
-        self._wait_for(self.nodes)
+        for partition in self:
+            self._administrator.lead(partition, self.nodes)
         self._write(self.nodes[0], acks="all")
+        self._transaction.begin()
         for number, leader in enumerate(self.nodes[:-1]):
             self._write_alone(leader, self.nodes[number + 1 :])
         self._write(self.nodes[-1], acks="all")
@@ -80,16 +86,18 @@ class Fork:
             offsets = done[each.node].get(each.partition, [])
             cut_to = min(offsets, default=each.plan.log_end_offset)
             assert cut_to == each.plan.truncate_to, f"broker {each.node} cut to {offsets}, and {each.plan} was foretold"
+        self._transaction.end()
         for partition in self:
-            logs = [loaded(self.cluster.log_dir(node), partition) for node in self.nodes]
-            assert len({log.log_end_offset for log in logs}) == 1, partition
-            check_agreement(partition, logs, logs[0].log_end_offset)
+            self.cluster.ensure_equal(partition, self.nodes)
+            self._transaction.check(partition, Target(self.cluster.bootstrap()).values(*partition))
 
     def _write_alone(self, leader: int, others: Sequence[int]) -> None:
         """Let a leader write what it alone has, and kill it; the first of the others leads after it."""
         for node in others:
             self.cluster.pause(node)
         # What a fetch that waits is answered with is read by a follower once it goes on: the first batch may be.
+        self._write(leader, acks="1")
+        self._transaction.go_on()
         self._write(leader, acks="1")
         self.cluster.kill(leader)
         for node in others:
@@ -123,6 +131,6 @@ class Fork:
             assert producer.flush(SECONDS) == 0
         assert failures == []
 
-    def _wait_for(self, isr: Sequence[int], leader: int | None = None) -> None:
+    def _wait_for(self, isr: Sequence[int], leader: int) -> None:
         for partition in self:
-            self._administrator.wait_for(partition, isr=set(isr), leader=self.nodes[0] if leader is None else leader)
+            self._administrator.wait_for(partition, isr=set(isr), leader=leader)

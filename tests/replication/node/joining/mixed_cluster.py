@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
+from logstore import TopicPartition
+from replication.testing.forgetful_disk import ForgetfulDisk
+from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.kafka import kafka_options
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
+from tests.replication.testing.stopped_replicas import check_agreement, loaded
 
 SECONDS: Final = 180
 """Until when a busy machine must have done what a quiet one does at once."""
@@ -26,6 +29,8 @@ class MixedCluster(KafkaCluster):
 
     ours: Sequence[int] = (OURS,)
     """The ids of our brokers."""
+    is_forgetful: bool = False
+    """Whether ours write so that what they have not flushed can be lost, which is not as they write otherwise."""
 
     @classmethod
     def of(
@@ -45,6 +50,7 @@ class MixedCluster(KafkaCluster):
             brokers=kafkas,
             settings={
                 "replica.lag.time.max.ms": lag_ms,
+                "broker.session.timeout.ms": session_ms,
                 "broker.heartbeat.interval.ms": 300,
                 "initial.broker.registration.timeout.ms": SECONDS * 1_000,
                 "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
@@ -67,11 +73,34 @@ class MixedCluster(KafkaCluster):
         path = self.directory / f"{node}.out"
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def lose(self, node: int) -> None:
+        """End one of ours as a loss of power would."""
+        self.kill(node)
+        disk = ForgetfulDisk(self._journal(node))
+        try:
+            disk.lose()
+        finally:
+            disk.close_journal()
+
+    def ensure_equal(self, partition: TopicPartition, nodes: Sequence[int]) -> None:
+        """Wait until replicas that nobody writes to end at one offset, and compare them. Raises AssertionError."""
+        roots = [self.log_dir(node) for node in nodes]
+
+        def ends() -> set[int]:
+            return {loaded(root, partition).log_end_offset for root in roots}
+
+        wait_until(lambda: len(ends()) == 1, f"the replicas of {partition} end at one offset")
+        check_agreement(partition, [loaded(root, partition) for root in roots], *ends())
+
     def _command(self, node: int) -> list[str]:
         if node in self.ours:
             module = "tests.replication.node.joining.logged_broker"
-            return [sys.executable, "-m", module, str(self._configuration(node))]
+            journal = [str(self._journal(node))] if self.is_forgetful else []
+            return [sys.executable, "-m", module, str(self._configuration(node)), *journal]
         return super()._command(node)
+
+    def _journal(self, node: int) -> Path:
+        return self.directory / f"{node}.flushed"
 
     def _format(self, node: int) -> None:
         if node not in self.ours:
@@ -79,11 +108,6 @@ class MixedCluster(KafkaCluster):
         elif not self.log_dir(node).exists():
             done = epochlog("format", "--config", self._configuration(node), "--cluster-id", CLUSTER_ID)
             assert done.status == 0, done.err
-
-    @property
-    def controller(self) -> int:
-        """The id of its only controller."""
-        return CONTROLLER
 
 
 def wait_until(holds: Callable[[], bool], wanted: str) -> None:

@@ -10,8 +10,10 @@ from typing import Final
 import pytest
 
 from tests.campaign import Campaign
+from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
 from tests.replication.node.joining import chaos_round
+from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.chaos_round import ChaosRound
 from tests.replication.node.joining.chaos_schedule import Schedule, draw
 from tests.replication.node.joining.cuts import cuts
@@ -23,6 +25,8 @@ SESSION_MS, LAG_MS = 6_000, 3_000
 STEPS: Final = 8
 AT_ONCE: Final = 10
 """Rounds of one cluster's life."""
+_FORGETFUL: Final = 0.5
+"""The share of lives in which ours lose what they have not flushed."""
 REPEAT_BY: Final = "CHAOS_SEED={}:{} .venv/bin/python -m pytest tests/replication/node/joining/test_chaos.py"
 
 
@@ -39,6 +43,7 @@ def test_nothing_acknowledged_is_lost_whatever_happens_to_the_nodes(
         rounds = live(directory, release, range(first, min(first + AT_ONCE, seeds.stop)))
         for each in rounds:
             told["records"] += sum(len(writer.acknowledged) for writer in each.writers)
+            told["committed in transactions"] += len(each.transactions.committed)
             told["read meanwhile"] += sum(len(reader.seen) for reader in each.readers)
             told["unclean elections"] += len(each.elections)
         cluster = rounds[-1].cluster
@@ -58,10 +63,13 @@ def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRoun
     happened: Schedule | None = None
     seed = seeds.start
     try:
-        with MixedCluster.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=LAG_MS) as cluster:
+        described = MixedCluster.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=LAG_MS)
+        described.is_forgetful = Random(seeds.start).random() < _FORGETFUL
+        with described as cluster, JavaProgram(release, "TransactionClient", cluster.bootstrap(), heap="128m") as java:
+            Administrator(cluster).make_coordinators()
             for seed in seeds:
-                happened = draw(Random(seed), cluster.ids, cluster.ours, STEPS)
-                rounds.append(ChaosRound(cluster, happened, seed))
+                happened = draw(Random(seed), cluster.ids, cluster.ours, STEPS, loses=cluster.is_forgetful)
+                rounds.append(ChaosRound(cluster, java, happened, seed))
                 rounds[-1].run()
             for node in cluster.ids:
                 cluster.stop(node)

@@ -12,7 +12,7 @@ SEEDS = st.integers(min_value=0, max_value=1 << 32)
 
 
 def drawn(seed: int) -> Schedule:
-    return draw(Random(seed), BROKERS, OURS, 30)
+    return draw(Random(seed), BROKERS, OURS, 30, loses=bool(seed % 2))
 
 
 @given(SEEDS)
@@ -28,7 +28,7 @@ def test_no_more_than_two_are_down_and_only_those_that_are_down_start(seed: int)
         if step.action is Action.START:
             assert nodes <= down
             down -= nodes
-        elif step.action in {Action.KILL, Action.STOP, Action.PAUSE}:
+        elif step.action in {Action.KILL, Action.STOP, Action.LOSE, Action.PAUSE}:
             assert not nodes & down
             down |= nodes if step.action is not Action.PAUSE else set()
         elif step.action is Action.ELECT_UNCLEAN:
@@ -45,6 +45,15 @@ def test_topics_are_deleted_once_after_they_were_created(seed: int) -> None:
             made.add(step.number)
         elif step.action is Action.DELETE:
             made.remove(step.number)
+
+
+@given(SEEDS)
+def test_only_ours_lose_what_they_have_not_flushed_and_none_that_may_be_alone_in_sync(seed: int) -> None:
+    actions = [step.action for step in drawn(seed).steps]
+    lost = [number for number, action in enumerate(actions) if action is Action.LOSE]
+    assert all(drawn(seed).steps[number].nodes == OURS for number in lost)
+    assert not lost or seed % 2
+    assert not lost or Action.ELECT_UNCLEAN not in actions[: lost[-1]]
 
 
 def test_half_of_what_befalls_brokers_befalls_ours() -> None:

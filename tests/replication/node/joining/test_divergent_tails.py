@@ -9,6 +9,7 @@ import pytest
 
 from tests.campaign import Campaign
 from tests.oracle.release import KafkaRelease
+from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.forked_cluster import Fork
 from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.node.joining.seeds import seeds_of
@@ -27,6 +28,7 @@ REPEAT_BY: Final = "TAILS_SEED={seed} .venv/bin/python -m pytest tests/replicati
 def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[MixedCluster]:
     directory = tmp_path_factory.mktemp("tails")
     with MixedCluster.of(directory, release, kafkas=2, session_ms=SESSION_MS, lag_ms=LAG_MS, ours=OURS) as cluster:
+        Administrator(cluster).make_coordinators()
         yield cluster
 
 

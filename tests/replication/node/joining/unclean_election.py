@@ -21,9 +21,10 @@ class UncleanElection:
     topic: str
     loser: int
     winner: int
-    acknowledged: dict[bytes, int] = field(default_factory=dict)
-    """The offset of each record."""
+    acknowledged: list[bytes] = field(default_factory=list)
+    """Records, in their order."""
     lost: set[bytes] = field(default_factory=set)
+    """Those that are lost, as the dry run said."""
 
     def __post_init__(self) -> None:
         self._administrator = Administrator(self.cluster)
@@ -32,9 +33,9 @@ class UncleanElection:
     def hold(self) -> None:
         """Let it come to that, and hold it as administrators do; the loser is down afterwards."""
         told = self._administrator
-        replicas = [(self.loser, self.winner)]
-        wait_until(lambda: told.create(self.topic, replicas, min_insync_replicas=1), f"{self.topic} is made")
-        told.wait_for(self.partition, leader=self.loser, isr={self.loser, self.winner})
+        replicas = (self.loser, self.winner)
+        wait_until(lambda: told.create(self.topic, [replicas], min_insync_replicas=1), f"{self.topic} is made")
+        told.lead(self.partition, replicas)
         self._write("both")
         self.cluster.kill(self.winner)
         told.wait_for(self.partition, leader=self.loser, isr={self.loser})
@@ -62,7 +63,8 @@ class UncleanElection:
         foreseen: dict[str, Any] = told.document["partitions"][0]
         assert (foreseen["would_lead"], foreseen["isr"], foreseen["unclean"]) == (self.winner, [self.winner], True)
         lost = foreseen["lost"][str(self.loser)]
-        self.lost = {value for value, offset in self.acknowledged.items() if offset >= lost["truncate_to"]}
+        log = loaded(self.cluster.log_dir(self.loser), self.partition)
+        self.lost = {record.value or b"" for record in log.records(lost["truncate_to"], log.log_end_offset)}
         assert len(self.lost) == lost["records_lost"] == _RECORDS
 
     def _is_ready(self) -> bool:
@@ -82,7 +84,7 @@ class UncleanElection:
 
         def note(error: KafkaError | None, message: Message) -> None:
             assert error is None, error
-            self.acknowledged[bytes(message.value() or b"")] = int(message.offset() or 0)
+            self.acknowledged.append(bytes(message.value() or b""))
 
         producer = Producer({"bootstrap.servers": self.cluster.bootstrap(), "acks": "all", "enable.idempotence": True})
         for number in range(_RECORDS):
