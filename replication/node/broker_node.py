@@ -31,8 +31,8 @@ from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.partitions.broker_traffic import BrokerTraffic
+from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.replica_manager import ReplicaManager
-from replication.broker.replicas.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.told_fetches import ToldFetches
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
 from replication.broker.requests import log_dir_moves

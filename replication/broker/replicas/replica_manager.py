@@ -16,6 +16,7 @@ from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.beginnings import Beginning, Beginnings
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.partition_roles import PartitionRoles
@@ -25,7 +26,6 @@ from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.broker.replicas.replica_places import ReplicaPlaces
 from replication.broker.replicas.replica_switch import ReplicaSwitch
 from replication.broker.replicas.strays import set_strays_aside
-from replication.broker.replicas.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.broker.replicas.unfinished_moves import UnfinishedMoves
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress

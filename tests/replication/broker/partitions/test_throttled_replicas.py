@@ -3,7 +3,7 @@
 import pytest
 
 from logstore import TopicPartition
-from replication.broker.replicas.throttled_replicas import ReplicaThrottles
+from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.metadata.configurations import ConfigResource, ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.records import ConfigRecord
