@@ -252,7 +252,7 @@ def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothin
         produce(cluster, "before")
         cluster.controller.close()
         node = cluster.brokers[1].node
-        cluster.wait_until(lambda: node._session.is_over(monotonic_ms()))
+        cluster.wait_until(lambda: node.session.is_over(monotonic_ms()))
         settings = {"bootstrap.servers": cluster.bootstrap, "acks": 1, "message.timeout.ms": 1_000}
         errors = []
         producer = Producer(settings)
@@ -261,5 +261,5 @@ def test_a_leader_that_has_lost_its_session_by_its_own_clock_acknowledges_nothin
         assert errors[0] is not None
         assert log(cluster, 1).log_end_offset == 1
         cluster.controller = cluster._begun(cluster.controller.server.address)
-        cluster.wait_until(lambda: not node._session.is_over(monotonic_ms()))
+        cluster.wait_until(lambda: not node.session.is_over(monotonic_ms()))
         produce(cluster, "again")
