@@ -115,13 +115,3 @@ def test_settings_of_brokers_hold_while_they_run(
     wait_until(lambda: not is_accepted(bootstrap, topic, bytes(2_000)))
     configure(cluster, bootstrap, *of, "--delete-config", "message.max.bytes")
     wait_until(lambda: is_accepted(bootstrap, topic, bytes(2_000)))
-
-
-def test_how_many_have_to_be_in_sync_may_change_for_all_brokers(cluster: KafkaCluster, ours: tuple[str, Path]) -> None:
-    topic, bootstrap = "insync", ours[0]
-    create_topic(cluster, topic, [OURS])
-    of = ("--entity-type", "brokers", "--entity-default")
-    configure(cluster, bootstrap, *of, "--add-config", "min.insync.replicas=2")
-    wait_until(lambda: not is_accepted(bootstrap, topic, b"alone"))
-    configure(cluster, bootstrap, *of, "--add-config", "min.insync.replicas=1")
-    wait_until(lambda: is_accepted(bootstrap, topic, b"alone"))
