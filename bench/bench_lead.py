@@ -6,13 +6,14 @@ Rounds of 16 MiB with --benchmark-enable; else a few records. One partition, no 
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from statistics import median
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.measuring import is_measuring
-from bench.produced import Load, Throughput, create_topic, end_offset, latencies_ms
+from bench.produced import Load, Throughput, create_topic, end_offset, fetching, latencies_ms
 from bench.room import BUILD, require_room
 from replication.protocol.addresses import Address
 from tests.oracle.cluster import KafkaCluster
@@ -32,6 +33,7 @@ LOADS = {
 }
 RATE = 1_000
 LATENCY_ROUNDS, LATENCY_RECORDS = 7, 1_000
+IDLE_PARTITIONS = 1_000
 P50, P99 = 49, 98
 
 
@@ -83,9 +85,17 @@ def in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Callable[[int], Non
     told(benchmark, {"times as fast as Kafka": median(ratios)})
 
 
-def bench_latency(benchmark: BenchmarkFixture, leaders: dict[str, Address]) -> None:
+@pytest.mark.parametrize("idle", [0, IDLE_PARTITIONS], ids=["alone", "beside a client of 1,000 partitions"])
+def bench_latency(benchmark: BenchmarkFixture, leaders: dict[str, Address], idle: int) -> None:
     """From a record of 1 KiB to its acknowledgement, at 1,000 a second: seconds of Kafka's for one of ours."""
-    topic = "latency"
+    with ExitStack() as stack:
+        for address in leaders.values():
+            if idle:
+                stack.enter_context(fetching(str(address), idle if benchmark.enabled else 3))
+        measure_latency(benchmark, leaders, f"latency-{idle}")
+
+
+def measure_latency(benchmark: BenchmarkFixture, leaders: dict[str, Address], topic: str) -> None:
     count = LATENCY_RECORDS if benchmark.enabled else 20
     for address in leaders.values():
         create_topic(str(address), topic)

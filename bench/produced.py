@@ -1,10 +1,11 @@
-"""What librdkafka producers do to a broker, and how long that takes them."""
+"""What librdkafka's clients do to a broker, and how long that takes them."""
 
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from statistics import quantiles
+from threading import Event, Thread
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Place
@@ -17,6 +18,7 @@ HANDED_OVER = 1_000
 """Records that a producer is given at once."""
 QUEUED_KIB = 1 << 20
 PAUSE_SECONDS = 0.001
+POLL_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,11 @@ class Load:
         }
 
 
-def create_topic(bootstrap: str, topic: str, replicas: int = 1) -> None:
-    """Make a topic of one partition, and wait until its leader leads."""
+def create_topic(bootstrap: str, topic: str, replicas: int | list[int] = 1) -> None:
+    """Make a topic of one partition, on so many brokers or on these, and wait until its leader leads."""
+    placed = {"replication_factor": replicas} if isinstance(replicas, int) else {"replica_assignment": [replicas]}
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, 1, replicas)])[topic].result(SECONDS)
+    admin.create_topics([NewTopic(topic, 1, **placed)])[topic].result(SECONDS)
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused"})
     deadline = time.monotonic() + SECONDS
     try:
@@ -55,6 +58,29 @@ def create_topic(bootstrap: str, topic: str, replicas: int = 1) -> None:
     finally:
         consumer.close()
     raise TimeoutError(f"{topic} has no leader after {SECONDS} s")
+
+
+@contextmanager
+def fetching(bootstrap: str, partitions: int) -> Iterator[None]:
+    """Let a consumer fetch so many partitions, in which nothing is written."""
+    topic, ended = "idle", Event()
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, partitions)])[topic].result(SECONDS)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False})
+
+    def poll() -> None:
+        while not ended.is_set():
+            consumer.poll(POLL_SECONDS)
+
+    thread = Thread(target=poll)
+    try:
+        consumer.assign([Place(topic, number, 0) for number in range(partitions)])
+        thread.start()
+        yield
+    finally:
+        ended.set()
+        thread.join()
+        consumer.close()
 
 
 def end_offset(bootstrap: str, topic: str) -> int:

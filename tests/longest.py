@@ -7,6 +7,7 @@ end of a run. `make test` prints the slowest tests.
 from typing import Final
 
 LONGEST: Final = (
+    "tests/replication/cli/test_transactions_in_a_real_cluster.py",
     "tests/replication/mirror/test_real_cluster.py",
     "tests/replication/operations/test_real_cluster.py",
     "tests/docs/test_examples.py",

@@ -1,6 +1,6 @@
 """`epochlog broker`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -71,6 +71,7 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
             client_settings=properties.to_controllers,
             directory_settings=properties.broker.directories,
             cordoned=properties.cordoned,
+            snapshots=properties.snapshots,
         ) as joined,
     ):
         if json:
@@ -88,15 +89,18 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
 def _validate(config: Path, *, json: bool) -> None:
     """Print what would keep a broker from starting; exit status 1 where something would."""
     from replication.cli.joining_properties import JoiningProperties
-    from replication.node.joining.joined_broker import joining_faults
+    from replication.node.joining.formatted_roots import FormattedRoots
     from replication.protocol.errors import InvalidSettingsError
 
     faults: list[str] = []
     passed_over: tuple[str, ...] = ()
+    offline: Mapping[Path, OSError] = {}
     try:
         properties = JoiningProperties.read(config)
         passed_over = properties.passed_over
-        faults += joining_faults(properties.roots, properties.node_id, properties.metadata_root)
+        formatted = FormattedRoots(properties.roots, properties.node_id, properties.metadata_root)
+        faults += formatted.faults
+        offline = formatted.offline
         properties.broker.serving.listener.streams()
     except (InvalidSettingsError, OSError) as error:
         faults.append(str(error))
@@ -105,6 +109,7 @@ def _validate(config: Path, *, json: bool) -> None:
     else:
         for fault in faults:
             complain(fault)
+        _tell_offline(offline)
         _tell_passed_over(passed_over)
         if not faults:
             print("A broker can start with this: properties and directories are in order. No controller was asked.")
@@ -115,6 +120,11 @@ def _validate(config: Path, *, json: bool) -> None:
 def _tell_passed_over(names: Sequence[str]) -> None:
     if names:
         complain(f"makes no difference here: {', '.join(names)}")
+
+
+def _tell_offline(roots: Mapping[Path, OSError]) -> None:
+    for path, error in roots.items():
+        complain(f"{shown(str(path))}: offline, with all that lies there: {shown(str(error))}")
 
 
 def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
@@ -162,6 +172,7 @@ def _lines(node: "BrokerNode") -> Iterator[str]:
         f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
         f"{node.address}: {counted(len(hosted), 'partition')}, leads {led}."
     )
+    _tell_offline(node.directories.offline)
     for path in node.strays:
         complain(
             f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"

@@ -12,11 +12,19 @@ from replication.cli.serving_properties import from_file, whole_number
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.errors import InvalidAddressError, InvalidSettingsError
+from replication.quorum.snapshot_terms import SnapshotTerms
 
 _OLDER_NAMES: Final = {"broker.id": "node.id", "log.dir": "log.dirs"}
 """What Kafka takes as well."""
 _REGISTRATION: Final = "initial.broker.registration.timeout.ms"
 _FETCHERS: Final = "num.replica.fetchers"
+_SNAPSHOTS: Final = {
+    "metadata.log.max.record.bytes.between.snapshots": ("record_bytes", 1),
+    "metadata.log.max.snapshot.interval.ms": ("interval_ms", 0),
+    "metadata.max.retention.bytes": ("retention_bytes", -1),
+    "metadata.max.retention.ms": ("retention_ms", -1),
+}
+"""What each is to `SnapshotTerms`, and its least value."""
 _INTER_BROKER: Final = "inter.broker.listener.name"
 _CORDONED: Final = "cordoned.log.dirs"
 _OWN: Final = frozenset(
@@ -33,6 +41,7 @@ _OWN: Final = frozenset(
         "security.inter.broker.protocol",
         _FETCHERS,
         _REGISTRATION,
+        *_SNAPSHOTS,
     }
 )
 _CONTROLLERS_OWN: Final = frozenset({"num.partitions", "default.replication.factor"})
@@ -62,6 +71,7 @@ class JoiningProperties:
     """Those of `roots` that are to get no new replicas; None: nothing is said of that."""
     fetchers: int
     registration_seconds: float
+    snapshots: SnapshotTerms
     broker: BrokerProperties
     passed_over: tuple[str, ...]
     """The names of properties that make no difference here."""
@@ -95,6 +105,7 @@ class JoiningProperties:
         to_controllers = tried(lambda: listeners.client(of_controllers, "sasl.mechanism.controller.protocol"))
         to_brokers = tried(lambda: listeners.client(own.name, "sasl.mechanism.inter.broker.protocol"))
         fetchers = tried(lambda: _positive(given, _FETCHERS, 1)) or 1
+        snapshots = tried(lambda: _snapshots(given)) or SnapshotTerms()
         registration_ms = tried(lambda: _positive(given, _REGISTRATION, 60_000)) or 1
         if faults or broker is None or broker.node_id is None or to_controllers is None or to_brokers is None:
             raise InvalidSettingsError("; ".join(dict.fromkeys(faults)))
@@ -112,6 +123,7 @@ class JoiningProperties:
             cordoned=_cordoned(given),
             fetchers=fetchers,
             registration_seconds=registration_ms / 1_000,
+            snapshots=snapshots,
             broker=broker,
             passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - listeners.used)),
         )
@@ -197,8 +209,17 @@ def _controllers(given: Mapping[str, str]) -> tuple[Address, ...]:
     return parse_addresses(",".join(voter.strip().rpartition("@")[2] for voter in voters.split(",")))
 
 
+def _snapshots(given: Mapping[str, str]) -> SnapshotTerms:
+    named = {field: _at_least(given, name, least) for name, (field, least) in _SNAPSHOTS.items() if name in given}
+    return SnapshotTerms(**named)
+
+
 def _positive(given: Mapping[str, str], name: str, default: int) -> int:
-    number = whole_number({name: str(default), **given}, name)
-    if number < 1:
-        raise InvalidSettingsError(f"{name} is {number}, and must be at least 1")
+    return _at_least({name: str(default), **given}, name, 1)
+
+
+def _at_least(given: Mapping[str, str], name: str, least: int) -> int:
+    number = whole_number(given, name)
+    if number < least:
+        raise InvalidSettingsError(f"{name} is {number}, and must be at least {least}")
     return number

@@ -29,17 +29,20 @@ from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.replicas.logged_fetches import LoggedFetches
 from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.broker.replicas.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
 from replication.broker.requests import log_dir_moves
 from replication.broker.requests.cluster.features import features_of
 from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.log_dir_moves import LogDirMoves
+from replication.broker.requests.log_dirs import RootStates
 from replication.broker.requests.reading_apis import reading_apis
 from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.metadata.metadata_version import MetadataVersion
 from replication.node.asking.asking_thread import AskingThread
 from replication.node.asking.directory_assignments import DirectoryAssignments
 from replication.node.asking.isr_queue import IsrQueue
@@ -123,8 +126,10 @@ class BrokerNode:
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
         self._session: Final = OwnSession(settings.session_timeout_ms)
+        self._throttles: Final = ReplicaThrottles(self.identity.broker_id)
         self.directories: Final = directories
         """Its log.dirs."""
+        self._directory_ids: Final = _by_id(directories)
         self._link: Final = link
         with ExitStack() as stack:
             stack.callback(link.close)
@@ -267,6 +272,7 @@ class BrokerNode:
                 FetcherSettings(identity=identity),
                 threads=self._settings.fetchers,
                 observer=LoggedFetches(),
+                throttle=self._throttles.follower,
             ),
             isr_queue,
             TopicSettings(
@@ -274,11 +280,12 @@ class BrokerNode:
                 broker_id=self.identity.broker_id,
                 replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
             ),
-            directory_ids=_by_id(self.directories),
+            directory_ids=self._directory_ids,
             broker_epoch=lambda: self.broker_epoch,
             listener=self._settings.listener.name,
             clock=monotonic_ms,
             wake=waiter.wake,
+            throttles=self._throttles,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:
@@ -291,7 +298,8 @@ class BrokerNode:
         return apis
 
     def _apis(self, stack: ExitStack, known: KnownCluster) -> ServedApis:
-        hosted, roots = self.replicas.hosted, [str(root.root) for root in self.directories.roots]
+        hosted, directories = self.replicas.hosted, self.directories
+        roots = list(map(str, dict.fromkeys((*(root.root for root in directories.roots), *directories.offline))))
         broker_id, channel = self.identity.broker_id, self._link.channel()
         stack.callback(channel.close)
         administration = self._link.administration(broker_id)
@@ -324,7 +332,9 @@ class BrokerNode:
                 roots,
                 create_topics=create if self._settings.auto_create_topics else None,
                 futures=self.replicas.moves.described,
+                states=lambda: self._root_states(known),
                 permissions=permissions,
+                throttle=self._throttles.leader,
             ),
             log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, moves.answer),
             **writing,
@@ -340,6 +350,15 @@ class BrokerNode:
         asked = AskedCoordinators(coordinators, self._settings.listener.name, self._settings.peers)
         stack.callback(asked.close)
         return asked
+
+    def _root_states(self, known: KnownCluster) -> RootStates:
+        """Return which roots are offline, and which are cordoned where the cluster's level knows of that."""
+        is_known = known.image().metadata_version >= MetadataVersion.V4_3_IV0
+        cordoned = frozenset(self._settings.cordoned or ()) if is_known else ()
+        return RootStates(
+            offline=frozenset(map(str, self.directories.offline)),
+            cordoned=frozenset(str(root.root) for id_, root in self._directory_ids.items() if id_ in cordoned),
+        )
 
 
 def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:

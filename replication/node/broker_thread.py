@@ -12,7 +12,7 @@ from replication.clock import monotonic_ms
 from replication.fetcher.errors import FetchersClosedError
 from replication.metadata.image import ClusterImage
 from replication.node.controller_link import MetadataSource
-from replication.node.metadata_feed import MetadataNews
+from replication.node.own_metadata import OwnMetadata
 from replication.protocol.client.deadline import Deadline
 from replication.worker_thread import WorkerThread
 
@@ -62,7 +62,7 @@ class BrokerThread(WorkerThread):
         self._directory_failed: Final = directory_failed
         self._placed: Final = placed
         self._current: Final = current
-        self._held: MetadataNews | None = None
+        self._metadata: Final = OwnMetadata(broker_id)
         self._failed: frozenset[UUID] = frozenset()
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
         self._check_lag_at = monotonic_ms() + self._lag_check_ms
@@ -115,26 +115,21 @@ class BrokerThread(WorkerThread):
     def _catch_up(self) -> None:
         news = self._source.take()
         if news is None:
-            if self._held is None:
+            if not self._metadata.is_held_back:
                 self._current(self._source.as_of_ms)
             return
-        if self._held is not None:
-            news = self._held.then(news)
-        self._held = None
-        broker = news.image.brokers.get(self._broker_id)
-        registered_epoch = -1 if broker is None else broker.epoch
-        if registered_epoch > self._broker_epoch():
-            # The roles are that one's: who led on by them would acknowledge what nobody else has.
+        try:
+            admitted = self._metadata.admitted(news, self._broker_epoch())
+        except BrokerStoppedError as error:
             self._replicas.close()
-            self._give_up(BrokerStoppedError(self._broker_id, "another process has registered in its place"))
+            self._give_up(error)
             return
-        if registered_epoch < self._broker_epoch() and self.applied_offset < 0:
-            self._held = news
+        if admitted is None:
             return
-        self._replicas.apply(news.image, news.changes)
+        self._replicas.apply(admitted.image, admitted.changes)
         with self._applied:
-            self.image = news.image
-            self.applied_offset = news.applied_offset
+            self.image = admitted.image
+            self.applied_offset = admitted.applied_offset
             self._applied.notify_all()
         self._current(self._source.as_of_ms)
         self._tell_places()

@@ -18,6 +18,8 @@ from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.metadata_follower import MetadataFollower
 from replication.quorum.metadata_observer import MetadataObserver
+from replication.quorum.snapshot_terms import SnapshotTerms
+from replication.quorum.snapshot_thread import SnapshotThread
 from replication.server.served_api import ServedApis
 
 _DEFAULT: Final = ClientSettings()
@@ -39,6 +41,7 @@ class NetworkLink:
         *,
         metadata_directory: str | os.PathLike[str] | None = None,
         metadata: LocalMetadata | None = None,
+        snapshots: SnapshotTerms | None = None,
         request_timeout_ms: int = _REQUEST_TIMEOUT_MS,
     ) -> None:
         """Connect later: `controllers` are the ones to try first (Kafka: controller.quorum.bootstrap.servers).
@@ -46,7 +49,8 @@ class NetworkLink:
         `client_settings` say how their listener is protected. `metadata_directory` is where a copy of the metadata is
         kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's logs; without one
         all metadata is fetched at each start. A copy within the broker's log.dirs has to be open before they are:
-        `metadata` is such a copy, which the link takes over. Raises InvalidAddressError.
+        `metadata` is such a copy, which the link takes over; by the terms of `snapshots` it does not grow for ever.
+        Raises InvalidAddressError.
         """
         self._metadata: Final = metadata
         self._controller: Final = ActiveController()
@@ -64,11 +68,18 @@ class NetworkLink:
             _Published(self),
             self._failed,
         )
+        self._snapshots: Final = (
+            SnapshotThread(metadata, lambda: self._follower.published, snapshots)
+            if metadata is not None and snapshots is not None
+            else None
+        )
 
     def begin(self, broker_id: int) -> None:
         """Begin to follow the metadata, and to look for who leads. Raises RuntimeError the second time."""
         del broker_id
         self._follower.start()
+        if self._snapshots is not None:
+            self._snapshots.start()
 
     def channel(self) -> ControllerChannel:
         """Return what one thread asks by."""
@@ -96,6 +107,8 @@ class NetworkLink:
         """Follow the metadata no more, and let nobody wait for a controller."""
         for forwarded in self._forwarded:
             forwarded.close()
+        if self._snapshots is not None:
+            self._snapshots.stop()
         self._follower.stop()
         self._controller.close()
         if self._metadata is not None:

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from typing import Final, Self
 
 from epoch import EpochHistory
 from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig
+from logstore.clock import now_ms
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.isolation import Isolation
@@ -18,11 +20,12 @@ from replication.metadata.batches import MetadataBatch
 from replication.metadata.control_messages import decode_control
 from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
-from replication.metadata.records.control import ControlMessage, KRaftVersion, Voters
+from replication.metadata.records.control import ControlMessage, KRaftVersion, SnapshotHeader, Voters
 from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
 from replication.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
 from replication.protocol.messages.fetch import SnapshotId
 from replication.quorum.fetched_snapshot import PARTIAL_SUFFIX, FetchedSnapshot
+from replication.quorum.snapshot_terms import SnapshotTerms
 
 _OF_QUORUM: Final = (KRaftVersion, Voters)
 _READ_BYTES: Final = 8 << 20
@@ -40,7 +43,9 @@ class LocalMetadata:
         """See `open`."""
         self.log = log
         self.snapshots: tuple[MetadataSnapshot, ...] = tuple(MetadataSnapshot.all_in(log.directory))
-        """Those that are kept: the one that the log begins after, and the one that reaches furthest, which is last."""
+        """Those that are kept, the one that reaches furthest last; the log begins after the first, or at 0."""
+        self._replacing: Final = Lock()
+        """Held while snapshots come and go."""
         self._filesystem = filesystem
         self._temporary = temporary
         self._go_on_from_snapshot()
@@ -118,12 +123,13 @@ class LocalMetadata:
         """
         part = fetched.file
         path = part.path.with_name(part.path.name.removesuffix(PARTIAL_SUFFIX))
-        self._filesystem.rename(part.path, path)
-        self._filesystem.fsync_directory(path.parent)
-        self.log.truncate_fully_and_start_at(part.end_offset)
-        self.snapshots = (MetadataSnapshot(path, part.end_offset, part.epoch),)
-        with suppress(OSError):  # the next `open` removes them
-            self._remove_leftovers()
+        with self._replacing:
+            self._filesystem.rename(part.path, path)
+            self._filesystem.fsync_directory(path.parent)
+            self.log.truncate_fully_and_start_at(part.end_offset)
+            self.snapshots = (MetadataSnapshot(path, part.end_offset, part.epoch),)
+            with suppress(OSError):  # the next `open` removes them
+                self._remove_leftovers()
 
     @property
     def bytes_since_snapshot(self) -> int:
@@ -133,12 +139,19 @@ class LocalMetadata:
         ends = [*(each.base_offset for each in segments[1:]), self.log.log_end_offset]
         return sum(each.size for each, end in zip(segments, ends, strict=True) if end > end_offset)
 
-    def take_snapshot(self, image: ClusterImage, end_offset: int, epoch: int) -> None:
+    def take_snapshot(
+        self, image: ClusterImage, end_offset: int, epoch: int, terms: SnapshotTerms | None = None
+    ) -> None:
         """Write a snapshot of an image that has all below `end_offset`, the last of it in `epoch`.
 
-        The log begins from then on where the snapshot before has ended, so that followers who are not far behind need
-        no snapshot. Another thread may append meanwhile. Raises MetadataError too.
+        By `terms` earlier snapshots go, and with them what of the log a later one has. Without, the log begins from
+        then on where the snapshot before has ended, so that followers who are not far behind need no snapshot. Another
+        thread may append meanwhile. Raises MetadataError too.
         """
+        with self._replacing:
+            self._take_snapshot(image, end_offset, epoch, terms)
+
+    def _take_snapshot(self, image: ClusterImage, end_offset: int, epoch: int, terms: SnapshotTerms | None) -> None:
         before = self.snapshot
         if end_offset <= (0 if before is None else before.end_offset):
             return
@@ -153,10 +166,31 @@ class LocalMetadata:
             filesystem=self._filesystem,
         )
         self.snapshots = (*self.snapshots, written)
-        if before is not None and before.end_offset > self.log.log_start_offset:
-            self.log.delete_records(before.end_offset)
+        start = (0 if before is None else before.end_offset) if terms is None else self._start_by(terms)
+        if start > self.log.log_start_offset:
+            self.log.delete_records(start)
             self.log.delete_old_segments()
         self._remove_leftovers()
+
+    def _start_by(self, terms: SnapshotTerms) -> int:
+        """Return where the log is to begin: after the first snapshot that may be the oldest (Kafka: cleanSnapshots)."""
+        start = self.log.log_start_offset
+        size = sum(each.size for each in self.log.segments) + sum(map(_size, self.snapshots))
+        now = now_ms()
+        oldest = next((each for each in self.snapshots if each.end_offset == start), None)
+        for later in (each for each in self.snapshots if each.end_offset > start):
+            if not terms.is_over(size, now - _time_of(oldest or later)):
+                return start
+            size -= self._size_between(start, later.end_offset) + (0 if oldest is None else _size(oldest))
+            oldest, start = later, later.end_offset
+        return start
+
+    def _size_between(self, start: int, end: int) -> int:
+        """Return how much is in whole segments within a range."""
+        segments = self.log.segments
+        ends = [*(each.base_offset for each in segments[1:]), self.log.log_end_offset]
+        pairs = zip(segments, ends, strict=True)
+        return sum(each.size for each, last in pairs if start <= each.base_offset and last <= end)
 
     def _said_by_quorum(self, end_offset: int) -> list[ControlMessage]:
         """Return what was said last of the quorum below an offset, where its voters may change (KIP-853)."""
@@ -195,15 +229,25 @@ class LocalMetadata:
         return within and log.epochs.epoch_for_offset(end_offset - 1) == epoch
 
     def _remove_leftovers(self) -> None:
-        """Remove what a crash has left of a snapshot, and the snapshots that a later one has replaced.
+        """Remove what a crash has left of a snapshot, and the snapshots before the log.
 
-        Except for the one that the log begins after: it may be being fetched, and says which epoch came before.
+        The one that the log begins after stays: it may be being fetched, and says which epoch came before.
         """
         latest, start = self.snapshot, self.log.log_start_offset
-        self.snapshots = tuple(each for each in self.snapshots if each == latest or each.end_offset == start)
+        self.snapshots = tuple(each for each in self.snapshots if each == latest or each.end_offset >= start)
         names = {each.path.name for each in self.snapshots}
         for path in list(self.log.directory.iterdir()):
             is_snapshot = parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT
             is_replaced = is_snapshot and latest is not None and path.name not in names
             if is_replaced or path.name.endswith(f".checkpoint{PARTIAL_SUFFIX}"):
                 self._filesystem.unlink(path)
+
+
+def _size(snapshot: MetadataSnapshot) -> int:
+    return snapshot.path.stat().st_size
+
+
+def _time_of(snapshot: MetadataSnapshot) -> int:
+    """Return when the last of what a snapshot has was written, in milliseconds since 1970 UTC."""
+    header = next(snapshot.control_messages())
+    return header.last_contained_log_timestamp if isinstance(header, SnapshotHeader) else 0

@@ -1,19 +1,15 @@
 """What would keep a broker from starting, found without a change of anything."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from logstore.errors import LogStoreError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import MetaProperties
-from replication.broker.broker_identity import contradictions
+from replication.broker.root_faults import named_twice, root_faults
 from replication.errors import ReplicationError
-from replication.standalone.errors import NotFormattedError, OtherNodeError
 from replication.standalone.formatting import is_new, metadata_root, owner_of
 from replication.standalone.known_voters import ensure_sole_voter
-
-_DIRECTORY_ERRORS = (LogStoreError, NotFormattedError, OtherNodeError, OSError)
 
 
 def directory_faults(roots: Sequence[Path], node_id: int | None = None) -> Iterator[str]:
@@ -21,17 +17,16 @@ def directory_faults(roots: Sequence[Path], node_id: int | None = None) -> Itera
 
     They must be of the broker with this id, if one is given.
     """
+
+    def owner(root: Path) -> MetaProperties | None:
+        if is_new(root):
+            return None
+        DirectoryLock.ensure_free(root)
+        return owner_of(root, node_id)
+
     known: dict[Path, MetaProperties] = {}
-    times = Counter(root.resolve() for root in roots)
-    yield from (f"{root} is named {count} times" for root, count in times.items() if count > 1)
-    for root in roots:
-        try:
-            if not is_new(root):
-                DirectoryLock.ensure_free(root)
-                known[root] = owner_of(root, node_id)
-        except _DIRECTORY_ERRORS as error:
-            yield str(error)
-    yield from contradictions(known)
+    yield from named_twice(roots)
+    yield from root_faults(roots, owner, known)
     try:
         metadata_in = metadata_root(roots)
         if metadata_in in known:

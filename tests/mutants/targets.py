@@ -104,6 +104,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/requests/open_questions.py": (f"{FETCHER}/requests/test_open_questions.py", *FOLLOWING),
     "replication/fetcher/setbacks.py": FOLLOWING,
     "replication/fetcher/requests/throttle.py": FOLLOWING,
+    "replication/node/coordinators/question_queue.py": ("tests/replication/node/coordinators/test_question_queue.py",),
     "replication/quorum/quorum_decisions.py": (
         f"{QUORUM}/test_quorum_decisions.py",
         f"{QUORUM}/test_followed_metadata.py",

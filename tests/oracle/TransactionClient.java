@@ -6,6 +6,8 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.StringJoiner;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -18,7 +20,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * Kafka's own transactional producers, one command a line: "open ID TIMEOUT_MS" (a producer of that transactional id), "begin ID",
  * "send ID VALUE TOPIC:PARTITION ..." (all have it by the time of the answer: their offsets), "commit ID", "abort ID",
- * "close ID" (without a word to the coordinator), "read SERVERS TOPIC:PARTITION" (all values that are committed).
+ * "at once ID PRODUCERS TRANSACTIONS TOPIC:PARTITION ..." (so many producers at the same time, of which each aborts every third of its
+ * transactions: the values of the others), "read SERVERS TOPIC:PARTITION" (all values that are committed).
  */
 public final class TransactionClient {
     private final String servers;
@@ -51,6 +54,40 @@ public final class TransactionClient {
         return told.toString();
     }
 
+    private String atOnce(String id, int count, int transactions, List<String> partitions) throws Exception {
+        for (int i = 0; i < count; i++) open(id + "-" + i, 120_000);
+        ExecutorService threads = Executors.newFixedThreadPool(count);
+        List<Future<String>> all = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            String name = id + "-" + i;
+            all.add(threads.submit(() -> transactions(name, transactions, partitions)));
+        }
+        threads.shutdown();
+        StringJoiner told = new StringJoiner(" ");
+        for (var each : all) told.add(each.get());
+        return told.toString();
+    }
+
+    private String transactions(String name, int count, List<String> partitions) throws Exception {
+        var producer = producers.get(name);
+        StringJoiner committed = new StringJoiner(" ");
+        for (int i = 0; i < count; i++) {
+            producer.beginTransaction();
+            for (String each : partitions) {
+                TopicPartition to = partition(each);
+                for (int part = 0; part < 3; part++) producer.send(new ProducerRecord<>(to.topic(), to.partition(), "key", name + "-" + i + "-" + part));
+            }
+            if (i % 3 == 2) {
+                producer.flush();
+                producer.abortTransaction();
+                continue;
+            }
+            producer.commitTransaction();
+            for (int part = 0; part < 3; part++) committed.add(name + "-" + i + "-" + part);
+        }
+        return committed.toString();
+    }
+
     private String read(String from, TopicPartition partition) {
         Map<String, Object> settings = new HashMap<>();
         settings.put("bootstrap.servers", from);
@@ -79,7 +116,7 @@ public final class TransactionClient {
             case "send": return send(a[1], a[2], List.of(a).subList(3, a.length));
             case "commit": producers.get(a[1]).commitTransaction(); return "ok";
             case "abort": producers.get(a[1]).abortTransaction(); return "ok";
-            case "close": producers.remove(a[1]).close(Duration.ZERO); return "ok";
+            case "at": return atOnce(a[2], Integer.parseInt(a[3]), Integer.parseInt(a[4]), List.of(a).subList(5, a.length));
             case "read": return read(a[1], partition(a[2]));
             default: throw new IllegalArgumentException(a[0]);
         }

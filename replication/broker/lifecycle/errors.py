@@ -38,6 +38,22 @@ class RefusedByControllerError(KafkaError):
         self.args = (with_advice(self, _ADVICE),)
 
 
+class UnsupportedFeaturesError(ReplicationError, ValueError):
+    """The cluster has finalized features at levels that a broker does not know: it would not be registered."""
+
+    def __init__(self, controller: object, levels: Mapping[str, int], supported: Mapping[str, range]) -> None:
+        """Take the levels that are none of `supported`, and where the controller listens."""
+        told = ", ".join(f"{name} at level {level} ({_known(supported.get(name))})" for name, level in levels.items())
+        super().__init__(
+            f"{controller}: the cluster has finalized {told}; join it with a later epochlog, or lower the level with "
+            "kafka-features.sh"
+        )
+
+
+def _known(levels: range | None) -> str:
+    return "not known here" if levels is None else f"known here are {levels.start} to {levels.stop - 1}"
+
+
 class NotInTimeError(ReplicationError, TimeoutError):
     """A broker has not reached the expected state in time."""
 

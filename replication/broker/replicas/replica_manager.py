@@ -22,6 +22,7 @@ from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.broker.replicas.replica_places import ReplicaPlaces
 from replication.broker.replicas.replica_switch import ReplicaSwitch
 from replication.broker.replicas.strays import set_strays_aside
+from replication.broker.replicas.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.broker.replicas.unfinished_moves import UnfinishedMoves
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
@@ -56,10 +57,11 @@ class ReplicaManager:
         listener: str,
         clock: Callable[[], int],
         wake: Callable[[], None] = lambda: None,
+        throttles: ReplicaThrottles | None = None,
     ) -> None:
         """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
 
-        `wake` is called when `move_on` has something to do.
+        `wake` is called when `move_on` has something to do. `throttles` hears of the settings that concern it.
 
         `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
         """
@@ -73,6 +75,7 @@ class ReplicaManager:
         self._fetchers: Final = fetchers
         self._isr_changes: Final = isr_changes
         self._settings: Final = settings
+        self._throttles: Final = throttles
         self._listener: Final = listener
         self._clock: Final = clock
         self._passing: Final = PassingFailures(clock)
@@ -102,6 +105,8 @@ class ReplicaManager:
         is_known = self._knows_this_start()
         self._new = frozenset(each for each in changes.partitions if is_known and not self._exists(each))
         self._image = image
+        if self._throttles is not None:  # before new replicas are followed
+            self._throttles.take(image, changes.configurations)
         others = self._led_by(changes.brokers) | self._sort_out()
         # Deletions first: a topic may have been made again under the same name.
         for changed in sorted(changes.partitions | others, key=self._exists):

@@ -2,7 +2,7 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +23,17 @@ VERSIONS: Final = range(1, 6)
 _SINCE_ERROR: Final = 3
 _SINCE_SPACE: Final = 4
 _SINCE_CORDONED: Final = 5
+_NO_SPACE: Final = {"total_bytes": -1, "usable_bytes": -1}
+"""Kafka: UNKNOWN_VOLUME_BYTES."""
+
+
+class RootStates(NamedTuple):
+    """What sets some roots apart from others, by their paths."""
+
+    offline: Collection[str] = ()
+    """Their disks have failed."""
+    cordoned: Collection[str] = ()
+    """No new replicas are placed there (cordoned.log.dirs)."""
 
 
 class LogDirs:
@@ -34,11 +45,13 @@ class LogDirs:
         roots: Sequence[str],
         permissions: PermissionsOf = unlimited,
         futures: Callable[[], Iterable[FutureReplica]] = tuple,
+        states: Callable[[], RootStates] = RootStates,
     ) -> None:
         """Tell of these roots, also of those that hold nothing, and of copies that are being made in them.
 
-        `permissions` say who may describe the cluster.
+        `permissions` say who may describe the cluster, `states` which of the roots are not as they should be.
         """
+        self._states = states
         self._futures = futures
         self._partitions = partitions
         self._roots = roots
@@ -60,8 +73,8 @@ class LogDirs:
             if asked is None or future.partition in asked:
                 told = _Described(future.size, future.offset_lag, is_future=True)
                 by_root[future.root].append((future.partition, told))
-        roots = dict.fromkeys((*self._roots, *by_root))
-        results = tuple(_result(classes, root, by_root.get(root, ()), call.version) for root in roots)
+        roots, states = dict.fromkeys((*self._roots, *by_root)), self._states()
+        results = tuple(_result(classes, root, by_root.get(root, ()), states, call.version) for root in roots)
         return _answer(classes, call.version, results)
 
 
@@ -83,15 +96,21 @@ def _described(hosted: HostedPartition) -> _Described:
     return _Described(log.size, max(0, log.high_watermark - log.log_end_offset), is_future=False)
 
 
-def _result(classes: Any, root: str, held: Iterable[tuple[TopicPartition, _Described]], version: int) -> Any:
+def _result(
+    classes: Any, root: str, held: Iterable[tuple[TopicPartition, _Described]], states: RootStates, version: int
+) -> Any:
+    is_offline = root in states.offline
     topics = tuple(
         classes.DescribeLogDirsTopic(name=topic, partitions=tuple(_partition(classes, *each) for each in entries))
         for topic, entries in by_topic(held).items()
     )
-    more: dict[str, Any] = _space(root) if version >= _SINCE_SPACE else {}
+    more: dict[str, Any] = {}
+    if version >= _SINCE_SPACE:
+        more |= _NO_SPACE if is_offline else _space(root)
     if version >= _SINCE_CORDONED:
-        more["is_cordoned"] = False
-    return classes.DescribeLogDirsResult(error_code=ErrorCode.NONE, log_dir=root, topics=topics, **more)
+        more["is_cordoned"] = root in states.cordoned and not is_offline
+    error = ErrorCode.KAFKA_STORAGE_ERROR if is_offline else ErrorCode.NONE
+    return classes.DescribeLogDirsResult(error_code=error, log_dir=root, topics=() if is_offline else topics, **more)
 
 
 def _partition(classes: Any, index: int, told: _Described) -> Any:
@@ -101,9 +120,9 @@ def _partition(classes: Any, index: int, told: _Described) -> Any:
 
 
 def _space(root: str) -> dict[str, int]:
-    """Return the size of the file system that holds a root; -1 where it does not tell (Kafka: UNKNOWN_VOLUME_BYTES)."""
+    """Return the size of the file system that holds a root; -1 where it does not tell."""
     try:
         space = os.statvfs(root)
     except OSError:
-        return {"total_bytes": -1, "usable_bytes": -1}
+        return _NO_SPACE
     return {"total_bytes": space.f_frsize * space.f_blocks, "usable_bytes": space.f_frsize * space.f_bavail}

@@ -17,7 +17,7 @@ from replication.broker.requests.fetch.fetch_terms import MAX_BYTES
 from replication.broker.requests.fetch.fetches import Fetches
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.listed_offsets import ListedOffsets
-from replication.broker.requests.log_dirs import LogDirs
+from replication.broker.requests.log_dirs import LogDirs, RootStates
 from replication.broker.requests.partition_lookup import PartitionLookup
 from replication.broker.requests.partition_producers import PartitionProducers
 from replication.broker.requests.permitted_lookup import (
@@ -28,6 +28,7 @@ from replication.broker.requests.permitted_lookup import (
     permitted_answer,
     with_topic,
 )
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.messages import (
     describe_cluster,
     describe_configs,
@@ -49,28 +50,31 @@ def reading_apis(
     fetch_max_bytes: int = MAX_BYTES,
     create_topics: CreateTopics | None = None,
     futures: Callable[[], Iterable[FutureReplica]] = tuple,
+    states: Callable[[], RootStates] = RootStates,
     permissions: PermissionsOf = unlimited,
+    throttle: Throttle | None = None,
 ) -> ServedApis:
     """Return what answers from these partitions, and from what is known of the cluster.
 
     `roots` are its log.dirs. An answer to a fetch has no more than `fetch_max_bytes` of records, but for its first
     batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading. `create_topics` makes topics that
     clients ask for and that are not there (Kafka: auto.create.topics.enable). `futures` tells of the copies by which
-    partitions move between the roots. `permissions` are what callers may do (`Authorizer.permissions`); by default
-    everybody may do everything.
+    partitions move between the roots, `states` of roots that have failed or are cordoned. `permissions` are what
+    callers may do (`Authorizer.permissions`); by default everybody may do everything. `throttle` is for followers that
+    are not in sync.
     """
 
     def permitted(may_ask: MayAsk, make: Callable[[PartitionLookup], Answer]) -> Answer:
         return permitted_answer(partitions, cluster, permissions, may_ask, make)
 
     sessions = FetchSessionCache()
-    fetches = permitted(fetched, lambda lookup: Fetches(lookup, sessions, fetch_max_bytes).answer)
+    fetches = permitted(fetched, lambda lookup: Fetches(lookup, sessions, fetch_max_bytes, throttle).answer)
     listed = permitted(with_topic(Operation.DESCRIBE), lambda lookup: ListedOffsets(lookup).answer)
     ends = permitted(epochs_asked, lambda lookup: EpochEnds(lookup).answer)
     producers = permitted(with_topic(Operation.READ), lambda lookup: PartitionProducers(lookup, cluster).answer)
     topics = DescribedTopics(cluster, create_topics, permissions).answer
     settings = DescribedSettings(cluster, permissions).answer
-    directories = LogDirs(partitions, roots, permissions, futures).answer
+    directories = LogDirs(partitions, roots, permissions, futures, states).answer
     brokers = DescribedBrokers(cluster, permissions).answer
     pages = TopicPages(cluster, permissions).answer
     return {

@@ -1,7 +1,7 @@
 """A limit to what lagging followers fetch, so that catching up leaves bandwidth for others (KIP-73)."""
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Container
 from threading import Lock
 from typing import Final
 
@@ -22,15 +22,21 @@ class Throttle:
     """
 
     def __init__(
-        self, bytes_per_second: int, partitions: Collection[TopicPartition] | None = None, *, windows: int = WINDOWS
+        self,
+        bytes_per_second: int | None,
+        partitions: Container[TopicPartition] | None = None,
+        *,
+        windows: int = WINDOWS,
     ) -> None:
         """Limit these partitions together, or all of them; `windows` of a second each, including the current one.
 
-        Kafka: follower.replication.throttled.rate and .replicas. Raises ValueError below a rate of 1 or 2 windows.
+        A rate of None is no limit. Kafka: follower.replication.throttled.rate and .replicas. Raises ValueError below a
+        rate of 1 or 2 windows.
         """
-        if bytes_per_second <= 0 or windows < 2:
+        if (bytes_per_second is not None and bytes_per_second <= 0) or windows < 2:
             raise ValueError(f"{bytes_per_second} bytes per second in {windows} windows: at least 1 and 2 are needed")
-        self.bytes_per_second = bytes_per_second
+        self.bytes_per_second: int | None = bytes_per_second
+        """It may be changed at any time; at 0 partitions wait whenever anything was fetched lately."""
         self._span_ms = windows * WINDOW_MS
         self._partitions = partitions
         self._windows: deque[tuple[int, int]] = deque()
@@ -38,11 +44,15 @@ class Throttle:
 
     def limits(self, partition: TopicPartition, state: FetchState) -> bool:
         """Whether the partition waits while the rate is exceeded."""
-        return state.lag != 0 and (self._partitions is None or partition in self._partitions)
+        return state.lag != 0 and self.covers(partition)
+
+    def covers(self, partition: TopicPartition) -> bool:
+        """Whether the partition is one of those that are limited together."""
+        return self._partitions is None or partition in self._partitions
 
     def record(self, partition: TopicPartition, size: int, now: int) -> None:
         """Count bytes that were fetched, at `now` in milliseconds."""
-        if self._partitions is not None and partition not in self._partitions:
+        if not self.covers(partition):
             return
         with self._lock:
             start = now - now % WINDOW_MS
@@ -58,8 +68,11 @@ class Throttle:
         with self._lock:
             while self._windows and self._windows[0][0] <= now - self._span_ms:
                 self._windows.popleft()
+            rate = self.bytes_per_second
+            if rate is None:
+                return now
             fetched = sum(size for _, size in self._windows)
-            allowed = self.bytes_per_second * (self._span_ms - WINDOW_MS) // 1_000
+            allowed = rate * (self._span_ms - WINDOW_MS) // 1_000
             free_at = now
             for start, size in self._windows:
                 if fetched <= allowed:

@@ -1,13 +1,14 @@
 """Whether a cluster's controller answers a broker, asked before the broker changes anything."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from typing import Final
 
 from replication.broker.broker_identity import BrokerIdentity
-from replication.broker.lifecycle.errors import NoControllerError
+from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.lifecycle.errors import NoControllerError, UnsupportedFeaturesError
 from replication.errors import ReplicationError
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
@@ -15,11 +16,16 @@ from replication.protocol.client.connection import Connection
 from replication.protocol.client.deadline import Deadline
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError
+from replication.protocol.messages.api_versions import ApiVersionsRequest
 from replication.quorum.errors import MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata
 
 _TIMEOUT_MS: Final = 2_000
 _PAUSE_SECONDS: Final = 0.2
+_WHO_ASKS: Final = ApiVersionsRequest(
+    client_software_name="epochlog", client_software_version="broker", asked_in=range(3, 4)
+)
+"""In the first version that tells of features, which all controllers know."""
 
 
 def ensure_answers(
@@ -27,8 +33,9 @@ def ensure_answers(
 ) -> None:
     """Return once the active controller of the broker's cluster has answered, asked as one that knows no metadata.
 
-    Raises MetadataRefusedError where it leads another cluster, NoControllerError where none has answered in time, and
-    OSError where there is no room for a temporary directory.
+    Raises MetadataRefusedError where it leads another cluster, UnsupportedFeaturesError where that works at levels of
+    features that a broker of ours does not know, NoControllerError where none has answered in time, and OSError where
+    there is no room for a temporary directory.
     """
     quick = replace(
         settings,
@@ -44,6 +51,8 @@ def ensure_answers(
                 if told is None:
                     return
                 address = told
+            except UnsupportedFeaturesError:
+                raise
             except (ReplicationError, OSError) as error:
                 if isinstance(error, KafkaError) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
                     raise MetadataRefusedError(error.code, address) from error
@@ -54,9 +63,19 @@ def ensure_answers(
 
 
 def _asked(followed: FollowedMetadata, address: Address, settings: ClientSettings) -> Address | None:
-    """Return where to ask next; None where the active controller has answered."""
+    """Return where to ask next; None where the active controller has answered. Raises UnsupportedFeaturesError too."""
     with Connection.open(address, settings) as connection:
         connection.send(followed.request())
         _, answer = connection.receive()
         other = followed.take(answer)
+        if other is None:
+            _ensure_known(connection.ask(_WHO_ASKS).finalized_features, address)
     return None if other is None else other.address or address
+
+
+def _ensure_known(finalized: Mapping[str, range], controller: Address) -> None:
+    """Raise UnsupportedFeaturesError unless a broker of ours would be registered with these levels."""
+    levels = {name: levels.stop - 1 for name, levels in finalized.items() if levels.stop > 1}
+    unknown = {name: level for name, level in levels.items() if level not in SUPPORTED_FEATURES.get(name, ())}
+    if unknown:
+        raise UnsupportedFeaturesError(controller, unknown, SUPPORTED_FEATURES)

@@ -14,9 +14,9 @@ from replication.metadata.batches import MetadataBatch
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges
 from replication.metadata.image_publisher import ImagePublisher, PublishedImage
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.node.metadata_feed import MetadataNews
 from replication.standalone.requests.broker_requests import BrokerRequests
-from replication.testing.simulated.metadata_poll import MetadataAnswer, MetadataPoll
+from replication.testing.simulated.metadata_poll import MetadataPoll
 from replication.testing.simulated.network import Reply
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.timeline import Timeline
@@ -38,7 +38,7 @@ class ControllerProcess:
         *,
         ends_sessions: bool,
     ) -> None:
-        """With `ends_sessions` a broker that has started anew may register before its last session has run out."""
+        """With `ends_sessions` a broker that starts anew may register before its last session has run out."""
         self.process: Final = Process(timeline)
         self.controller: Final = Controller(
             cluster_id, settings, random=random, new_topic_id=lambda: UUID(int=random.getrandbits(128))
@@ -70,14 +70,12 @@ class ControllerProcess:
         if isinstance(request, MetadataPoll):
             self._poll(request, reply)
             return
-        if isinstance(request, BrokerRegistrationRequest):
-            self._end_session_before(request)
         reply(self._requests.answer(request))
 
-    def _end_session_before(self, request: BrokerRegistrationRequest) -> None:
-        known = self.published.image.brokers.get(request.broker_id)
-        if self._ends_sessions and known is not None and known.incarnation_id != request.incarnation_id:
-            self.controller.sessions.end(request.broker_id)
+    def end_session(self, broker_id: int) -> None:
+        """Let a broker that starts anew register at once, where that is wanted: who asks holds its directory."""
+        if self._ends_sessions:
+            self.controller.sessions.end(broker_id)
 
     # --- metadata
 
@@ -95,14 +93,14 @@ class ControllerProcess:
             poll, reply = waiting
             reply(self._news(poll))
 
-    def _news(self, poll: MetadataPoll) -> MetadataAnswer:
+    def _news(self, poll: MetadataPoll) -> MetadataNews:
         published, known = self.published, poll.applied_offset
         if known < 0:
             changes = ImageChanges.between(ClusterImage(), published.image)
         else:
             first = bisect_right(self._changes, known, key=itemgetter(0))
             changes = ImageChanges.union(each for _, each in self._changes[first:])
-        return MetadataAnswer(published.image, changes, published.applied_offset)
+        return MetadataNews(published.image, changes, published.applied_offset)
 
     # --- decisions
 

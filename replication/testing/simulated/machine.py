@@ -13,8 +13,8 @@ from logstore.directory.log_directory import LogDirectory
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from replication.testing.forgetful_disk import ForgetfulDisk
-from replication.testing.simulated.broker_process import BrokerProcess, BrokerTimes
 from replication.testing.simulated.network import Network
+from replication.testing.simulated.simulated_broker import BrokerTimes, SimulatedBroker
 
 _SETTINGS: Final = DirectorySettings(num_recovery_threads_per_data_dir=1, max_open_files=100)
 
@@ -35,7 +35,7 @@ class Machine:
         """Format a directory for the broker; nothing runs yet. `wall_clock` gives milliseconds since 1970."""
         self.broker_id: Final = broker_id
         self.root: Final = root
-        self.broker: BrokerProcess | None = None
+        self.broker: SimulatedBroker | None = None
         """None while it is down."""
         self._network: Final = network
         self._random: Final = random
@@ -53,7 +53,7 @@ class Machine:
             raise ValueError(f"broker {self.broker_id} is up")
         root = LogDirectory.open(self.root, settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock)
         directories = LogDirectories([root], {})
-        self.broker = BrokerProcess(
+        self.broker = SimulatedBroker(
             directories, self._directory_id, self._network, self._random, self._times, ended=self._close
         )
         self._network.servers[self.broker_id] = self.broker
@@ -74,13 +74,13 @@ class Machine:
         self._down(broker)
         broker.close()
 
-    def _down(self, broker: BrokerProcess) -> None:
+    def _down(self, broker: SimulatedBroker) -> None:
         self._network.trace.note(f"{self.broker_id} ends")
         self.broker = None
         broker.process.end()
         self._network.lose_server(self.broker_id)
 
-    def _up(self) -> BrokerProcess:
+    def _up(self) -> SimulatedBroker:
         if self.broker is None:
             raise ValueError(f"broker {self.broker_id} is down: start it first")
         return self.broker

@@ -3,8 +3,8 @@
 from typing import Any, Final
 
 from replication.node.asking.controller_requests import ControllerRequests
-from replication.testing.simulated.channel import Channel
 from replication.testing.simulated.process import Alarm, Process
+from replication.testing.simulated.simulated_channel import SimulatedChannel
 
 _UNANSWERED_MS: Final = 50
 
@@ -12,7 +12,7 @@ _UNANSWERED_MS: Final = 50
 class SimulatedAsking:
     """One request at a time; the next once the one before cannot arrive any more. It is the requests' waiter."""
 
-    def __init__(self, process: Process, channel: Channel, broker_epoch: int) -> None:
+    def __init__(self, process: Process, channel: SimulatedChannel, broker_epoch: int) -> None:
         """Ask nothing yet. `channel` must not let anything arrive that it has given up."""
         self._channel: Final = channel
         self._broker_epoch: Final = broker_epoch

@@ -21,11 +21,11 @@ from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.standalone.new_cluster import begin_cluster
 from replication.testing.errors import NotReachedError
 from replication.testing.links import CONTROLLER
-from replication.testing.simulated.broker_process import BrokerProcess, BrokerTimes
 from replication.testing.simulated.controller_process import ControllerProcess
 from replication.testing.simulated.machine import Machine
 from replication.testing.simulated.network import Network, NetworkFaults
 from replication.testing.simulated.process import Process
+from replication.testing.simulated.simulated_broker import BrokerTimes, SimulatedBroker
 from replication.testing.simulated.simulated_producer import SimulatedProducer, SimulatedRecord
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
@@ -77,7 +77,8 @@ class SimulatedCluster:
         """Start all brokers, and let time pass until they run.
 
         `faults` are the network's. Without `eligible_leader_replicas` leaders are elected as before KIP-966. With
-        `ends_sessions` a broker that comes back may register at once, else only once its last session has run out.
+        `ends_sessions` a broker that comes back where it reaches the controller may register at once, else only once
+        its last session has run out.
         `defaults` are the controller's, for topics that set nothing. Files lie in `directory` and stay there; without
         one, in a temporary directory, in memory where the system has one there, that `close` removes. The other times
         are those of `Cluster`.
@@ -311,6 +312,8 @@ class SimulatedCluster:
         """Start a broker that is down, on its directory."""
         self._note(f"start {broker_id}")
         self._machines[broker_id].start()
+        if not self._network.is_cut(broker_id, CONTROLLER):
+            self._controller.end_session(broker_id)
 
     def pause(self, broker_id: int) -> None:
         """Let a broker do nothing, as SIGSTOP does. Raises ValueError where it is down."""
@@ -341,7 +344,7 @@ class SimulatedCluster:
 
     # ---
 
-    def _up(self, broker_id: int) -> BrokerProcess:
+    def _up(self, broker_id: int) -> SimulatedBroker:
         broker = self._machines[broker_id].broker
         if broker is None:
             raise ValueError(f"broker {broker_id} is down")

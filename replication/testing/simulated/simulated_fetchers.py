@@ -14,9 +14,9 @@ from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.fetcher_thread import FetcherThread
-from replication.testing.simulated.channel import Channel
 from replication.testing.simulated.network import Network
 from replication.testing.simulated.process import Alarm, Process
+from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.trace import Trace
 
 
@@ -61,7 +61,7 @@ class SimulatedFetcher:
         self.fetcher: Final = fetcher
         self.stopped: bool = False
         self._process: Final = owner.process
-        self._channel: Final = Channel(
+        self._channel: Final = SimulatedChannel(
             owner.network,
             owner.process,
             (owner.broker_id, leader),

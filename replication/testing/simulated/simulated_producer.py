@@ -12,9 +12,9 @@ from logstore.batch.batch_template import BatchTemplate
 from replication.metadata.records import NO_LEADER
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.produce import ProduceRequest, ProduceResponse
-from replication.testing.simulated.channel import Channel
 from replication.testing.simulated.network import Network
 from replication.testing.simulated.process import Alarm, Process
+from replication.testing.simulated.simulated_channel import SimulatedChannel
 
 CLIENT: Final = -2
 """Who produces, among the nodes."""
@@ -64,7 +64,7 @@ class SimulatedProducer:
         self._count = 0
         self._is_asking = False
         self._broker = NO_LEADER
-        self._channel: Channel | None = None
+        self._channel: SimulatedChannel | None = None
         self._again: Final = Alarm(process, self._send)
 
     def send(self, value: bytes, acks: int) -> SimulatedRecord:
@@ -87,7 +87,7 @@ class SimulatedProducer:
             return
         if self._channel is None or leader != self._broker:
             self._broker, nodes = leader, (CLIENT, leader)
-            self._channel = Channel(
+            self._channel = SimulatedChannel(
                 self._network, self._process, nodes, timeout_ms=2 * self._timeout_ms, arrives_late=True
             )
         sent, data = self._waiting[0]

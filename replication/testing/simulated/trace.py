@@ -5,9 +5,9 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Final
 
+from replication.node.metadata_feed import MetadataNews
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse
 from replication.protocol.messages.produce import ProduceRequest, ProduceResponse
-from replication.testing.simulated.metadata_poll import MetadataAnswer
 
 _LINES: Final = 20_000
 
@@ -59,6 +59,6 @@ def summary(message: Any) -> str:
             produced = (f"{key.topic}-{key.partition} {each.error.name}" for key, each in message.partitions.items())
             offsets = (str(each.base_offset) for each in message.partitions.values())
             return f"Produced {', '.join(produced)} at {', '.join(offsets)}"
-        case MetadataAnswer():
+        case MetadataNews():
             return f"Metadata to {message.applied_offset}"
     return str(message)

@@ -3,12 +3,22 @@
 import json
 import shutil
 import signal
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from logstore import Record
+from logstore.directory.log_directories import LogDirectories
+from replication.controller.decision import Decision
+from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.addresses import Address
+from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.api_versions import ApiVersionsRequest
+from replication.protocol.wire.kio_messages import request_classes
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone import StandaloneController
 from tests.data.replicas import replicas
@@ -19,6 +29,7 @@ from tests.replication.cli.served import everything
 
 CLUSTER = "remote-cluster-0000000"
 NOBODY = "127.0.0.1:1"
+LOG_DIRS = 35
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +38,38 @@ def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     directory = tmp_path_factory.mktemp("controller")
     with StandaloneController.open(directory, listener, node_id=100, cluster_id=CLUSTER) as controller:
         yield str(controller.server.address)
+
+
+@contextmanager
+def led(directory: Path) -> Iterator[StandaloneController]:
+    """A controller of its own for a test that spoils the metadata."""
+    listener = ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 0))
+    with StandaloneController.open(directory, listener, node_id=100, cluster_id=CLUSTER) as controller:
+        yield controller
+
+
+def finalize(controller: StandaloneController, name: str, level: int) -> None:
+    """Let the cluster work at a level, known or not."""
+    record = FeatureLevelRecord(name=name, feature_level=level)
+    controller.controller.decide(lambda _: Decision([record], None))
+
+
+def append_unknown(controller: StandaloneController) -> None:
+    """Write a record of a type that is not known, and another one that wakes who follows."""
+    metadata = controller.controller.metadata
+    unknown = Record(-1, 0, None, bytes([1, 120, 0, 0]))
+    metadata.log.append([unknown], leader_epoch=metadata.leader_epoch)
+    metadata.log.flush()
+    metadata.log.advance_high_watermark(metadata.log.log_end_offset)
+
+
+def apart_from_metadata(root: Path) -> dict[Path, tuple[int, bytes]]:
+    """The content of what a broker has, but for the directory of the metadata and what is made beside it."""
+    return {
+        path: (path.stat().st_size, path.read_bytes())
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and not {"__cluster_metadata-0", "elsewhere"} & set(path.parts)
+    }
 
 
 def formatted(config: Path, cluster_id: str = CLUSTER) -> Path:
@@ -82,6 +125,38 @@ def test_its_copy_of_the_metadata_may_lie_apart(tmp_path: Path, controller: str)
         assert not (tmp_path / "ours-6" / "__cluster_metadata-0").exists()
 
 
+def test_a_root_whose_disk_fails_is_offline_and_a_cordoned_one_is_told_as_such(tmp_path: Path, controller: str) -> None:
+    sound, failed = tmp_path / "sound", tmp_path / "failed"
+    config = formatted(
+        server_properties(tmp_path, controller, 5, log_dirs=f"{sound},{failed}", cordoned_log_dirs=f"{sound},{failed}")
+    )
+    shutil.rmtree(failed)
+    failed.write_text("no directory")
+    validated = epochlog("broker", "--config", config, "--validate")
+    assert validated.status == 0
+    assert "failed: offline, with all that lies there" in " ".join(validated.err.split())
+    with joined(config) as (process, told), Connection.open(told["bootstrap"]) as connection:
+        answer = connection.ask(request_classes(LOG_DIRS, 5).DescribeLogDirsRequest(topics=None))
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    assert [(each.log_dir, each.error_code, each.is_cordoned) for each in answer.results] == [
+        (str(sound), ErrorCode.NONE, True),
+        (str(failed), ErrorCode.KAFKA_STORAGE_ERROR, False),
+    ]
+
+
+def test_features_that_are_finalized_while_it_runs_are_told(tmp_path: Path) -> None:
+    with led(tmp_path / "elsewhere") as controller:
+        config = formatted(server_properties(tmp_path, str(controller.server.address)))
+        asked = ApiVersionsRequest(client_software_name="test", client_software_version="1", asked_in=range(3, 4))
+        with joined(config) as (_, told), Connection.open(told["bootstrap"]) as connection:
+            assert "transaction.version" not in connection.ask(asked).finalized_features
+            finalize(controller, "transaction.version", 2)
+            deadline = time.monotonic() + SECONDS
+            while connection.ask(asked).finalized_features.get("transaction.version") != range(2, 3):
+                assert time.monotonic() < deadline
+
+
 class TestRefusals:
     """One line, exit status 2, and nothing is changed."""
 
@@ -108,6 +183,55 @@ class TestRefusals:
         shutil.copytree(min(replicas("diverged").iterdir()) / "txns-0", tmp_path / "ours-9" / "txns-0")
         self.refused(server_properties(tmp_path, NOBODY), "it has no meta.properties")
 
+    def test_directories_of_several_clusters(self, tmp_path: Path) -> None:
+        roots = [tmp_path / name for name in ("ours-9", "new")]
+        formatted(server_properties(tmp_path, NOBODY))
+        formatted(server_properties(tmp_path, NOBODY, log_dirs=roots[1]), "another-cluster-000000")
+        both = server_properties(tmp_path, NOBODY, log_dirs=",".join(map(str, roots)))
+        self.refused(both, "to node 9 in cluster another-cluster-000000")
+
+    def test_directories_that_are_open_already(self, tmp_path: Path) -> None:
+        config = formatted(server_properties(tmp_path, NOBODY))
+        with LogDirectories.open([tmp_path / "ours-9"]):
+            self.refused(config, "the log directory is locked")
+
+    @pytest.mark.parametrize(
+        ("name", "level", "known"),
+        [
+            ("transaction.version", 9, "known here are 0 to 2"),
+            ("metadata.version", 90, "known here are 7 to"),
+            ("flying.version", 1, "not known here"),
+        ],
+    )
+    def test_features_at_levels_that_it_does_not_know(self, tmp_path: Path, name: str, level: int, known: str) -> None:
+        with led(tmp_path / "elsewhere") as controller:
+            finalize(controller, name, level)
+            config = formatted(server_properties(tmp_path, str(controller.server.address)))
+            self.refused(config, f"the cluster has finalized {name} at level {level} ({known}", beside="elsewhere")
+
+    @pytest.mark.parametrize("is_new", [True, False], ids=["at the first start", "at a later one"])
+    def test_metadata_records_that_a_later_kafka_has_written(self, tmp_path: Path, is_new: bool) -> None:
+        """Its own copy of the metadata has them by then, as that of a Kafka broker would."""
+        with led(tmp_path / "elsewhere") as controller:
+            config = formatted(server_properties(tmp_path, str(controller.server.address)))
+            if not is_new:
+                with joined(config) as (process, _):
+                    process.send_signal(signal.SIGTERM)
+                    assert process.wait(SECONDS) == 0
+            append_unknown(controller)
+            before = apart_from_metadata(config.parent)
+            outcome = epochlog("broker", "--config", config)
+            assert (outcome.status, outcome.err.count("\n")) == (2, 1), outcome.err
+            assert "a later Kafka" in outcome.err
+            assert apart_from_metadata(config.parent) == before
+
+    def test_metadata_records_that_a_later_kafka_writes_while_it_runs(self, tmp_path: Path) -> None:
+        with led(tmp_path / "elsewhere") as controller:
+            config = formatted(server_properties(tmp_path, str(controller.server.address)))
+            with joined(config) as (process, _):
+                append_unknown(controller)
+                assert process.wait(SECONDS) == 2
+
     def test_an_id_that_another_process_has(self, tmp_path: Path, controller: str) -> None:
         (tmp_path / "copy").mkdir()
         first = formatted(server_properties(tmp_path, controller, 7))
@@ -119,13 +243,19 @@ class TestRefusals:
         assert outcome.err.count("\n") == 1
 
     @staticmethod
-    def refused(config: Path, reason: str) -> None:
-        before = everything(config.parent)
+    def refused(config: Path, reason: str, beside: str = "") -> None:
+        """`beside` lies what others change."""
+
+        def ours() -> dict[Path, tuple[int, int, int, bytes]]:
+            found = everything(config.parent)
+            return {path: each for path, each in found.items() if not beside or beside not in path.parts}
+
+        before = ours()
         outcome = epochlog("broker", "--config", config)
         assert outcome.status == 2
         assert reason in outcome.err
         assert outcome.err.count("\n") == 1
-        assert everything(config.parent) == before
+        assert ours() == before
 
 
 class TestValidate:

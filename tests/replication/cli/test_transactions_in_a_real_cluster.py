@@ -7,20 +7,26 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from datetime import timedelta
+from itertools import product
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 from confluent_kafka import ElectionType, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_producers import ActiveProducer, DescribeProducersRequest
+from tests.logstore.batches import TRANSACTIONAL
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
 from tests.oracle.tools import KafkaTools
+from tests.replication.broker.authorization.random_questions import kio_request
 from tests.replication.broker.member import SESSION_MS, controllers, create_topic
+from tests.replication.broker.requests.writing.leading import one_batch
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
 
@@ -31,7 +37,14 @@ ORDERS, REFUNDS, PAYMENTS = LOGS = (
     TopicPartition("payments", 0),
 )
 """We lead the first two, and Kafka's broker the last."""
+BOTH = (ORDERS, PAYMENTS)
+"""One of either."""
 TIMEOUT_MS = 120_000
+PRODUCE = 0
+LATE = sorted({*product((10, 11, 12), ("late", "other"), (-1, 0))} - {(12, "late", 0)})
+"""Versions of Produce, transactional ids and how much later than its own a producer's epoch is; from version 12 on what
+is left out begins a transaction.
+"""
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -182,15 +195,30 @@ class Scene:
         assert not told.startswith("ERR"), told
         return told.split()
 
+    def read_at_least(self, count: int, each: TopicPartition) -> list[str]:
+        wait_until(lambda: len(self.read(each)) >= count)
+        return self.read(each)
+
     def ensure_read(self) -> None:
         """What consumers of committed records get is all that was committed, and nothing else."""
         for each in LOGS:
-            wait_until(lambda each=each: len(self.read(each)) >= len(self.committed[each]))  # type: ignore[misc]
-            assert self.read(each) == self.committed[each]
+            assert self.read_at_least(len(self.committed[each]), each) == self.committed[each]
+
+    def transact_at_once(self, name: str, producers: int, transactions: int) -> None:
+        """Do transactions of several producers at the same time, and note in which order they came to be."""
+        where = " ".join(f"{each.topic}:{each.partition}" for each in LOGS)
+        (told,) = self.client.ask(f"at once {name} {producers} {transactions} {where}")
+        assert not told.startswith("ERR"), told
+        values = told.split()
+        for each in LOGS:
+            known = len(self.committed[each])
+            read = self.read_at_least(known + len(values), each)[known:]
+            assert sorted(read, key=lambda value: value.split("-")[-3]) == values
+            self.committed[each] += read
 
     def producers(self, of: TopicPartition = ORDERS) -> list[ActiveProducer]:
-        """Those that our broker knows."""
-        with Connection.open(self.ours) as connection:
+        """Those that the leader knows."""
+        with Connection.open(self.theirs if of == PAYMENTS else self.ours) as connection:
             answer = connection.ask(DescribeProducersRequest(partitions=((of.topic, of.partition),)))  # type: ignore[arg-type]
         return [producer for told in answer.partitions.values() for producer in told.producers]
 
@@ -219,6 +247,54 @@ def test_consumers_get_what_was_committed(scene: Scene, kind: type[JavaProducer 
     (producer,) = [each for each in scene.producers() if each.producer_id not in before]
     # Each transaction has an epoch of its own where leaders add the partitions.
     assert (producer.producer_epoch >= 15) is (kind is JavaProducer)
+
+
+def test_producers_at_once_do_not_hinder_each_other(scene: Scene) -> None:
+    scene.transact_at_once("busy", 6, 20)
+    scene.ensure_read()
+
+
+@pytest.mark.parametrize(("version", "transactional_id", "epoch"), LATE)
+def test_a_batch_of_no_transaction_is_refused_as_by_kafkas_leader(
+    scene: Scene, late: dict[TopicPartition, ActiveProducer], version: int, transactional_id: str, epoch: int
+) -> None:
+    told = [refusal(scene, late[each], each, version, transactional_id, epoch) for each in BOTH]
+    assert told[0] == told[1]
+    assert told[0] != ErrorCode.NONE
+    scene.ensure_read()
+
+
+@pytest.fixture(scope="module")
+def late(scene: Scene) -> dict[TopicPartition, ActiveProducer]:
+    """A producer whose transaction has ended, as the leaders of two partitions know it."""
+    before = {producer.producer_id for producer in scene.producers(ORDERS)}
+    LibrdkafkaProducer(scene, "late")
+    producer = LibrdkafkaProducer(scene, "late")  # in epoch 1
+    producer.begin()
+    producer.send("late", BOTH)
+    producer.commit()
+    scene.note({each: ["late"] for each in BOTH})
+    scene.ensure_read()
+    (producer_id,) = {each.producer_id for each in scene.producers(ORDERS)} - before
+    return {of: next(each for each in scene.producers(of) if each.producer_id == producer_id) for of in BOTH}
+
+
+def refusal(
+    scene: Scene, producer: ActiveProducer, of: TopicPartition, version: int, transactional_id: str, epoch: int
+) -> ErrorCode:
+    """Send one more batch of a producer; return what its leader says of it."""
+    header = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch + epoch}
+    data = one_batch(**header, base_sequence=producer.last_sequence + 1, attributes=TRANSACTIONAL)
+    partitions = [{"index": of.partition, "records": data}]
+    asked = {
+        "transactional_id": transactional_id,
+        "acks": -1,
+        "timeout": timedelta(seconds=SECONDS),
+        "topic_data": [{"name": of.topic, "partition_data": partitions}],
+    }
+    with Connection.open(scene.theirs if of == PAYMENTS else scene.ours) as connection:
+        answer: Any = connection.ask(kio_request(PRODUCE, version, asked))
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
 def test_kafkas_tool_shows_a_transaction_that_is_open_and_finds_none_that_hangs(scene: Scene) -> None:

@@ -16,6 +16,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.local_metadata import LocalMetadata
+from replication.quorum.snapshot_terms import SnapshotTerms
 from tests.replication.metadata.histories import History
 from tests.replication.quorum.quorum_leader import QuorumLeader
 
@@ -68,6 +69,18 @@ class QuorumLife:
             self.leader.compact()
 
     # --- who follows
+
+    def snapshot(self) -> None:
+        """Of what the follower has replayed, after which it keeps more or less of what was before."""
+        published = self.followed.published
+        if published.applied_offset >= 0:
+            if self.chance.randrange(2):
+                self.log.roll()
+            terms, end_offset = self.chance.choice(TERMS), published.applied_offset + 1
+            local = self.followed._local
+            local.take_snapshot(published.image, end_offset, published.epoch, terms)
+            # What was before the log is in a snapshot, as far as it goes.
+            assert self.log.log_start_offset in {0, *(each.end_offset for each in local.snapshots)}
 
     def opened(self) -> FollowedMetadata:
         local = LocalMetadata.open(self._directory, self._filesystem)
@@ -164,12 +177,19 @@ class QuorumLife:
         while view := self.log.read(offset, 1 << 20):
             ours += bytes(view.data)
             offset = view.next_offset
-        theirs = b"".join(each.data for each in self.leader.log)
-        assert ours.endswith(theirs)
-        for each in self.leader.log:
+        start = self.log.log_start_offset
+        kept = [each for each in self.leader.log if each.base_offset >= start]
+        assert ours.endswith(b"".join(each.data for each in kept))
+        for each in kept:
             assert self.log.epochs.epoch_for_offset(each.base_offset) == each.epoch
 
 
+TERMS: tuple[SnapshotTerms | None, ...] = (
+    None,
+    SnapshotTerms(retention_bytes=-1, retention_ms=-1),
+    SnapshotTerms(retention_bytes=2_000, retention_ms=-1),
+    SnapshotTerms(retention_bytes=-1, retention_ms=0),
+)
 EVENTS: tuple[Event, ...] = (
     QuorumLife.write,
     QuorumLife.write,
@@ -178,6 +198,7 @@ EVENTS: tuple[Event, ...] = (
     QuorumLife.commit_some,
     QuorumLife.another_leads,
     QuorumLife.compact,
+    QuorumLife.snapshot,
     QuorumLife.steps,
     QuorumLife.steps,
     QuorumLife.steps,

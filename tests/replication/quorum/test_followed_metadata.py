@@ -225,6 +225,21 @@ def test_records_that_do_not_follow_are_an_error_for_good(followed: FollowedMeta
         step(followed, leader)
 
 
+def test_another_leader_or_epoch_is_no_news_of_anything(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    follow(followed, leader)
+    before = followed.published
+    for _ in range(3):
+        leader.elect()
+        leader.commit()
+        follow(followed, leader)
+        assert followed.applied_offset == leader.high_watermark - 1
+        assert not followed.published.changes
+        assert followed.image is before.image
+
+
 def test_another_clusters_leader_refuses(followed: FollowedMetadata) -> None:
     with pytest.raises(KafkaError, match="INCONSISTENT_CLUSTER_ID"):
         step(followed, QuorumLeader("other"))

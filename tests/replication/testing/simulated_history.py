@@ -134,6 +134,7 @@ class History:
         """Let everybody be back, until all replicas have all that was sent."""
         self._let_all_be_back()
         self._until(self._is_settled, "all replicas have all that was sent")
+        self._until(self._is_answered, "consumers are answered")
 
     def _leaving(self) -> bool:
         return any(self._cluster.is_leaving(broker) for broker in BROKERS)
@@ -153,6 +154,15 @@ class History:
     def _is_in_sync(self) -> bool:
         partitions = (self._cluster.partition(TOPIC, watch.number) for watch in self.watches)
         return all(map(self._cluster.is_running, BROKERS)) and all(len(each.isr) == len(BROKERS) for each in partitions)
+
+    def _is_answered(self) -> bool:
+        """Whether all leaders know by now that they lead still: after a session that was over, by newer metadata."""
+        try:
+            for watch in self.watches:
+                self._cluster.fetch(TOPIC, watch.number, offset=len(watch.sent))
+        except ValueError:
+            return False
+        return True
 
     def _is_settled(self) -> bool:
         if not self._is_in_sync():

@@ -3,12 +3,16 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify.verify import verify_root
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_registration import BrokerRegistrationResponse
 from replication.testing import CLIENT, CONTROLLER, NetworkFaults, SimulatedCluster, SimulatedRecord
 from replication.testing.errors import NotReachedError
 
@@ -196,6 +200,32 @@ def test_what_cannot_be_done_is_refused() -> None:
         for refused in (cluster.kill, cluster.stop, cluster.pause, cluster.resume):
             with pytest.raises(ValueError, match="broker 1 is down"):
                 refused(1)
+
+
+def test_a_dead_starts_late_registration_does_not_take_the_place_of_the_living_one() -> None:
+    with cluster_of() as cluster:
+        dead = cluster._machines[1].broker
+        assert dead is not None
+        cluster.kill(1)
+        cluster.start(1)
+        cluster.run_until(lambda: cluster.is_running(1), "it runs again")
+        epoch = cluster.image.brokers[1].epoch
+        answers: list[BrokerRegistrationResponse] = []
+        cluster._controller.serve(dead._registration, answers.append)
+        assert [each.error for each in answers] == [ErrorCode.DUPLICATE_BROKER_REGISTRATION]
+        cluster.run(5_000)
+        assert (cluster.is_running(1), cluster.image.brokers[1].epoch) == (True, epoch)
+
+
+def test_a_broker_ends_in_whose_place_another_process_has_registered() -> None:
+    with cluster_of() as cluster:
+        broker = cluster._machines[1].broker
+        assert broker is not None
+        cluster._controller.end_session(1)
+        cluster._controller.serve(replace(broker._registration, incarnation_id=UUID(int=1)), lambda _: None)
+        cluster.run_until(lambda: not cluster.is_up(1), "it has ended")
+        cluster.start(1)
+        cluster.run_until(lambda: len(cluster.partition(TOPIC).isr) == 3, "it has come back")
 
 
 def test_its_files_are_gone_with_it() -> None:

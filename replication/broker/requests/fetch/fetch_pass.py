@@ -5,7 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from epoch import EndOffset, UnknownEpochError, diverging_epoch
-from logstore import Isolation, LogStoreError, OffsetOutOfRangeError
+from logstore import Isolation, LogStoreError, OffsetOutOfRangeError, TopicPartition
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.log_offsets import LogOffsets
 from replication.broker.partitions.hosted_partition import HostedPartition
@@ -14,6 +14,7 @@ from replication.broker.requests.fetch.fetch_terms import FetchTerms
 from replication.broker.requests.fetch.watched_partition import WatchedPartition
 from replication.broker.requests.partition_lookup import ANY_EPOCH, PartitionLookup, refusal
 from replication.broker.requests.storage_error import storage_error
+from replication.clock import monotonic_ms
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import AbortedTransaction, FetchedPartition, FetchPartition, LeaderIdAndEpoch
 
@@ -47,6 +48,8 @@ class FetchPass:
         """Whether any partition is one of the cluster's: nothing happens to others, so nobody waits for them."""
         self.leaders: set[int] = set()
         """Of partitions that are led elsewhere."""
+        self.throttled: list[tuple[TopicPartition, int]] = []
+        """How many bytes of partitions that are throttled were read."""
         self._is_urgent = False
         self._has_doubts = terms.is_follower  # whether the follower is one
         self._limit = _LIMITS[terms.isolation]
@@ -170,11 +173,22 @@ class FetchPass:
                 return None
             self.is_quiet = True
         else:
-            records, aborted = self._records(log, offset, asked.max_bytes)
+            records, aborted = self._throttled(hosted, log, offset, asked.max_bytes)
         return _build(
             FetchedPartition,
             (_NONE, high_watermark, start, records, diverging, None, None, stable, aborted, -1),
         )
+
+    def _throttled(self, hosted: HostedPartition, log: ReadableLog, offset: int, max_bytes: int) -> tuple[Any, Any]:
+        """Return what `_records` does; nothing to a follower that is not in sync while too much is fetched."""
+        throttle, led = self._terms.throttle, hosted.led
+        if throttle is None or led is None or not throttle.covers(led.partition):
+            return self._records(log, offset, max_bytes)
+        if self._terms.replica_id not in led.isr and throttle.is_exceeded(monotonic_ms()):
+            return _NO_BYTES, None
+        records, aborted = self._records(log, offset, max_bytes)
+        self.throttled.append((led.partition, len(records)))
+        return records, aborted
 
     def _records(self, log: ReadableLog, offset: int, max_bytes: int) -> tuple[memoryview, Any]:
         """Return whole batches and, of committed records, which to skip; the first of all comes however large it is."""

@@ -4,6 +4,7 @@ import time
 from typing import Final, NamedTuple, Self
 
 from logstore import Isolation
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.messages.fetch import FetchRequest
 from replication.server.call import Call
 
@@ -30,6 +31,8 @@ class FetchTerms(NamedTuple):
     waits: bool
     only_leader: bool
     """Whether a copy that does not lead refuses it."""
+    throttle: Throttle | None = None
+    """Of what followers that are not in sync fetch."""
 
     @property
     def is_follower(self) -> bool:
@@ -37,7 +40,9 @@ class FetchTerms(NamedTuple):
         return self.replica_id >= 0
 
     @classmethod
-    def of(cls, request: FetchRequest, call: Call, most_bytes: int = MAX_BYTES) -> Self:
+    def of(
+        cls, request: FetchRequest, call: Call, most_bytes: int = MAX_BYTES, throttle: Throttle | None = None
+    ) -> Self:
         """Take what a request says, within the broker's own limit."""
         max_bytes = min(request.max_bytes, most_bytes)
         return cls(
@@ -51,6 +56,7 @@ class FetchTerms(NamedTuple):
             time.monotonic() + request.max_wait_ms / 1_000,
             request.max_wait_ms > 0,
             request.replica_id >= 0 or call.version < _SINCE_CLOSEST_REPLICA,
+            throttle if request.replica_id >= 0 else None,
         )
 
 

@@ -7,6 +7,7 @@ from replication.broker.requests.fetch.full_fetch import FullFetch
 from replication.broker.requests.fetch.incremental_fetch import IncrementalFetch
 from replication.broker.requests.fetch.pending_fetch import Fetch, PendingFetch
 from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import (
     FINAL_SESSION_EPOCH,
@@ -21,11 +22,19 @@ class Fetches:
     """Answers at once where there is enough, else once there is (Kafka: FetchManager, ReplicaManager.fetchMessages)."""
 
     def __init__(
-        self, lookup: PartitionLookup, sessions: FetchSessionCache | None = None, max_bytes: int = MAX_BYTES
+        self,
+        lookup: PartitionLookup,
+        sessions: FetchSessionCache | None = None,
+        max_bytes: int = MAX_BYTES,
+        throttle: Throttle | None = None,
     ) -> None:
-        """Look the partitions up here; the sessions are the broker's, and so is the limit of an answer's size."""
+        """Look the partitions up here; the sessions are the broker's, and so is the limit of an answer's size.
+
+        `throttle` is for followers that are not in sync.
+        """
         self._lookup = lookup
         self._max_bytes = max_bytes
+        self._throttle = throttle
         self._sessions = FetchSessionCache() if sessions is None else sessions
 
     def answer(self, request: FetchRequest, call: Call) -> FetchResponse | PendingFetch:
@@ -33,7 +42,7 @@ class Fetches:
         fetch = self._fetch(request, call.version)
         if isinstance(fetch, ErrorCode):
             return FetchResponse(error=fetch, partitions={})
-        pending = PendingFetch(fetch, self._lookup, FetchTerms.of(request, call, self._max_bytes))
+        pending = PendingFetch(fetch, self._lookup, FetchTerms.of(request, call, self._max_bytes, self._throttle))
         return pending.answer() or pending
 
     def _fetch(self, request: FetchRequest, version: int) -> Fetch | ErrorCode:

@@ -9,6 +9,7 @@ from replication.broker.requests.fetch.fetch_pass import FetchPass
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
 from replication.broker.requests.fetch.replica_fetch_pass import ReplicaFetchPass
 from replication.broker.requests.partition_lookup import PartitionLookup
+from replication.clock import monotonic_ms
 from replication.protocol.messages.fetch import FetchResponse
 
 
@@ -59,6 +60,9 @@ class PendingFetch:
 
     def _finish(self, fetch_pass: FetchPass) -> FetchResponse:
         response = self._fetch.finish()
+        if self._terms.throttle is not None:
+            for partition, size in fetch_pass.throttled:
+                self._terms.throttle.record(partition, size, monotonic_ms())
         if self._terms.is_follower or not fetch_pass.leaders:
             return response
         return replace(response, leaders=self._lookup.addresses(fetch_pass.leaders, self._terms.listener))

@@ -111,7 +111,7 @@ class PendingVerification:
 
     def _begin(self) -> AskedTransaction | None:
         """Make the guards; return what the coordinator is asked, or None where nothing begins."""
-        self._guards = {}
+        self._guards, self._refusals = {}, {}
         batches = [taken for taken in self._work.taken if taken.transactional is not None]
         producers = {(batch.producer_id, batch.producer_epoch) for *_, batch in batches if batch is not None}
         if len(producers) > 1:
@@ -119,6 +119,10 @@ class PendingVerification:
         for _, partition, hosted, _, _, batch in batches:
             if hosted is None or hosted.led is None or batch is None:
                 continue  # it will be refused
+            producer = hosted.log.known_producer(batch.producer_id)
+            if producer is not None and batch.producer_epoch < producer.epoch:
+                self._refusals[partition] = ProducedPartition(ErrorCode.INVALID_PRODUCER_EPOCH)
+                continue
             guard = hosted.guards.ask(hosted.led, hosted.log, batch, opens_by_first=self._adds)
             if guard is not None:
                 self._guards[partition] = guard
@@ -138,7 +142,7 @@ class PendingVerification:
         self._waiters.wake()
 
     def _confirm(self, refused: Mapping[TopicPartition, ErrorCode]) -> None:
-        self._refusals = {partition: self._refusal(error) for partition, error in refused.items() if error}
+        self._refusals |= {partition: self._refusal(error) for partition, error in refused.items() if error}
         self._is_confirmed = True
 
     def _refusal(self, error: ErrorCode) -> ProducedPartition:

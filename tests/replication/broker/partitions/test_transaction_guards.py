@@ -46,7 +46,8 @@ class Partition:
 
     def end(self, epoch: int = 0, **settings: Any) -> int:
         marker = encode_end_transaction(EndTransactionMarker(ControlType.ABORT, 0, 0), PRODUCER, epoch, 1_000)
-        info = self.guards.append_marker(self.broker.led, PRODUCER, marker, **{"transaction_version": 1, **settings})
+        whose = {"producer_id": PRODUCER, "producer_epoch": epoch}
+        info = self.guards.append_marker(self.broker.led, marker, **whose, **{"transaction_version": 1, **settings})
         return info.first_offset
 
 
@@ -94,6 +95,16 @@ def test_the_end_of_a_transaction_makes_the_guard_void(partition: Partition) -> 
     assert len(partition.guards) == 0
     with pytest.raises(InvalidTransactionStateError):
         partition.append(batch(), guard)
+
+
+@pytest.mark.parametrize(("opens_by_first", "epoch", "stays"), [(True, 1, True), (True, 2, False), (False, 1, False)])
+def test_where_each_transaction_has_its_epoch_the_end_of_one_leaves_the_guard_of_the_next(
+    partition: Partition, opens_by_first: bool, epoch: int, stays: bool
+) -> None:
+    partition.append(batch(), partition.ask(batch()))
+    partition.ask(batch(epoch=1), opens_by_first=opens_by_first)
+    partition.end(epoch, transaction_version=2)
+    assert len(partition.guards) == stays
 
 
 def test_what_was_asked_as_an_earlier_leader_counts_for_nothing(partition: Partition) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from logstore import BatchTemplate, Record
 from replication.broker.requests.fetch.pending_fetch import PendingFetch
+from replication.broker.requests.log_dirs import RootStates
 from replication.broker.requests.reading_apis import reading_apis
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.apis import api_with
@@ -66,3 +67,15 @@ def test_log_dirs_are_described(broker: SmallBroker, tmp_path: Path, version: in
     asked = (classes.DescribableLogDirTopic(topic="orders", partitions=(1,)),)
     told = exchange(broker, LOG_DIRS, classes.DescribeLogDirsRequest(topics=asked), version, str(tmp_path))
     assert told.results[0].topics == ()
+
+
+@pytest.mark.parametrize("version", range(1, 6))
+def test_log_dirs_that_are_offline_or_cordoned_are_told(broker: SmallBroker, tmp_path: Path, version: int) -> None:
+    states = RootStates(offline=["/failed"], cordoned=["/failed", str(tmp_path)])
+    roots = ["/failed", str(tmp_path), "/sound"]
+    served = reading_apis(broker.partitions, broker.cluster, roots, states=lambda: states)[LOG_DIRS]
+    told = served.answer(request_classes(LOG_DIRS, version).DescribeLogDirsRequest(topics=None), call(version))
+    errors = [ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NONE, ErrorCode.NONE]
+    assert [each.error_code for each in told.results] == errors
+    if version >= 5:
+        assert [each.is_cordoned for each in told.results] == [False, True, False]

@@ -35,6 +35,17 @@ def test_what_was_not_used_of_the_last_windows_may_be_used_at_once() -> None:
     assert throttle.free_at(5) == WINDOWS * WINDOW_MS
 
 
+def test_a_rate_may_change_at_any_time_and_be_none() -> None:
+    throttle = Throttle(None)
+    throttle.record(PARTITION, 10**9, 0)
+    assert not throttle.is_exceeded(0)
+    for rate, is_exceeded in ((0, True), (10**9, False), (100, True), (None, False)):
+        throttle.bytes_per_second = rate
+        assert throttle.is_exceeded(5) is is_exceeded
+    throttle.bytes_per_second = 0
+    assert not throttle.is_exceeded(WINDOWS * WINDOW_MS)
+
+
 @pytest.mark.parametrize(("rate", "windows"), [(0, 11), (-1, 11), (5, 1)])
 def test_a_rate_that_lets_nothing_through_is_refused(rate: int, windows: int) -> None:
     with pytest.raises(ValueError, match="at least 1 and 2 are needed"):

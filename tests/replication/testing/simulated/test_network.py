@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from replication.testing.simulated.channel import Channel
 from replication.testing.simulated.network import Network, NetworkFaults, Reply
 from replication.testing.simulated.process import Process
+from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
 
@@ -37,10 +37,12 @@ class World:
         self.answers: list[Any] = []
         self.failures: list[str] = []
 
-    def channel(self, *, arrives_late: bool = False) -> Channel:
-        return Channel(self.network, self.client, (CLIENT, SERVER), timeout_ms=TIMEOUT, arrives_late=arrives_late)
+    def channel(self, *, arrives_late: bool = False) -> SimulatedChannel:
+        return SimulatedChannel(
+            self.network, self.client, (CLIENT, SERVER), timeout_ms=TIMEOUT, arrives_late=arrives_late
+        )
 
-    def ask(self, channel: Channel, request: Any) -> None:
+    def ask(self, channel: SimulatedChannel, request: Any) -> None:
         channel.ask(request, self.answers.append, self.failures.append)
 
     def run(self, milliseconds: int) -> None:

@@ -8,7 +8,10 @@ from logstore import Log
 from replication.broker.partitions.follower_progress import UNKNOWN_OFFSET
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.requests.fetch.fetches import Fetches
 from replication.broker.requests.fetch.pending_fetch import PendingFetch
+from replication.clock import monotonic_ms
+from replication.fetcher.requests.throttle import Throttle
 from replication.metadata.nodes import BrokerRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.alter_partition import IsrChange
@@ -192,3 +195,65 @@ class TestSessions:
         answer = consumer.fetch({ORDERS: FetchPartition(0, MUCH)}, session_epoch=0)
         consumer.fetch({}, session_id=answer.session_id, session_epoch=1)
         assert leading.reached == UNKNOWN_OFFSET
+
+
+class TestThrottle:
+    """A follower that is not in sync waits while its partition's rate is exceeded; nobody else does."""
+
+    @pytest.fixture
+    def throttle(self) -> Throttle:
+        return Throttle(1, {ORDERS})
+
+    @pytest.fixture
+    def follower(self, broker: SmallBroker, throttle: Throttle) -> Client:
+        append(broker, b"a" * 100)
+        return Client(broker, NEWEST, Fetches(broker.lookup, throttle=throttle))
+
+    def test_what_it_was_given_counts_and_is_the_last_until_the_rate_is_kept_or_lifted(
+        self, leading: Leading, follower: Client, throttle: Throttle
+    ) -> None:
+        leading.lead(isr=(BROKER,))
+        assert follower.one(0, **BY_WHOM).records
+        assert throttle.is_exceeded(monotonic_ms())
+        held_back = follower.one(0, **BY_WHOM)
+        assert (held_back.error, bytes(held_back.records)) == (ErrorCode.NONE, b"")
+        throttle.bytes_per_second = None
+        assert follower.one(0, **BY_WHOM).records
+
+    def test_what_it_has_is_known_all_the_same(self, broker: SmallBroker, leading: Leading, follower: Client) -> None:
+        leading.lead(isr=(BROKER,))
+        follower.one(0, **BY_WHOM)
+        append(broker, b"b")
+        follower.one(1, **BY_WHOM)
+        assert leading.reached == 1
+
+    def test_a_session_is_given_what_was_held_back(
+        self, leading: Leading, follower: Client, throttle: Throttle
+    ) -> None:
+        leading.lead(isr=(BROKER,))
+        throttle.record(ORDERS, 1 << 20, monotonic_ms())
+        first = follower.fetch({ORDERS: FetchPartition(0, MUCH)}, session_epoch=0, **BY_WHOM)
+        assert not first.partitions[ORDERS].records
+        again = follower.fetch({}, session_id=first.session_id, session_epoch=1, **BY_WHOM)
+        assert again.partitions == {}
+        throttle.bytes_per_second = None
+        lifted = follower.fetch({}, session_id=first.session_id, session_epoch=2, **BY_WHOM)
+        assert lifted.partitions[ORDERS].records
+
+    def test_a_follower_in_sync_and_a_consumer_do_not_wait(
+        self, leading: Leading, follower: Client, throttle: Throttle
+    ) -> None:
+        throttle.record(ORDERS, 1 << 20, monotonic_ms())
+        assert FOLLOWER in leading.led.isr
+        assert follower.one(0, **BY_WHOM).records
+        leading.lead(isr=(BROKER,))
+        assert follower.one(0).records
+
+    def test_a_partition_that_is_not_named_does_not_wait(self, broker: SmallBroker, leading: Leading) -> None:
+        leading.lead(isr=(BROKER,))
+        append(broker, b"a")
+        throttle = Throttle(1, set())
+        others = Client(broker, NEWEST, Fetches(broker.lookup, throttle=throttle))
+        for _ in range(2):
+            assert others.one(0, **BY_WHOM).records
+        assert not throttle.is_exceeded(monotonic_ms())

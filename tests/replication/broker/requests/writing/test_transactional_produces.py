@@ -323,6 +323,19 @@ def test_what_is_sent_again_needs_no_guard(broker: WritingBroker, coordinator: C
     assert broker.log.log_end_offset == 2
 
 
+def test_of_an_earlier_epoch_nobody_is_asked(broker: WritingBroker, coordinator: Coordinator) -> None:
+    waiter = Waiter(ask(broker, records=sent(0, epoch=1)))
+    coordinator.answer()
+    assert told(waiter.pending.answer()).error == ErrorCode.NONE
+    late = Waiter(ask(broker, ORDERS, OTHER))
+    assert coordinator.asked[-1].partitions == (OTHER,)
+    coordinator.answer()
+    answer = late.pending.answer()
+    assert told(answer) == ProducedPartition(ErrorCode.INVALID_PRODUCER_EPOCH)
+    assert told(answer, OTHER).error == ErrorCode.NONE
+    assert told(ask(broker)) == ProducedPartition(ErrorCode.INVALID_PRODUCER_EPOCH)
+
+
 def test_guards_are_forgotten_as_their_producers_are(broker: WritingBroker) -> None:
     hosted = broker.partitions[ORDERS]
     now = [0.0]

@@ -8,7 +8,7 @@ from replication.testing.simulated.network import Link, Network, Reply
 from replication.testing.simulated.process import Process
 
 
-class Channel:
+class SimulatedChannel:
     """What is asked by it is answered, or has failed, before it is asked again."""
 
     def __init__(

@@ -10,6 +10,7 @@ from uuid import UUID
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.replicas.replica_manager import ReplicaManager
@@ -19,6 +20,8 @@ from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.metadata.image import ClusterImage
 from replication.node.asking.directory_assignments import DirectoryAssignments
 from replication.node.asking.isr_queue import IsrQueue
+from replication.node.metadata_feed import MetadataNews
+from replication.node.own_metadata import OwnMetadata
 from replication.node.session_guard import SessionGuard
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
@@ -28,12 +31,12 @@ from replication.protocol.messages.broker_registration import (
     Listener,
 )
 from replication.testing.links import CONTROLLER
-from replication.testing.simulated.channel import Channel
-from replication.testing.simulated.metadata_poll import MetadataAnswer, MetadataPoll
+from replication.testing.simulated.metadata_poll import MetadataPoll
 from replication.testing.simulated.network import Network, Reply
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.served_requests import LISTENER, ServedRequests
 from replication.testing.simulated.simulated_asking import SimulatedAsking
+from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
 
 _NEVER_MS: Final = 1 << 40
@@ -57,7 +60,7 @@ class BrokerTimes:
     shutdown_ms: int
 
 
-class BrokerProcess:
+class SimulatedBroker:
     """Registers, hears the metadata, leads and follows: what a broker's threads do, event by event."""
 
     def __init__(
@@ -70,7 +73,7 @@ class BrokerProcess:
         *,
         ended: Callable[[], object],
     ) -> None:
-        """Begin to register; `ended` is called once it has stopped in order."""
+        """Begin to register; `ended` is called once it has stopped in order, or another process has its place."""
         self.process: Final = Process(network.timeline)
         self.identity: Final = BrokerIdentity.of(directories)
         self.directories: Final = directories
@@ -91,7 +94,8 @@ class BrokerProcess:
         )
         self._session: Final = OwnSession(times.session_ms)
         self._registration: Final = self._registration_request()
-        self._to_controller: Final = self._channel()
+        self._own_metadata: Final = OwnMetadata(self.broker_id)
+        self._to_controller: Final = self._channel(arrives_late=True)
         self._metadata: Final = self._channel()
         self._next: Final = Alarm(self.process, self._live_on)
         self._lag: Final = Alarm(self.process, self._check_lag)
@@ -154,9 +158,9 @@ class BrokerProcess:
         listener = Listener(LISTENER, f"broker-{self.broker_id}", _PORT)
         return self.identity.registration(UUID(int=self._random.getrandbits(128)), (listener,), SUPPORTED_FEATURES)
 
-    def _channel(self) -> Channel:
-        nodes = (self.identity.broker_id, CONTROLLER)
-        return Channel(self._network, self.process, nodes, timeout_ms=self._times.timeout_ms)
+    def _channel(self, *, arrives_late: bool = False) -> SimulatedChannel:
+        nodes, timeout_ms = (self.identity.broker_id, CONTROLLER), self._times.timeout_ms
+        return SimulatedChannel(self._network, self.process, nodes, timeout_ms=timeout_ms, arrives_late=arrives_late)
 
     def _live_on(self) -> None:
         now = self.process.now_ms
@@ -254,19 +258,29 @@ class BrokerProcess:
         del reason
         self.process.after(_AGAIN_MS, self._poll)
 
-    def _apply(self, asked_at: int, news: MetadataAnswer) -> None:
+    def _apply(self, asked_at: int, news: MetadataNews) -> None:
         assert self.replicas is not None  # noqa: S101  it polls once it has them
         is_first = self.applied_offset < 0
         if news.applied_offset > self.applied_offset:
-            self.replicas.apply(news.image, news.changes)
-            self.image, self.applied_offset = news.image, news.applied_offset
-            if self.replicas.unassigned:
-                self._placed()
+            try:
+                self._take(news)
+            except BrokerStoppedError:
+                self._ended()
+                return
         self._session.metadata_applied(asked_at)
         if is_first:
             self._lifecycle.ready_to_unfence(self.process.now_ms)
             self._live_on()
         self._poll()
+
+    def _take(self, news: MetadataNews) -> None:
+        admitted = self._own_metadata.admitted(news, self._lifecycle.broker_epoch)
+        assert self.replicas is not None  # noqa: S101  as above
+        assert admitted is not None  # noqa: S101  it has polled once it was registered
+        self.replicas.apply(admitted.image, admitted.changes)
+        self.image, self.applied_offset = admitted.image, admitted.applied_offset
+        if self.replicas.unassigned:
+            self._placed()
 
     def _check_lag(self) -> None:
         assert self.replicas is not None  # noqa: S101  as above

@@ -1,0 +1,71 @@
+"""Which replicas wait, and at which rates, by what is set for topics and brokers."""
+
+import pytest
+
+from logstore import TopicPartition
+from replication.broker.replicas.throttled_replicas import ReplicaThrottles
+from replication.metadata.configurations import ConfigResource, ConfigResourceType
+from replication.metadata.image import ClusterImage
+from replication.metadata.records import ConfigRecord
+
+TOPIC = "orders"
+LED, FOLLOWED = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+RATE = "leader.replication.throttled.rate"
+
+
+class Metadata:
+    """Tells the throttles of broker 9 of each setting."""
+
+    def __init__(self) -> None:
+        self.image = ClusterImage()
+        self.throttles = ReplicaThrottles(9)
+
+    def set(self, type_: int, resource: str, name: str, value: str | None) -> None:
+        self.image.replay(ConfigRecord(resource_type=type_, resource_name=resource, name=name, value=value))
+        self.throttles.take(self.image, [ConfigResource(type_, resource)])
+
+    def of_topic(self, name: str, value: str | None) -> None:
+        self.set(ConfigResourceType.TOPIC, TOPIC, name, value)
+
+    def of_broker(self, broker: str, value: str | None) -> None:
+        self.set(ConfigResourceType.BROKER, broker, RATE, value)
+
+    def led(self) -> list[int]:
+        return [number for number in range(3) if self.throttles.leader.covers(TopicPartition(TOPIC, number))]
+
+    def followed(self) -> list[int]:
+        return [number for number in range(3) if self.throttles.follower.covers(TopicPartition(TOPIC, number))]
+
+
+@pytest.mark.parametrize(
+    ("value", "numbers"),
+    [
+        ("*", [0, 1, 2]),
+        ("0:9,1:8,2:9", [0, 2]),
+        ("0:8", []),
+        (" 1:9 , 2:9 ", [1, 2]),
+        ("", []),
+        ("none", []),
+        ("x:9", []),
+    ],
+)
+def test_a_topic_names_its_throttled_replicas_by_partition_and_broker(value: str, numbers: list[int]) -> None:
+    metadata = Metadata()
+    metadata.of_topic(LED, value)
+    assert (metadata.led(), metadata.followed()) == (numbers, [])
+    metadata.of_topic(FOLLOWED, value)
+    assert metadata.followed() == numbers
+    metadata.of_topic(LED, None)
+    assert metadata.led() == []
+    assert not metadata.throttles.follower.covers(TopicPartition("others", 0))
+
+
+def test_the_rate_of_the_broker_itself_comes_before_that_of_all() -> None:
+    metadata = Metadata()
+    rates = []
+    own = [("9", "0"), ("9", "-1"), ("9", "x")]
+    for broker, value in (("", "500"), ("9", "100"), ("8", "7"), ("9", None), ("", None), *own):
+        metadata.of_broker(broker, value)
+        rates.append(metadata.throttles.leader.bytes_per_second)
+    assert rates == [500, 100, 100, 500, None, 0, 0, None]
+    assert metadata.throttles.follower.bytes_per_second is None
