@@ -56,12 +56,16 @@ def broker(
 
 def _run(properties: "JoiningProperties", *, json: bool) -> None:
     from logstore.warming.warm import warm
+    from replication.cli.event_lines import events_printed
+    from replication.cli.metrics_address import served_metrics
     from replication.node.joining.joined_broker import JoinedBroker
 
     # Before it listens, so that no request waits for a compiler.
     warm()
     with (
         until_told() as stop,
+        served_metrics(properties.broker.metrics) as metrics,
+        events_printed(json=json),
         JoinedBroker.open(
             properties.roots,
             properties.controllers,
@@ -72,12 +76,15 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
             directory_settings=properties.broker.directories,
             cordoned=properties.cordoned,
             snapshots=properties.snapshots,
+            observer=None if metrics is None else metrics.flushes,
         ) as joined,
     ):
+        if metrics is not None:
+            metrics.watch(joined.node)
         if json:
-            print_json_line(_as_json(joined.node, properties))
+            print_json_line(_as_json(joined.node, properties, None if metrics is None else metrics.address))
         else:
-            for line in _lines(joined.node):
+            for line in _lines(joined.node, None if metrics is None else metrics.address):
                 print(line, flush=True)
         while not stop.wait(_PAUSE_SECONDS):
             if joined.node.failure is not None:
@@ -150,7 +157,7 @@ def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
     )
 
 
-def _as_json(node: "BrokerNode", properties: "JoiningProperties") -> dict[str, Any]:
+def _as_json(node: "BrokerNode", properties: "JoiningProperties", metrics: str | None) -> dict[str, Any]:
     hosted = node.replicas.hosted
     return {
         "cluster_id": node.identity.cluster_id,
@@ -162,10 +169,11 @@ def _as_json(node: "BrokerNode", properties: "JoiningProperties") -> dict[str, A
         "offline": sorted(map(str, hosted.offline)),
         "strays": list(map(str, node.strays)),
         "passed_over": list(properties.passed_over),
+        "metrics": metrics,
     }
 
 
-def _lines(node: "BrokerNode") -> Iterator[str]:
+def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
     hosted = node.replicas.hosted
     led = sum(each.is_leader for each in hosted.values())
     yield from wrapped(
@@ -173,6 +181,8 @@ def _lines(node: "BrokerNode") -> Iterator[str]:
         f"{node.address}: {counted(len(hosted), 'partition')}, leads {led}."
     )
     _tell_offline(node.directories.offline)
+    if metrics is not None:
+        yield f"Metrics are at http://{metrics}/metrics."
     for path in node.strays:
         complain(
             f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"

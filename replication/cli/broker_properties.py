@@ -9,6 +9,7 @@ from logstore.directory.directory_settings import DirectorySettings
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
+from replication.cli.metrics_address import MetricsAddress
 from replication.cli.serving_properties import ServingProperties, from_file, whole_number
 from replication.controller.controller import ControllerSettings
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS, settings_fault
@@ -46,7 +47,9 @@ _AUTHORIZER_CLASS: Final = "org.apache.kafka.metadata.authorizer.StandardAuthori
 _EVERYONE: Final = "allow.everyone.if.no.acl.found"
 _OF_AUTHORIZER: Final = ("super.users", _EVERYONE)
 _FLAGS: Final = (_AUTO_CREATE, _EVERYONE)
-KNOWN: Final = (_AUTO_CREATE, AUTHORIZER, *_OF_AUTHORIZER, *_NUMBERS, *_TOPICS)
+METRICS: Final = "metrics.listener"
+"""Of ours: Kafka's metrics are read by way of Java."""
+KNOWN: Final = (_AUTO_CREATE, METRICS, AUTHORIZER, *_OF_AUTHORIZER, *_NUMBERS, *_TOPICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,8 @@ class BrokerProperties:
     directories: DirectorySettings
     authorizer: AuthorizerSettings | None = None
     """None: whoever may connect may do everything."""
+    metrics: MetricsAddress | None = None
+    """Where metrics are served; None: nowhere."""
 
     @classmethod
     def read(cls, path: Path, address: Address) -> Self:
@@ -95,6 +100,7 @@ class BrokerProperties:
                 **{field: numbers[name] for name, field in _OF_DIRECTORIES.items() if name in numbers}
             ),
             authorizer=AuthorizerSettings.of_properties(given) if given.get(AUTHORIZER) else None,
+            metrics=MetricsAddress.parse(given[METRICS]) if given.get(METRICS) else None,
         )
 
 
@@ -127,6 +133,7 @@ def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
         if given.get(name, "true").lower() not in {"true", "false"}:
             yield f"{name} is {given[name]!r:.60}, and must be true or false"
     yield from _authorizer_faults(given)
+    yield from _metrics_faults(given, address)
     fault = settings_fault(_topic_defaults(given)) if are_numbers else None
     if fault is not None:
         yield fault
@@ -144,3 +151,17 @@ def _authorizer_faults(given: Mapping[str, str]) -> Iterator[str]:
     unused = [name for name in _OF_AUTHORIZER if name in given]
     if unused and not named:
         yield f"{', '.join(unused)}: of no use without {AUTHORIZER}"
+
+
+def _metrics_faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
+    """Find where metrics cannot be served; whether others have the port is not looked at."""
+    text = given.get(METRICS)
+    if not text:
+        return
+    try:
+        metrics = MetricsAddress.parse(text)
+    except ValueError as error:
+        yield f"{METRICS}: {error}"
+        return
+    if metrics.port and metrics.port == address.port:
+        yield f"{METRICS} has port {metrics.port}, which clients are answered on"

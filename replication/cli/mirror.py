@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,6 +11,7 @@ import typer
 from replication.cli.connection import Bootstrap, CommandConfig, client_settings
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.log_format import LogFormat
+from replication.cli.metrics_address import MetricsAddress
 from replication.cli.output import EXIT_FINDINGS, complain
 from replication.cli.until_told import until_told
 from replication.stop_request import StopRequest
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 PAUSE_SECONDS: Final = 0.5
 """How often to check whether to stop, and to refresh what is shown."""
-METRICS_ADDRESS: Final = re.compile(r"(?:(?P<host>[^\s:]+|\[[^\s\]]+\]):)?(?P<port>\d{1,5})")
-LAST_PORT: Final = 65_535
 UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -34,20 +32,11 @@ def _bytes(text: str) -> int:
     return int(match[1]) * UNITS[match[2].upper()]
 
 
-@dataclass(frozen=True)
-class MetricsAddress:
-    """Where metrics are served."""
-
-    host: str
-    port: int
-
-    @classmethod
-    def parse(cls, text: str) -> "MetricsAddress":
-        """Read [HOST:]PORT."""
-        match = METRICS_ADDRESS.fullmatch(text)
-        if match is None or int(match["port"]) > LAST_PORT:
-            raise typer.BadParameter(f"{text!r} is not a [HOST:]PORT")
-        return cls((match["host"] or "127.0.0.1").strip("[]"), int(match["port"]))
+def _metrics_address(text: str) -> MetricsAddress:
+    try:
+        return MetricsAddress.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def mirror(
@@ -71,7 +60,7 @@ def mirror(
         MetricsAddress | None,
         typer.Option(
             metavar="[HOST:]PORT",
-            parser=MetricsAddress.parse,
+            parser=_metrics_address,
             help="Serve Prometheus metrics; port 0 means any free port.",
         ),
     ] = None,
@@ -147,8 +136,9 @@ def _metrics_served(opened: "Mirror", address: MetricsAddress | None) -> Iterato
         yield
         return
     from logstore.clock import now_ms
-    from replication.cli.mirror_display import log_time
-    from replication.mirror.metrics import MetricsServer, MirrorMetrics
+    from replication.cli.log_time import log_time
+    from replication.metrics_server import MetricsServer
+    from replication.mirror.metrics import MirrorMetrics
 
     server = MetricsServer(MirrorMetrics(opened.statuses), address.host, address.port)
     complain(f"metrics at http://{server.address}/metrics", at=log_time(now_ms()))

@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from heapq import nlargest
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from logstore.clock import now_ms
 from replication.cli.log_format import LogFormat
+from replication.cli.log_time import log_time
 from replication.cli.output import OutputError, complain, print_json_line, shown
 from replication.mirror.events import Event, Failed, Truncated
 from replication.mirror.progress import Progress
@@ -54,12 +54,6 @@ def display_for(log_format: LogFormat | None) -> Display:
     if log_format is LogFormat.JSON:
         return JsonDisplay()
     return TerminalDisplay() if log_format is None and sys.stdout.isatty() else PlainDisplay()
-
-
-def log_time(time_ms: int) -> str:
-    """Give a time in milliseconds since 1970 UTC as lines of the log begin with it (ISO 8601, in UTC)."""
-    at = datetime.fromtimestamp(time_ms // 1_000, UTC).replace(microsecond=time_ms % 1_000 * 1_000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Looks:

@@ -33,24 +33,29 @@ def serve_broker(
 ) -> None:
     """Lead the partitions of log.dirs until told to stop. Raises CommandError where it cannot go on."""
     from logstore.warming.warm import warm
+    from replication.cli.metrics_address import served_metrics
     from replication.standalone.standalone_broker import StandaloneBroker
 
     # Before it listens, so that no request waits for a compiler.
     warm()
     with (
         until_told() as stop,
+        served_metrics(properties.metrics) as metrics,
         StandaloneBroker.open(
             roots,
             _settings(properties, advertised_host),
             properties.controller,
             node_id=properties.node_id,
             directory_settings=properties.directories,
+            observer=None if metrics is None else metrics.flushes,
         ) as broker,
     ):
+        if metrics is not None:
+            metrics.watch(broker.local)
         if json:
-            print_json_line(_as_json(broker))
+            print_json_line(_as_json(broker, None if metrics is None else metrics.address))
         else:
-            for line in _lines(broker):
+            for line in _lines(broker, None if metrics is None else metrics.address):
                 print(line, flush=True)
         while not stop.wait(_PAUSE_SECONDS):
             if broker.failure is not None:
@@ -96,7 +101,7 @@ def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "B
     )
 
 
-def _as_json(broker: "StandaloneBroker") -> dict[str, Any]:
+def _as_json(broker: "StandaloneBroker", metrics: str | None) -> dict[str, Any]:
     local = broker.local
     return {
         "cluster_id": local.identity.cluster_id,
@@ -107,10 +112,11 @@ def _as_json(broker: "StandaloneBroker") -> dict[str, Any]:
         "offline": sorted(map(str, local.replicas.hosted.offline)),
         "strays": list(map(str, broker.strays)),
         "formatted": [str(root) for root in broker.new_roots],
+        "metrics": metrics,
     }
 
 
-def _lines(broker: "StandaloneBroker") -> Iterator[str]:
+def _lines(broker: "StandaloneBroker", metrics: str | None) -> Iterator[str]:
     local = broker.local
     hosted = local.replicas.hosted
     led = sum(each.is_leader for each in hosted.values())
@@ -120,6 +126,8 @@ def _lines(broker: "StandaloneBroker") -> Iterator[str]:
         f"Broker {local.identity.broker_id} of cluster {local.identity.cluster_id} listens on {local.address}: "
         f"{counted(len(hosted), 'partition')}, leads {led}."
     )
+    if metrics is not None:
+        yield f"Metrics are at http://{metrics}/metrics."
     yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
     for path in broker.strays:
         complain(

@@ -30,6 +30,17 @@ class LeaderAddress(NamedTuple):
     address: Address
 
 
+class ReplicaLag(NamedTuple):
+    """How far a partition that is followed is behind its leader."""
+
+    leader_id: int
+    thread: int
+    """Which of its leader's threads follows it."""
+    partition: TopicPartition
+    offsets: int | None
+    """Up to the leader's high watermark, as the last answer had it; None: not known."""
+
+
 class FetcherManager:
     """Follows partitions with some threads for each leader (Kafka: AbstractFetcherManager). Thread-safe.
 
@@ -118,6 +129,20 @@ class FetcherManager:
     def failed(self) -> dict[TopicPartition, str]:
         """Partitions that have failed, and why."""
         return {each: state.reason for each, state in self.states.items() if state.phase is Phase.FAILED}
+
+    @property
+    def lags(self) -> list[ReplicaLag]:
+        """How far each partition is behind (Kafka: FetcherLagMetrics). Any thread may ask."""
+        return [
+            ReplicaLag(leader.broker_id, number, partition, state.lag)
+            for (leader, number), thread in list(self._threads.items())
+            for partition, state in thread.fetcher.states.items()
+        ]
+
+    @property
+    def dead_threads(self) -> int:
+        """How many threads have given up, with what they followed."""
+        return sum(thread.failure is not None for thread in list(self._threads.values()))
 
     def is_caught_up(self, partition: TopicPartition, since: int) -> bool:
         """Whether all was fetched that was below the leader's high watermark at `since`, a time of `monotonic_ms`."""

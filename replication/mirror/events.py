@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from logstore import TopicPartition
 from replication.fetcher.fetch_observer import Cut
-from replication.mirror.removed_records import RemovedRecords
+from replication.fetcher.removed_records import RemovedRecords
 
 
 @dataclass(frozen=True, slots=True)

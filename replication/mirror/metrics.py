@@ -1,17 +1,13 @@
 """A mirror's metrics for Prometheus."""
 
 from collections.abc import Callable, Iterable, Iterator
-from threading import Thread
 from typing import Final
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, start_wsgi_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from replication.mirror.status import PartitionStatus
 
-LOCAL: Final = "127.0.0.1"
 _LABELS: Final = ("topic", "partition")
 _BELOW: Final = "below_high_watermark"
 
@@ -80,27 +76,3 @@ def _counter(name: str, meaning: str, *more_labels: str) -> CounterMetricFamily:
 
 def _labels(status: PartitionStatus) -> list[str]:
     return [status.partition.topic, str(status.partition.partition)]
-
-
-class MetricsServer:
-    """Serves `GET /metrics` until it is closed."""
-
-    def __init__(self, metrics: Collector, host: str = LOCAL, port: int = 0) -> None:
-        """Listen; port 0 lets the system choose. Raises OSError if the address cannot be used."""
-        registry = CollectorRegistry()
-        registry.register(metrics)
-        try:
-            self._server: WSGIServer
-            self._thread: Thread
-            self._server, self._thread = start_wsgi_server(port, host, registry)
-        except OSError as error:
-            error.add_note(f"cannot serve metrics at {host}:{port}; choose another port, or 0 for any")
-            raise
-        self.address = f"{host}:{self._server.server_port}"
-        """HOST:PORT with the port that is in use."""
-
-    def close(self) -> None:
-        """Stop listening."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()

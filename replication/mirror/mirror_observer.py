@@ -7,8 +7,8 @@ from typing import Final
 from logstore import AppendInfo, Log, TopicPartition
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetch_observer import Cut, FetchObserver
+from replication.fetcher.removed_records import RemovedRecords
 from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated
-from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import Tally
 from replication.mirror.truncated_records import TruncatedRecords
 from replication.protocol.error_code import ErrorCode

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from logstore import TopicPartition
-from replication.mirror.removed_records import RemovedRecords
+from replication.fetcher.removed_records import RemovedRecords
 
 
 @dataclass(slots=True)

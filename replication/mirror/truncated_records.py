@@ -9,8 +9,8 @@ from epoch.filesystem import REAL, FileSystem
 from logstore import Log, now_ms
 from logstore.errors import complete
 from replication.fetcher.fetch_observer import Cut
+from replication.fetcher.removed_records import RemovedRecords, batches_from
 from replication.mirror.errors import ForeignDirectoryError
-from replication.mirror.removed_records import RemovedRecords, batches_from
 
 _TEMPORARY: Final = ".tmp"
 _ADVICE: Final = "nothing is truncated until its records are kept: free some space and restart"

@@ -20,6 +20,9 @@ from replication.broker.authorization.authorizer_settings import AuthorizerSetti
 from replication.broker.authorization.permissions import unlimited
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.events.event_counts import EventCounts
+from replication.broker.events.event_log import log_event
+from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
@@ -27,9 +30,10 @@ from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
-from replication.broker.replicas.logged_fetches import LoggedFetches
+from replication.broker.partitions.broker_traffic import BrokerTraffic
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.throttled_replicas import ReplicaThrottles
+from replication.broker.replicas.told_fetches import ToldFetches
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
 from replication.broker.requests import log_dir_moves
 from replication.broker.requests.cluster.features import features_of
@@ -42,6 +46,7 @@ from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_version import MetadataVersion
 from replication.node.asking.asking_thread import AskingThread
 from replication.node.asking.directory_assignments import DirectoryAssignments
@@ -125,22 +130,30 @@ class BrokerNode:
         """
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
-        self._session: Final = OwnSession(settings.session_timeout_ms)
+        self.session: Final = OwnSession(settings.session_timeout_ms)
+        """Whether it may have been fenced."""
         self._throttles: Final = ReplicaThrottles(self.identity.broker_id)
         self.directories: Final = directories
         """Its log.dirs."""
         self._directory_ids: Final = _by_id(directories)
+        self.event_counts: Final = EventCounts()
+        """What has happened to its partitions; the log has a line of each event."""
+        self.traffic: Final = BrokerTraffic()
+        """What has gone into them and out of them."""
         self._link: Final = link
         with ExitStack() as stack:
             stack.callback(link.close)
-            server = stack.enter_context(Server([settings.listener], settings.limits))
+            server = self.server = stack.enter_context(Server([settings.listener], settings.limits))
             address = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
             self.address: Final = address._replace(port=settings.advertised_port or address.port)
             """Where clients are told that it listens."""
             self._thread: BrokerThread | None = None
             self._workers: tuple[WorkerThread, ...] = ()
             self._is_closing = False
-            self._lifecycle: Final = self._register(stack)
+            self.lifecycle: Final = self._register(stack)
+            """How it stands with its controller."""
+            self.fetchers: Final = self._fetcher_manager()
+            """What it follows."""
             waiter, wants_isrs, has_placed = ThreadWaiter(), ThreadWaiter(), ThreadWaiter()
             isr_queue = IsrQueue(self.identity.broker_id, wants_isrs)
             self.replicas: Final = self._replica_manager(isr_queue, waiter)
@@ -163,8 +176,8 @@ class BrokerNode:
                 stack.callback(each.stop)
                 each.start()
             self._workers = (thread, *asking, self.replicas.moves)
-            self._lifecycle.ready_to_unfence()
-            self._lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
+            self.lifecycle.ready_to_unfence()
+            self.lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "the metadata is not applied")
             self._open: Final = stack.pop_all()
@@ -180,7 +193,17 @@ class BrokerNode:
     @property
     def broker_epoch(self) -> int:
         """Under which the controller knows it."""
-        return self._lifecycle.broker_epoch
+        return self.lifecycle.broker_epoch
+
+    @property
+    def image(self) -> ClusterImage:
+        """The metadata that its replicas stand at."""
+        return ClusterImage() if self._thread is None else self._thread.image
+
+    @property
+    def applied_offset(self) -> int:
+        """The highest offset of it; -1 before there is any."""
+        return -1 if self._thread is None else self._thread.applied_offset
 
     @property
     def failure(self) -> BaseException | None:
@@ -188,9 +211,9 @@ class BrokerNode:
         for worker in self._workers:
             if worker.failure is not None:
                 return worker.failure
-        if self._is_closing or not self._lifecycle.stopped:
+        if self._is_closing or not self.lifecycle.stopped:
             return None
-        return BrokerStoppedError(self.identity.broker_id, self._lifecycle.trouble)
+        return BrokerStoppedError(self.identity.broker_id, self.lifecycle.trouble)
 
     @property
     def strays(self) -> list[Path]:
@@ -205,9 +228,9 @@ class BrokerNode:
     def close(self) -> None:
         """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
         self._is_closing = True
-        self._lifecycle.begin_controlled_shutdown()
+        self.lifecycle.begin_controlled_shutdown()
         with suppress(NotInTimeError, BrokerStoppedError):
-            self._lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
+            self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
         self.directories.broker_epoch = self.broker_epoch
         self.abandon()
 
@@ -231,7 +254,7 @@ class BrokerNode:
             initial_registration_timeout_ms=round(seconds * 1_000),
         )
         channel = self._link.channel()
-        lifecycle = LifecycleThread(request, states, channel, self._applied_offset, news, self._session)
+        lifecycle = LifecycleThread(request, states, channel, lambda: self.applied_offset, news, self.session)
         stack.callback(lifecycle.stop)
         if self._settings.cordoned is not None:
             lifecycle.cordon(self._settings.cordoned)
@@ -250,30 +273,34 @@ class BrokerNode:
             waiter,
             broker_id=self.identity.broker_id,
             broker_epoch=self._epoch,
-            directory_failed=self._lifecycle.directory_failed,
+            directory_failed=self.lifecycle.directory_failed,
             placed=has_placed.wake,
-            current=self._session.metadata_applied,
+            current=self.session.metadata_applied,
             lag_ms=self._settings.replica_lag_time_max_ms,
         )
 
     def _epoch(self) -> int:
-        return self._lifecycle.broker_epoch
+        return self.lifecycle.broker_epoch
 
-    def _applied_offset(self) -> int:
-        return -1 if self._thread is None else self._thread.applied_offset
+    def _tell(self, event: PartitionEvent) -> None:
+        self.event_counts.note(event)
+        log_event(event)
+
+    def _fetcher_manager(self) -> FetcherManager:
+        identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)
+        return FetcherManager(
+            self._settings.peers,
+            FetcherSettings(identity=identity),
+            threads=self._settings.fetchers,
+            observer=ToldFetches(self._tell, self.traffic),
+            throttle=self._throttles.follower,
+        )
 
     def _replica_manager(self, isr_queue: IsrQueue, waiter: ThreadWaiter) -> ReplicaManager:
-        identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)
         return ReplicaManager(
             self.identity.broker_id,
             self.directories,
-            FetcherManager(
-                self._settings.peers,
-                FetcherSettings(identity=identity),
-                threads=self._settings.fetchers,
-                observer=LoggedFetches(),
-                throttle=self._throttles.follower,
-            ),
+            self.fetchers,
             isr_queue,
             TopicSettings(
                 self._settings.topic_defaults,
@@ -286,6 +313,8 @@ class BrokerNode:
             clock=monotonic_ms,
             wake=waiter.wake,
             throttles=self._throttles,
+            tell=self._tell,
+            traffic=self.traffic,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:
@@ -342,7 +371,7 @@ class BrokerNode:
             **({} if coordinates else transactions_elsewhere()),
             **administration,
         }
-        return apis if self._settings.session_timeout_ms is None else SessionGuard(self._session).guarded(apis)
+        return apis if self._settings.session_timeout_ms is None else SessionGuard(self.session).guarded(apis)
 
     def _asked_coordinators(self, stack: ExitStack, known: KnownCluster) -> AskedCoordinators:
         """Return the way to the other brokers as coordinators of transactions."""

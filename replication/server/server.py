@@ -14,6 +14,7 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.connections.open_connections import OpenConnections
 from replication.server.connections.request_memory import RequestMemory
 from replication.server.offered_versions import Features, OfferedVersions
+from replication.server.request_times import RequestTimes
 from replication.server.served_api import ServedApis
 from replication.server.server_limits import ServerLimits
 
@@ -44,6 +45,8 @@ class Server(OwnedByProcess):
         self._limits: Final = limits or ServerLimits()
         self._connections: Final = OpenConnections(self._limits)
         self._memory: Final = RequestMemory(self._limits.queued_max_request_bytes)
+        self.request_times: Final = RequestTimes()
+        """What it has answered."""
         self._listeners: Final[dict[str, Listener]] = {}
         try:
             for settings in listeners:
@@ -76,7 +79,13 @@ class Server(OwnedByProcess):
         """Answer these APIs, and those by which a connection begins. Raises ResourceLimitError for want of threads."""
         self._ensure_own()
         surroundings = Surroundings(
-            apis, OfferedVersions(apis, features), self._limits, self._memory, self._connections, Complaints()
+            apis,
+            OfferedVersions(apis, features),
+            self._limits,
+            self._memory,
+            self._connections,
+            Complaints(),
+            self.request_times,
         )
         for listener in self._listeners.values():
             listener.start(surroundings)

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from logstore import LogObserver
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
@@ -49,13 +50,14 @@ class StandaloneBroker:
         *,
         node_id: int | None = None,
         directory_settings: DirectorySettings | None = None,
+        observer: LogObserver | None = None,
     ) -> Self:
         """Open log.dirs, of which new or empty ones become this broker's, and answer clients.
 
         The `node_id` has to be that of the directories if it is given; new ones are of broker 1 else.
         A new cluster begins in new directories. Other brokers that the metadata knows are fenced when their sessions
-        have run out. Raises what `metadata_root`, `ensure_sole_voter`, `ensure_formatted`, `LogDirectories.open`,
-        `StoredMetadata.open` and `BrokerNode` raise, with all closed again.
+        have run out. All logs have the `observer`. Raises what `metadata_root`, `ensure_sole_voter`,
+        `ensure_formatted`, `LogDirectories.open`, `StoredMetadata.open` and `BrokerNode` raise, with all closed again.
         """
         with ExitStack() as stack:
             metadata_in = metadata_root(roots)
@@ -65,7 +67,9 @@ class StandaloneBroker:
             metadata = StoredMetadata.open(metadata_in)
             stack.callback(metadata.close)
             # Which of two directories of a partition is stray the metadata tells.
-            directories = LogDirectories.open(roots, duplicates=True, settings=directory_settings, periodic=True)
+            directories = LogDirectories.open(
+                roots, duplicates=True, settings=directory_settings, observer=observer, periodic=True
+            )
             stack.callback(directories.close)
             identity = BrokerIdentity.of(directories)
             if not voters.are_in_log:

@@ -121,6 +121,10 @@ class KafkaCluster:
         if wait:
             self.wait_for(node)
 
+    def pid(self, node: int) -> int:
+        """Return the id of a node's process."""
+        return self._processes[node].pid
+
     def stop(self, node: int) -> None:
         """Shut a node down in order."""
         self._processes[node].send_signal(signal.SIGTERM)

@@ -17,6 +17,8 @@ class OwnSession:
         self._timeout_ms: Final = timeout_ms
         self.heard_at: int | None = None
         """When the last heartbeat was sent, if by its answer the broker is not fenced."""
+        self.longest_gap_ms: int = 0
+        """The longest time between two such heartbeats that followed on each other."""
         self.renewed_at: int = -1
         """When it was last heard that it goes on after it may have been over; -1 before that."""
         self._contact_at: int | None = None
@@ -34,6 +36,8 @@ class OwnSession:
         if self._is_doubtful:
             self.renewed_at = now
             self._is_doubtful = False
+        if self.heard_at is not None:
+            self.longest_gap_ms = max(self.longest_gap_ms, sent_at - self.heard_at)
         # Last: who asks meanwhile must not find it renewed, and what it waits for not yet.
         self.heard_at = sent_at
 

@@ -1,5 +1,6 @@
 """How far a follower has got, as its leader learns from its fetches (Kafka: Replica)."""
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from replication.metadata.nodes import BrokerRegistration
@@ -68,3 +69,10 @@ class FollowerProgress:
             and not broker.fenced
             and broker_epoch < broker.epoch
         )
+
+
+def described_lag(followers: Mapping[int, FollowerProgress], behind: Iterable[int], end_offset: int) -> str:
+    """Say how far each of those has come that have fallen behind."""
+    ends = {each: followers[each].log_end_offset for each in sorted(behind) if each in followers}
+    told = (f"broker {each} at {'an unknown offset' if end == UNKNOWN_OFFSET else end}" for each, end in ends.items())
+    return f"{', '.join(told)} of {end_offset}"

@@ -8,6 +8,7 @@ from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.partitions.led_partition import LedPartition
+from replication.broker.partitions.partition_traffic import PartitionTraffic
 from replication.broker.partitions.transaction_guards import TransactionGuards
 
 
@@ -33,6 +34,7 @@ class HostedPartition:
     """The replicas, while this broker leads them; None of a copy that is followed, or only read."""
     guards: TransactionGuards = field(default_factory=TransactionGuards, repr=False)
     """By which it appends what is transactional."""
+    traffic: PartitionTraffic = field(default_factory=PartitionTraffic, repr=False)
     on_failure: Callable[[Exception], object] = field(default=_ignore, repr=False)
     """Called with what reading the log has raised, each time that somebody is told KAFKA_STORAGE_ERROR for it."""
     _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)

@@ -9,10 +9,12 @@ from logstore import AppendOrigin, Log, TopicPartition
 from logstore.append.append_info import AppendInfo
 from logstore.clock import now_ms
 from replication.broker.errors import NotEnoughReplicasError, NotLeaderError
-from replication.broker.partitions.follower_progress import FollowerProgress
+from replication.broker.events.partition_events import IsrChanged
+from replication.broker.partitions.follower_progress import FollowerProgress, described_lag
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.isr_state import IsrState
 from replication.broker.partitions.leader_settings import LeaderSettings
+from replication.broker.partitions.partition_traffic import PartitionTraffic
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
@@ -40,10 +42,13 @@ _OUTDATED: Final = frozenset(
 def _nothing() -> None: ...
 
 
+def _untold(_: IsrChanged) -> None: ...
+
+
 class LedPartition:
     """Leads from when it is made until `resign` returns. Any number of threads may call it.
 
-    It appends under its lock (Kafka: leaderIsrUpdateLock); `isr_changes` and `wake` are called without it.
+    It appends under its lock (Kafka: leaderIsrUpdateLock); `isr_changes`, `wake` and `tell` are called without it.
     """
 
     def __init__(
@@ -59,12 +64,15 @@ class LedPartition:
         settings: LeaderSettings | None = None,
         clock: Callable[[], int] = now_ms,
         wake: Callable[[], None] = _nothing,
+        tell: Callable[[IsrChanged], object] = _untold,
+        traffic: PartitionTraffic | None = None,
     ) -> None:
         """Become the leader: its epoch starts where the log ends, before anything is appended.
 
         `broker_of` returns a broker's registration in the newest metadata, None for an unknown one. `clock` returns
         milliseconds. `wake` is called when the low watermark may have moved, and when it leads no more; the log wakes
-        those who wait for anything else. Raises what `Log.assign_epoch` raises.
+        those who wait for anything else. `tell` hears of each other ISR, and `traffic` counts what is appended. Raises
+        what `Log.assign_epoch` raises.
         """
         self.partition: TopicPartition = partition
         self.topic_id: UUID = topic_id
@@ -76,6 +84,8 @@ class LedPartition:
         self._isr_changes = isr_changes
         self._clock = clock
         self._wake = wake
+        self._tell = tell
+        self._traffic = PartitionTraffic() if traffic is None else traffic
         self._lock = Lock()
         self._leads = True
         self.leader_epoch: int = state.leader_epoch
@@ -111,6 +121,11 @@ class LedPartition:
     def is_under_min_isr(self) -> bool:
         """Whether too few are in sync. No more are demanded than there are replicas."""
         return len(self._state.isr) < self._min_isr
+
+    @property
+    def is_at_min_isr(self) -> bool:
+        """Whether just enough are in sync."""
+        return len(self._state.isr) == self._min_isr
 
     @property
     def low_watermark(self) -> int:
@@ -173,6 +188,7 @@ class LedPartition:
             info = self._log.append(
                 data, leader_epoch=self.leader_epoch, origin=origin, transaction_version=transaction_version
             )
+            self._traffic.appended(info, len(data))
             self._advance(self._clock())
         return info
 
@@ -249,7 +265,7 @@ class LedPartition:
         with self._lock:
             if not self._leads or state.partition_epoch < self.partition_epoch:
                 return False
-            now = self._clock()
+            now, told = self._clock(), None
             known = self._followers
             self._followers = {
                 replica: known.get(replica) or FollowerProgress()
@@ -259,8 +275,9 @@ class LedPartition:
             if (state.leader_epoch, state.partition_epoch) != (self.leader_epoch, self.partition_epoch):
                 if state.leader_epoch > self.leader_epoch:
                     self._lead_on(state, now)
-                self._take(state)
+                told = self._take(state)
             self._advance(now)
+        self._say(told)
         self._wake()
         return True
 
@@ -272,17 +289,18 @@ class LedPartition:
         Ignored unless the change is the one that is waited for: so an answer counts once, and newer metadata overrules
         it. Kafka: handleAlterPartitionUpdate, handleAlterPartitionError.
         """
+        told, again = None, None
         with self._lock:
             if not self._leads or self._state.wanted != change:
                 return
             if error is ErrorCode.NONE and state is not None:
-                self._commit(state)
-                return
-            if error in REFUSED:
+                told = self._commit(state)
+            elif error in REFUSED:
                 self._state = self._state.committed()
-            if error in REFUSED or error in _OUTDATED:
-                return
-        self._ask(change)
+            elif error not in _OUTDATED:
+                again = change
+        self._say(told)
+        self._ask(again)
 
     def resign(self) -> None:
         """Lead no more: once this returns, nothing is appended and no offset moves through it."""
@@ -300,10 +318,13 @@ class LedPartition:
         broker = self._broker_of(broker_id)
         return broker is not None and not broker.fenced
 
-    def _take(self, state: PartitionRegistration | IsrAnswer) -> None:
+    def _take(self, state: PartitionRegistration | IsrAnswer) -> IsrChanged | None:
+        """Take what the controller has committed; return the change of the ISR, if it is one."""
+        before, epochs = self._state, {"leader_epoch": self.leader_epoch, "partition_epoch": state.partition_epoch}
         self.partition_epoch = state.partition_epoch
         self.recovery_state = state.leader_recovery_state
         self._state = IsrState(state.isr)
+        return before.change_to(state.isr, self.partition, self._log, **epochs)
 
     def _unheard_of(self, state: PartitionRegistration, now: int) -> dict[int, FollowerProgress]:
         return {
@@ -325,11 +346,12 @@ class LedPartition:
         for replica, follower in self._followers.items():
             follower.follow_on(now, in_sync=replica in state.isr)
 
-    def _commit(self, state: PartitionRegistration | IsrAnswer) -> None:
+    def _commit(self, state: PartitionRegistration | IsrAnswer) -> IsrChanged | None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
-            return  # the metadata tells what is true
-        self._take(state)
+            return None  # the metadata tells what is true
+        told = self._take(state)
         self._advance(self._clock())
+        return told
 
     def _advance(self, now: int) -> None:
         """Move the high watermark to what all of the maximal ISR have (Kafka: maybeIncrementLeaderHW).
@@ -360,7 +382,7 @@ class LedPartition:
             or not follower.may_join(self._broker_of(broker_id))
         ):
             return None
-        return self._want((*state.isr, broker_id))
+        return self._want((*state.isr, broker_id), f"broker {broker_id} has come to offset {follower.log_end_offset}")
 
     def _shrinking(self) -> IsrChange | None:
         state = self._state
@@ -368,7 +390,10 @@ class LedPartition:
             return None
         end_offset, now = self._log.log_end_offset, self._clock()
         in_sync = tuple(each for each in state.isr if self._is_in_sync(each, end_offset, now))
-        return None if in_sync == state.isr else self._want(in_sync)
+        if in_sync == state.isr:
+            return None
+        lag = described_lag(self._followers, set(state.isr) - set(in_sync), end_offset)
+        return self._want(in_sync, f"not caught up for {self.settings.replica_lag_time_max_ms} ms: {lag}")
 
     def _is_in_sync(self, broker_id: int, end_offset: int, now: int) -> bool:
         follower = self._followers.get(broker_id)
@@ -376,10 +401,10 @@ class LedPartition:
             return broker_id == self._broker_id
         return follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
 
-    def _want(self, isr: tuple[int, ...]) -> IsrChange:
+    def _want(self, isr: tuple[int, ...], why: str) -> IsrChange:
         replicas = tuple(InSyncReplica(each, self._broker_epoch(each)) for each in isr)
         change = IsrChange(self.topic_id, self.partition.partition, self.leader_epoch, self.partition_epoch, replicas)
-        self._state = self._state.wanting(change)
+        self._state = self._state.wanting(change, why)
         return change
 
     def _broker_epoch(self, broker_id: int) -> int:
@@ -391,6 +416,10 @@ class LedPartition:
         return ANY_BROKER_EPOCH if follower is None or follower.broker_epoch is None else follower.broker_epoch
 
     # --- without it
+
+    def _say(self, changed: IsrChanged | None) -> None:
+        if changed is not None:
+            self._tell(changed)
 
     def _ask(self, change: IsrChange | None) -> None:
         if change is not None:

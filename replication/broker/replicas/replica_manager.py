@@ -10,12 +10,15 @@ from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.log.readable_log import ReadableLog
+from replication.broker.events.partition_events import PartitionEvent
+from replication.broker.partitions.broker_traffic import BrokerTraffic
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.replicas.beginnings import Beginning, Beginnings
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
+from replication.broker.replicas.partition_roles import PartitionRoles
 from replication.broker.replicas.passing_failures import PassingFailures, is_torn
 from replication.broker.replicas.replica_logs import ReplicaLogs
 from replication.broker.replicas.replica_moves import ReplicaMoves
@@ -58,15 +61,21 @@ class ReplicaManager:
         clock: Callable[[], int],
         wake: Callable[[], None] = lambda: None,
         throttles: ReplicaThrottles | None = None,
+        tell: Callable[[PartitionEvent], object] = lambda _: None,
+        traffic: BrokerTraffic | None = None,
     ) -> None:
         """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
 
-        `wake` is called when `move_on` has something to do. `throttles` hears of the settings that concern it.
+        `wake` is called when `move_on` has something to do. `throttles` hears of the settings that concern it, `tell`
+        of roles and ISRs, in any thread, and must return quickly; `traffic` counts what is appended and sent.
 
         `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
         """
         self.hosted: Final = HostedPartitions()
         """What requests are answered from."""
+        self._tell: Final = tell
+        self._traffic: Final = BrokerTraffic() if traffic is None else traffic
+        self._roles: Final = PartitionRoles(tell)
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._directory_ids: Final = directory_ids
@@ -185,6 +194,7 @@ class ReplicaManager:
         for partition, hosted in list(self.hosted.items()):
             _resign(hosted)
             del self.hosted[partition]
+        self._roles.end("the broker stops")
 
     def _sort_out(self) -> frozenset[PartitionId]:
         """Set strays aside, once, by the first image that is known to be no older than this start.
@@ -239,7 +249,7 @@ class ReplicaManager:
         if known is not None:
             _resign(known)
         self._fetchers.forget(partition)
-        hosted = HostedPartition(log, state.leader_epoch, topic_id=topic_id, root=str(log.directory.parent))
+        hosted = self._hosted(partition, topic_id, log, state, is_leader=True)
         begin = partial(
             LedPartition,
             partition,
@@ -252,6 +262,8 @@ class ReplicaManager:
             settings=self._settings.of_leader(self._image, partition.topic),
             clock=self._clock,
             wake=hosted.wake,
+            tell=self._tell,
+            traffic=hosted.traffic,
         )
         self._beginnings.add(Beginning(PartitionId(topic_id, partition.partition), partition, hosted, begin))
 
@@ -264,22 +276,30 @@ class ReplicaManager:
                 each.hosted.led = led
                 self.hosted[each.partition] = each.hosted
                 self._take_up(each.changed, each.partition)
+                why = "elected uncleanly" if led.recovery_state else "elected"
+                self._roles.leads(each.partition, each.hosted.log, self._broker_id, led.leader_epoch, why)
 
     def _follow(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)
         if known is not None:
             _resign(known)
         if known is None or known.led is not None or known.leader_epoch != state.leader_epoch:
-            root = str(log.directory.parent)
-            self.hosted[partition] = HostedPartition(
-                log, state.leader_epoch, is_leader=False, topic_id=topic_id, root=root
-            )
+            self.hosted[partition] = self._hosted(partition, topic_id, log, state, is_leader=False)
         self._take_up(PartitionId(topic_id, partition.partition), partition)
         address = self._address(state.leader)
         if address is None:
             self._fetchers.forget(partition)
         else:
             self._fetchers.follow(partition, log, LeaderAddress(state.leader, address), state.leader_epoch, topic_id)
+        self._roles.follows(partition, log, state.leader, state.leader_epoch)
+
+    def _hosted(
+        self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration, *, is_leader: bool
+    ) -> HostedPartition:
+        root, traffic = str(log.directory.parent), self._traffic.of(partition)
+        return HostedPartition(
+            log, state.leader_epoch, is_leader=is_leader, topic_id=topic_id, root=root, traffic=traffic
+        )
 
     def _drop(self, changed: PartitionId) -> None:
         """Delete a replica that this broker no longer has; what was offline for another topic's files has none."""
@@ -292,6 +312,11 @@ class ReplicaManager:
             self.moves.drop(partition, is_deleted=True)
             self._stop(partition)
             self._directories.delete(partition)
+            self._traffic.forget(partition)
+        gone = partition or given_up
+        if gone is not None:
+            is_deleted = changed.topic_id not in self._image.topics.by_id
+            self._roles.has_none(gone, "the topic is deleted" if is_deleted else "other brokers have the replicas")
 
     def _give_up(self, changed: PartitionId, error: Exception) -> None:
         """Serve a partition no more, until the metadata says something new of it."""
@@ -308,6 +333,7 @@ class ReplicaManager:
         self._stop(partition)
         self.hosted.offline.add(partition)
         self._given_up[changed] = partition
+        self._roles.is_offline(partition, str(error))
         self._passing.note(changed, error)
 
     def _take_up(self, changed: PartitionId, partition: TopicPartition) -> None:

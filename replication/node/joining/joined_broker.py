@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
+from logstore import LogObserver
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
@@ -51,6 +52,7 @@ class JoinedBroker:
         cordoned: Collection[Path] | None = None,
         filesystem: FileSystem = REAL,
         snapshots: SnapshotTerms = _SNAPSHOTS,
+        observer: LogObserver | None = None,
     ) -> Self:
         """Open log.dirs and join the cluster that they are formatted for.
 
@@ -58,6 +60,7 @@ class JoinedBroker:
         metadata is kept in `metadata_root`, by default the first of the log.dirs. In those that are `cordoned` the
         controller places no new replicas (Kafka 4.3 and later); None leaves that as `settings` have it. `filesystem` is
         how logs and metadata are written. By the terms of `snapshots` the copy of the metadata does not grow for ever.
+        All logs have the `observer`.
 
         Those whose disks fail are offline, where another one is left; but for that of the metadata.
         Before anything is changed InconsistentDirectoriesError is raised where the directories are not formatted, not
@@ -75,7 +78,12 @@ class JoinedBroker:
             stack.callback(metadata.close)
             # Which of two directories of a partition is stray the metadata tells.
             directories = LogDirectories.open(
-                roots, duplicates=True, settings=directory_settings, periodic=True, filesystem=filesystem
+                roots,
+                duplicates=True,
+                settings=directory_settings,
+                observer=observer,
+                periodic=True,
+                filesystem=filesystem,
             )
             stack.callback(directories.close)
             if cordoned is not None:

@@ -21,6 +21,7 @@ from replication.server.connections.stream import Stream
 from replication.server.conversation import Conversation, Waiting
 from replication.server.hang_up import HangUpError
 from replication.server.offered_versions import OfferedVersions
+from replication.server.request_times import ConnectionTimes, RequestTimes
 from replication.server.served_api import ServedApis
 from replication.server.server_limits import ServerLimits
 
@@ -45,6 +46,7 @@ class Surroundings:
     memory: RequestMemory
     connections: OpenConnections
     complaints: Complaints
+    times: RequestTimes
 
 
 class Connection:
@@ -86,8 +88,9 @@ class Connection:
     # --- the thread
 
     def _run(self, surroundings: Surroundings) -> None:
+        times = surroundings.times.begin()
         try:
-            self._converse(surroundings)
+            self._converse(surroundings, times)
         except HangUpError as error:
             surroundings.complaints.tell(self.address, error.topic, str(error))
             self._say_goodbye(error)
@@ -98,9 +101,10 @@ class Connection:
         finally:
             surroundings.memory.give_back(self._held_bytes)
             surroundings.connections.remove(self)
+            surroundings.times.end(times)
             self._stream.close()
 
-    def _converse(self, surroundings: Surroundings) -> None:
+    def _converse(self, surroundings: Surroundings, times: ConnectionTimes) -> None:
         subject = self._stream.open()
         principal = ANONYMOUS if subject is None else f"User:{subject}"
         caller = Caller(self.address, principal, self._settings.name)
@@ -109,12 +113,15 @@ class Connection:
         most_bytes = surroundings.limits.socket_request_max_bytes
         frames = FrameReader(authentication.most_bytes or most_bytes)
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
+            received_at = time.perf_counter()
             found = conversation.receive(frame)
             has_much_room = frames.holds_more_than(_IDLE_BYTES)
             if not has_much_room:
                 # So little is each connection's own: who waits for records, or reads slowly, keeps nobody else out.
                 self._give_back(surroundings.memory)
             self._stream.send(self._answer(found) if isinstance(found, Waiting) else found)
+            if conversation.kind is not None:
+                times.note(conversation.kind, time.perf_counter() - received_at)
             frames.limit = authentication.most_bytes or most_bytes
             if has_much_room:
                 self._give_back(surroundings.memory)

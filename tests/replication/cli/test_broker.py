@@ -3,12 +3,14 @@
 import json
 import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import Record
 from logstore.directory.log_directories import LogDirectories
@@ -26,6 +28,7 @@ from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
 from tests.replication.cli.schemas import validate_output
 from tests.replication.cli.served import everything
+from tests.replication.node.metrics.scraping import scraped
 
 CLUSTER = "remote-cluster-0000000"
 NOBODY = "127.0.0.1:1"
@@ -157,8 +160,32 @@ def test_features_that_are_finalized_while_it_runs_are_told(tmp_path: Path) -> N
                 assert time.monotonic() < deadline
 
 
+def test_it_serves_metrics_and_says_what_happens_to_its_partitions(tmp_path: Path, controller: str) -> None:
+    config = formatted(server_properties(tmp_path, controller, 5, metrics_listener="127.0.0.1:0"))
+    log = tmp_path / "broker.log"
+    with log.open("w") as errors, joined(config, errors) as (process, told):
+        assert scraped(told["metrics"]).value("kafka_server_kafkaserver_brokerstate") == 3
+        admin = AdminClient({"bootstrap.servers": told["bootstrap"]})
+        admin.create_topics([NewTopic("said", 1, 1)])["said"].result(SECONDS)
+        while not log.read_text():
+            pass
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {(each["event"], each["topic"], each["partition"]) for each in lines} == {("role-change", "said", 0)}
+    roles = [each["from"] for each in lines] + [lines[-1]["to"]]
+    # As it leaves in order the controller takes the leadership first.
+    assert roles in (["none", "leader", "none"], ["none", "leader", "follower", "none"])
+
+
 class TestRefusals:
     """One line, exit status 2, and nothing is changed."""
+
+    def test_a_port_for_metrics_that_is_taken(self, tmp_path: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            config = formatted(server_properties(tmp_path, NOBODY, metrics_listener=port))
+            self.refused(config, f"cannot serve metrics at 127.0.0.1:{port}; choose another port")
 
     def test_another_cluster(self, tmp_path: Path, controller: str) -> None:
         config = formatted(server_properties(tmp_path, controller), "another-cluster-000000")

@@ -19,6 +19,7 @@ ALWAYS_WRONG = [
     ("auto.create.topics.enable=maybe", "auto.create.topics.enable is 'maybe', and must be true or false"),
     ("compression.type=zip", "zip"),
     ("security.protocol=SSL", "ssl.keystore.location is missing"),
+    ("metrics.listener=here", "metrics.listener: 'here' is not a [HOST:]PORT"),
 ]
 
 

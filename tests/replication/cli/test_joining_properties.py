@@ -37,6 +37,16 @@ def test_bootstrap_servers_come_before_voters_and_older_names_are_taken() -> Non
     assert (taken.node_id, taken.controllers) == (9, (Address("c3", 1),))
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("", None), ("9404", ("127.0.0.1", 9404)), ("0", ("127.0.0.1", 0)), ("[::1]:9404", ("::1", 9404))],
+)
+def test_metrics_are_served_on_this_machine_alone_unless_a_host_is_named(
+    text: str, address: tuple[str, int] | None
+) -> None:
+    assert read(metrics_listener=text).broker.metrics == address
+
+
 def test_what_makes_no_difference_is_named() -> None:
     taken = read(num_io_threads="8", zookeeper_connect="a", num_partitions="9", broker_rack="r")
     assert taken.passed_over == ("num.io.threads", "num.partitions", "zookeeper.connect")
@@ -86,6 +96,9 @@ def test_listeners_and_what_protects_them() -> None:
         ("cordoned.log.dirs", "/three", "/three, which log.dirs does not"),
         ("authorizer.class.name", "com.example.Mine", "supported is org.apache.kafka.metadata"),
         ("log.retention.ms", "soon", "must be a whole number"),
+        ("metrics.listener", "here", "metrics.listener: 'here' is not a [HOST:]PORT"),
+        ("metrics.listener", "localhost:65536", "is not a [HOST:]PORT"),
+        ("metrics.listener", "127.0.0.1:9092", "metrics.listener has port 9092, which clients are answered on"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, value: str, fault: str) -> None:

@@ -22,8 +22,8 @@ from replication.cli.log_format import LogFormat
 from replication.cli.mirror_display import Display, JsonDisplay, PlainDisplay, TerminalDisplay, display_for, log_time
 from replication.cli.output import OutputError, StandardOutput
 from replication.fetcher.fetch_observer import Cut
+from replication.fetcher.removed_records import RemovedRecords
 from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated, Waiting
-from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.kio_messages import response_classes

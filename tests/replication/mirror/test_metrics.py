@@ -8,8 +8,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from logstore import TopicPartition
-from replication.mirror.metrics import MetricsServer, MirrorMetrics
-from replication.mirror.removed_records import RemovedRecords
+from replication.fetcher.removed_records import RemovedRecords
+from replication.metrics_server import MetricsServer
+from replication.mirror.metrics import MirrorMetrics
 from replication.mirror.status import PartitionStatus, Tally
 
 ORDERS = TopicPartition("orders", 3)

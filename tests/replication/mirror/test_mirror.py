@@ -16,9 +16,10 @@ from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
+from replication.metrics_server import MetricsServer
 from replication.mirror.errors import ForeignDirectoryError, NoSuchPartitionsError, UnknownTopicError
 from replication.mirror.events import Disconnected, Failed, LeaderChanged, Truncated, Waiting
-from replication.mirror.metrics import MetricsServer, MirrorMetrics
+from replication.mirror.metrics import MirrorMetrics
 from replication.mirror.mirror import Mirror
 from replication.mirror.mirror_settings import MirrorSettings
 from tests.replication.cli.command import epochlog

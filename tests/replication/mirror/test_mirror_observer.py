@@ -9,9 +9,9 @@ import pytest
 from logstore import AppendInfo, Log, Record, TopicPartition
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetch_observer import Cut
+from replication.fetcher.removed_records import RemovedRecords
 from replication.mirror.events import Failed, Truncated
 from replication.mirror.mirror_observer import MirrorObserver
-from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.truncated_records import TruncatedRecords
 from replication.protocol.error_code import ErrorCode
 from tests.disk import FailingDisk

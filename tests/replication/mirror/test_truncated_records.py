@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig, Record, TopicPartition
 from replication.fetcher.fetch_observer import Cut
+from replication.fetcher.removed_records import RemovedRecords
 from replication.mirror.errors import ForeignDirectoryError
-from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.truncated_records import TruncatedRecords, ensure_apart
 from tests.disk import FailingDisk, Failure
 from tests.replication.cli.command import epochlog

@@ -7,14 +7,14 @@ from typing import Final, NamedTuple
 
 from logstore import TopicPartition
 from logstore.errors import LogStoreError
-from logstore.topic_partition import parse_directory_name
 from replication.planning.plan import plan
 from replication.planning.truncation_plan import TruncationPlan
 from replication.testing import Cluster
 from tests.replication.testing.stopped_replicas import loaded
 
 _CUT: Final = re.compile(
-    r"(?P<partition>\S+): cut from offset \d+ back to (?P<offset>\d+) under leader epoch (?P<epoch>\d+)"
+    r"event=truncation topic=(?P<topic>\S+) partition=(?P<partition>\d+) leader_epoch=(?P<epoch>\d+) .*"
+    r" to=(?P<offset>\d+)(?: records=(?P<records>\d+) bytes=(?P<bytes>\d+))? "
 )
 
 
@@ -24,6 +24,9 @@ class Cut(NamedTuple):
     partition: TopicPartition
     leader_epoch: int
     offset: int
+    records: int
+    bytes: int
+    """0 where they were not counted: all of the log went."""
 
 
 @dataclass
@@ -60,6 +63,10 @@ class Foretold:
         done = min(offsets, default=self.plan.log_end_offset)
         right = done == self.plan.truncate_to if self.has_joined else done >= self.plan.truncate_to
         assert right, f"broker {self.broker} cut {self.partition} back to {offsets}, but {self.plan} was foretold"
+        lost = sum(cut.records for cut in self.cuts), sum(cut.bytes for cut in self.cuts)
+        foretold = self.plan.records_lost, self.plan.bytes_lost
+        is_counted = self.has_joined and all(cut.records for cut in self.cuts)
+        assert not is_counted or lost == foretold, f"{self.cuts} removed {lost}, but {self.plan} was foretold"
 
 
 @dataclass
@@ -106,7 +113,13 @@ class ForetoldTruncations:
         path = _log_path(self.cluster, broker)
         told = path.read_bytes()[self._lives[broker] :].decode() if path.exists() else ""
         return [
-            Cut(parse_directory_name(found["partition"]).topic_partition, int(found["epoch"]), int(found["offset"]))
+            Cut(
+                TopicPartition(found["topic"], int(found["partition"])),
+                int(found["epoch"]),
+                int(found["offset"]),
+                int(found["records"] or 0),
+                int(found["bytes"] or 0),
+            )
             for found in _CUT.finditer(told)
         ]
 

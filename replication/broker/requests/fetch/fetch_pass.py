@@ -44,6 +44,7 @@ class FetchPass:
         self._lookup = lookup
         self._terms = terms
         self._size = 0
+        self._sent: list[tuple[HostedPartition, int]] = []
         self.is_anything_known: bool = False
         """Whether any partition is one of the cluster's: nothing happens to others, so nobody waits for them."""
         self.leaders: set[int] = set()
@@ -98,6 +99,11 @@ class FetchPass:
                 (_NONE, high_watermark, start, _NO_BYTES, None, None, None, stable, self._aborted, -1),
             )
         return self._look(partition, hosted, asked, offsets)
+
+    def note_sent(self) -> None:
+        """Count the bytes of records that were read: they are what is answered."""
+        for hosted, size in self._sent:
+            hosted.traffic.fetched(size, is_follower=self._terms.is_follower)
 
     def refused(self, _: Iterable[WatchedPartition]) -> list[WatchedPartition]:
         """Return which partitions of a session refuse the asker, though nothing has happened to them: none."""
@@ -174,6 +180,8 @@ class FetchPass:
             self.is_quiet = True
         else:
             records, aborted = self._throttled(hosted, log, offset, asked.max_bytes)
+            if records:
+                self._sent.append((hosted, len(records)))
         return _build(
             FetchedPartition,
             (_NONE, high_watermark, start, records, diverging, None, None, stable, aborted, -1),

@@ -60,6 +60,7 @@ class PendingFetch:
 
     def _finish(self, fetch_pass: FetchPass) -> FetchResponse:
         response = self._fetch.finish()
+        fetch_pass.note_sent()
         if self._terms.throttle is not None:
             for partition, size in fetch_pass.throttled:
                 self._terms.throttle.record(partition, size, monotonic_ms())

@@ -146,7 +146,9 @@ class ProduceWork:
                 info = hosted.guards.append(led, hosted.log, transactional, guard, required_acks=acks)
         except APPEND_ERRORS as failure:
             log = hosted.log
-            self.refuse(key, partition, append_refusal(failure, records, log.config, log.log_start_offset))
+            refusal = append_refusal(failure, records, log.config, log.log_start_offset)
+            hosted.traffic.refused(refusal.error)
+            self.refuse(key, partition, refusal)
             return
         self.answers[key] = answer = _told(hosted, info)
         if acks == ALL_IN_SYNC:

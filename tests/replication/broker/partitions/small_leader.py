@@ -10,6 +10,7 @@ from uuid import UUID
 from logstore import Log, TopicPartition
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
+from replication.broker.events.partition_events import IsrChanged
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
 from replication.metadata.nodes import BrokerRegistration
@@ -55,6 +56,7 @@ class SmallLeader:
         self.now = START_MS
         self.brokers = {broker_id: registered(broker_id) for broker_id in replicas}
         self.asked: list[IsrChange] = []
+        self.told: list[IsrChanged] = []
         self.wakes = 0
         self.log = Log.open(root / "orders-0")
         if records:
@@ -79,6 +81,7 @@ class SmallLeader:
             settings=LeaderSettings(min_insync_replicas=min_isr, replica_lag_time_max_ms=lag_ms),
             clock=lambda: self.now,
             wake=self._wake,
+            tell=self.told.append,
         )
 
     def __enter__(self) -> Self:

@@ -7,6 +7,7 @@ from epoch.filesystem import REAL, FileSystem
 from logstore import Log, Record, TopicPartition
 from logstore.append.encoding import encode
 from logstore.directory.log_directories import LogDirectories
+from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.topic_settings import TopicSettings
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
@@ -69,6 +70,7 @@ class Broker:
         self.directories = LogDirectories.open([root, *others], filesystem=filesystem)
         self.fetchers = Followed()
         self.isr_changes = NoChanges()
+        self.told: list[PartitionEvent] = []
         self.now = 0
         self.replicas = ReplicaManager(
             ME,
@@ -80,6 +82,7 @@ class Broker:
             broker_epoch=lambda: EPOCH,
             listener="PLAINTEXT",
             clock=lambda: self.now,
+            tell=self.told.append,
         )
         self.image = ClusterImage()
 

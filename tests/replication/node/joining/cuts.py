@@ -1,5 +1,6 @@
 """Where brokers cut off their logs, as they tell it themselves: Kafka's and ours."""
 
+import json
 import re
 from typing import Final
 
@@ -9,14 +10,26 @@ from logstore.topic_partition import parse_directory_name
 _THEIRS: Final = re.compile(
     r"\[UnifiedLog partition=(?P<partition>\S+), dir=\S+\] Truncating to offset (?P<offset>\d+)"
 )
-_OURS: Final = re.compile(r"(?P<partition>\S+): cut from offset \d+ back to (?P<offset>\d+) under leader epoch")
 
 
 def cuts(said: str) -> dict[TopicPartition, list[int]]:
     """Return the offsets that a broker has cut each partition back to, in the order in which it did."""
     found: dict[TopicPartition, list[int]] = {}
     for line in said.splitlines():
-        if told := _THEIRS.search(line) or _OURS.search(line):
-            partition = parse_directory_name(told["partition"]).topic_partition
-            found.setdefault(partition, []).append(int(told["offset"]))
+        cut = _theirs(line) or _ours(line)
+        if cut is not None:
+            partition, offset = cut
+            found.setdefault(partition, []).append(offset)
     return found
+
+
+def _theirs(line: str) -> tuple[TopicPartition, int] | None:
+    told = _THEIRS.search(line)
+    return told and (parse_directory_name(told["partition"]).topic_partition, int(told["offset"]))
+
+
+def _ours(line: str) -> tuple[TopicPartition, int] | None:
+    told = json.loads(line) if line.startswith('{"time"') else {}
+    if told.get("event") != "truncation":
+        return None
+    return TopicPartition(told["topic"], told["partition"]), told["to"]

@@ -1,4 +1,4 @@
-"""`epochlog broker` that says on standard error what it cuts off, and can lose what it has not flushed.
+"""`epochlog broker` that says on standard error all that its log has, and can lose what it has not flushed.
 
 python -m tests.replication.node.joining.logged_broker CONFIG [JOURNAL]
 """

@@ -10,8 +10,8 @@ offset in the log is -1 (org.apache.kafka.storage.internals.log.UnifiedLog)
 [2026-11-26 19:36:06,640] INFO [UnifiedLog partition=fork-2-1, dir=/data] Truncating to offset 7 (org.apache...)
 """
 OURS = """\
-[2026-11-26 19:36:21,725] INFO fork-2-1: cut from offset 22 back to 18 under leader epoch 1: in the log of the leader \
-of epoch 1: epoch 0 ends at offset 18 (replication.broker.replicas.logged_fetches)
+{"time": 1795722981725, "event": "role-change", "topic": "fork-2", "partition": 1, "from": "none", "to": "follower"}
+{"time": 1795722981725, "event": "truncation", "topic": "fork-2", "partition": 1, "from": 22, "to": 18, "records": 4}
 [2026-11-26 19:36:21,725] INFO /data/fork-2-1: truncated to offset 18, 555 bytes removed (logstore)
 """
 

@@ -1,0 +1,38 @@
+"""One line in the log for each event: fields as key=value, and the same as `partition_event` of the record."""
+
+import json
+import logging
+import re
+from typing import Final
+
+from replication.broker.events.partition_events import PartitionEvent, Role, RoleChanged, Truncated, Value
+
+LOGGER_NAME: Final = "epochlog.events"
+FIELDS: Final = "partition_event"
+"""The attribute of a record of logging that has the fields, for who writes them otherwise."""
+_LOGGER: Final = logging.getLogger(LOGGER_NAME)
+_PLAIN: Final = re.compile(r"[\w.,:/+-]+", re.ASCII)
+"""A value that is told from the next field without quotes."""
+
+
+def log_event(event: PartitionEvent) -> None:
+    """Say it. What is lost of acknowledged records is a warning, and a replica that is offline an error."""
+    level = _level(event)
+    if _LOGGER.isEnabledFor(level):
+        fields = {name: value for name, value in event.fields().items() if value is not None}
+        line = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
+        _LOGGER.log(level, "%s", line, extra={FIELDS: fields})
+
+
+def _level(event: PartitionEvent) -> int:
+    if isinstance(event, Truncated) and event.is_below_high_watermark:
+        return logging.WARNING
+    return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO
+
+
+def _shown(value: Value) -> str:
+    """Return a value as it stands in a line: as JSON has it where it has blanks, or anything else that is not plain."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)

@@ -1,0 +1,144 @@
+"""What happens to a broker's partitions: a change of its role or of the ISR, a truncation."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, TypeAlias
+
+from logstore import TopicPartition
+
+Value: TypeAlias = str | int | bool | None
+NO_EPOCH = -1
+
+
+class Role(StrEnum):
+    """What a broker is to a partition."""
+
+    NONE = "none"
+    """It has no replica, or not yet."""
+    FOLLOWER = "follower"
+    LEADER = "leader"
+    OFFLINE = "offline"
+    """Its replica cannot be used."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleChanged:
+    """A broker has another role, or the same in another leader epoch."""
+
+    event: ClassVar[str] = "role-change"
+    partition: TopicPartition
+    before: Role
+    after: Role
+    leader_epoch_before: int = NO_EPOCH
+    leader_epoch: int = NO_EPOCH
+    """As far as this broker knows; NO_EPOCH where it has no part in it."""
+    leader: int = -1
+    """The broker that leads in that epoch; -1: none."""
+    log_end_offset: int | None = None
+    high_watermark: int | None = None
+    why: str
+
+    def fields(self) -> Mapping[str, Value]:
+        """Return what a line says, in order."""
+        return {
+            **_of(self.event, self.partition),
+            "leader_epoch_before": self.leader_epoch_before,
+            "leader_epoch": self.leader_epoch,
+            "from": self.before.value,
+            "to": self.after.value,
+            "leader": self.leader,
+            "log_end_offset": self.log_end_offset,
+            "high_watermark": self.high_watermark,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrChanged:
+    """A partition that this broker leads has other replicas in sync than before, as the controller has committed it."""
+
+    event: ClassVar[str] = "isr-change"
+    partition: TopicPartition
+    leader_epoch: int
+    partition_epoch: int
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    log_end_offset: int
+    high_watermark: int
+    is_asked: bool
+    """Whether this leader has asked for it; otherwise the controller has done it by itself."""
+    why: str
+
+    @property
+    def has_shrunk(self) -> bool:
+        """Whether somebody has left."""
+        return not set(self.before) <= set(self.after)
+
+    @property
+    def has_expanded(self) -> bool:
+        """Whether somebody has joined."""
+        return not set(self.after) <= set(self.before)
+
+    def fields(self) -> Mapping[str, Value]:
+        """Return what a line says, in order."""
+        return {
+            **_of(self.event, self.partition),
+            "leader_epoch": self.leader_epoch,
+            "partition_epoch": self.partition_epoch,
+            "from": _listed(self.before),
+            "to": _listed(self.after),
+            "log_end_offset": self.log_end_offset,
+            "high_watermark": self.high_watermark,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated:
+    """A replica has removed records that its leader does not have."""
+
+    event: ClassVar[str] = "truncation"
+    partition: TopicPartition
+    leader_epoch: int
+    """Of the leader that is followed."""
+    last_epoch_before: int
+    last_epoch: int
+    """Of the log's last batch, before and after; NO_EPOCH: it has none."""
+    before: int
+    after: int
+    """Where the log ended and where it ends."""
+    records: int | None
+    size: int | None
+    """What was removed, in whole batches, and its bytes; None where it was not counted: all of a log went."""
+    high_watermark: int
+    """Before."""
+    is_below_high_watermark: bool
+    why: str
+
+    def fields(self) -> Mapping[str, Value]:
+        """Return what a line says, in order."""
+        return {
+            **_of(self.event, self.partition),
+            "leader_epoch": self.leader_epoch,
+            "last_epoch_before": self.last_epoch_before,
+            "last_epoch": self.last_epoch,
+            "from": self.before,
+            "to": self.after,
+            "records": self.records,
+            "bytes": self.size,
+            "high_watermark": self.high_watermark,
+            "below_high_watermark": self.is_below_high_watermark,
+            "why": self.why,
+        }
+
+
+PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated
+
+
+def _of(event: str, partition: TopicPartition) -> dict[str, Value]:
+    return {"event": event, "topic": partition.topic, "partition": partition.partition}
+
+
+def _listed(broker_ids: Iterable[int]) -> str:
+    return ",".join(map(str, broker_ids))

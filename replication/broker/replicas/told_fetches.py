@@ -1,0 +1,70 @@
+"""What a broker tells and counts of the partitions that it follows."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from logstore import AppendInfo, Log, LogStoreError, TopicPartition
+from replication.broker.events.partition_events import NO_EPOCH, Truncated
+from replication.broker.partitions.broker_traffic import BrokerTraffic
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.fetch_observer import Cut, FetchObserver
+from replication.fetcher.removed_records import RemovedRecords
+
+_log: Final = logging.getLogger(__name__)
+
+
+class ToldFetches(FetchObserver):
+    """Tells what is cut off, says which partitions are followed no more and why, and counts what is copied."""
+
+    def __init__(self, tell: Callable[[Truncated], object], traffic: BrokerTraffic) -> None:
+        """`tell` is called by the following threads: it must return quickly, and raise nothing."""
+        self._tell: Final = tell
+        self._traffic: Final = traffic
+        self._removed: Final[dict[TopicPartition, tuple[RemovedRecords | None, int]]] = {}
+        """What is about to go, and the epoch of the log's last batch."""
+
+    def truncating(self, log: Log, cut: Cut) -> None:
+        """Count what will go, unless all does: that may be all that a disk holds."""
+        removed = None if cut.starts_afresh else _counted(log, cut)
+        self._removed[cut.partition] = removed, _last_epoch(log)
+
+    def truncated(self, log: Log, cut: Cut) -> None:
+        """Tell from where to where, and under whom."""
+        removed, last_epoch = self._removed.pop(cut.partition)
+        event = Truncated(
+            partition=cut.partition,
+            leader_epoch=cut.leader_epoch,
+            last_epoch_before=last_epoch,
+            last_epoch=_last_epoch(log),
+            before=cut.log_end_offset,
+            after=cut.offset,
+            records=None if removed is None else removed.records,
+            size=None if removed is None else removed.bytes,
+            high_watermark=cut.high_watermark,
+            is_below_high_watermark=cut.is_below_high_watermark,
+            why=cut.reason,
+        )
+        self._tell(event)
+
+    def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
+        """Count what was copied."""
+        del state
+        self._traffic.of(partition).replication_bytes_in += info.size
+
+    def failed(self, partition: TopicPartition, state: FetchState) -> None:
+        """Name the partition: until its leader changes nobody else notices."""
+        _log.error("%s is followed no more, until its leader changes: %s", partition, state.reason)
+
+
+def _counted(log: Log, cut: Cut) -> RemovedRecords | None:
+    """Count it; what cannot be read goes uncounted."""
+    try:
+        return RemovedRecords.of(log, cut.first_offset)
+    except (LogStoreError, OSError):
+        return None
+
+
+def _last_epoch(log: Log) -> int:
+    latest = log.epochs.history.latest_epoch
+    return NO_EPOCH if latest is None else latest

@@ -1,0 +1,116 @@
+"""One line for each event, which people read and programs split."""
+
+import logging
+from dataclasses import replace
+
+import pytest
+
+from logstore import TopicPartition
+from replication.broker.events.event_log import FIELDS, LOGGER_NAME, log_event
+from replication.broker.events.partition_events import IsrChanged, PartitionEvent, Role, RoleChanged, Truncated
+
+ORDERS = TopicPartition("orders", 3)
+ROLE = RoleChanged(
+    partition=ORDERS,
+    before=Role.FOLLOWER,
+    after=Role.LEADER,
+    leader_epoch_before=6,
+    leader_epoch=7,
+    leader=9,
+    log_end_offset=120,
+    high_watermark=100,
+    why="elected",
+)
+ISR = IsrChanged(
+    partition=ORDERS,
+    leader_epoch=7,
+    partition_epoch=12,
+    before=(9, 1, 2),
+    after=(9, 2),
+    log_end_offset=150,
+    high_watermark=100,
+    is_asked=True,
+    why="not caught up for 3000 ms: broker 1 at 100 of 150",
+)
+CUT = Truncated(
+    partition=ORDERS,
+    leader_epoch=8,
+    last_epoch_before=7,
+    last_epoch=5,
+    before=150,
+    after=100,
+    records=50,
+    size=4_000,
+    high_watermark=100,
+    is_below_high_watermark=False,
+    why='its epoch "5" ends at 100',
+)
+
+
+def logged(caplog: pytest.LogCaptureFixture, event: PartitionEvent) -> logging.LogRecord:
+    caplog.clear()
+    with caplog.at_level(logging.INFO, LOGGER_NAME):
+        log_event(event)
+    (record,) = caplog.records
+    return record
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (
+            ROLE,
+            (
+                "event=role-change topic=orders partition=3 leader_epoch_before=6 leader_epoch=7 from=follower "
+                "to=leader leader=9 log_end_offset=120 high_watermark=100 why=elected"
+            ),
+        ),
+        (
+            ISR,
+            (
+                "event=isr-change topic=orders partition=3 leader_epoch=7 partition_epoch=12 from=9,1,2 to=9,2 "
+                'log_end_offset=150 high_watermark=100 why="not caught up for 3000 ms: broker 1 at 100 of 150"'
+            ),
+        ),
+        (
+            CUT,
+            (
+                "event=truncation topic=orders partition=3 leader_epoch=8 last_epoch_before=7 last_epoch=5 from=150 "
+                "to=100 records=50 bytes=4000 high_watermark=100 below_high_watermark=false "
+                r'why="its epoch \"5\" ends at 100"'
+            ),
+        ),
+    ],
+)
+def test_each_is_one_line_of_fields(caplog: pytest.LogCaptureFixture, event: PartitionEvent, line: str) -> None:
+    assert logged(caplog, event).getMessage() == line
+
+
+def test_what_breaks_lines_stands_in_none() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        lines: list[str] = []
+        logger = logging.getLogger(LOGGER_NAME)
+        patch.setattr(logger, "isEnabledFor", lambda _: True)
+        patch.setattr(logger, "log", lambda _level, form, line, **_: lines.append(form % line))
+        log_event(replace(ROLE, why="a\nb=c"))
+    assert lines[0].endswith(r'why="a\nb=c"')
+    assert "\n" not in lines[0]
+
+
+def test_the_record_has_the_fields_but_those_that_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
+    fields = getattr(logged(caplog, replace(CUT, records=None, size=None)), FIELDS)
+    assert (fields["from"], fields["to"], fields["below_high_watermark"]) == (150, 100, False)
+    assert "records" not in fields
+
+
+@pytest.mark.parametrize(
+    ("event", "level"),
+    [
+        (CUT, logging.INFO),
+        (replace(CUT, is_below_high_watermark=True), logging.WARNING),
+        (ROLE, logging.INFO),
+        (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
+    ],
+)
+def test_what_is_lost_is_said_louder(caplog: pytest.LogCaptureFixture, event: PartitionEvent, level: int) -> None:
+    assert logged(caplog, event).levelno == level

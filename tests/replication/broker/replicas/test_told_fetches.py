@@ -1,0 +1,74 @@
+"""What a broker tells and counts of the partitions that it follows."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore import AppendInfo, Log, Record, TopicPartition
+from replication.broker.events.partition_events import Truncated
+from replication.broker.partitions.broker_traffic import BrokerTraffic
+from replication.broker.replicas.told_fetches import ToldFetches
+from replication.fetcher.decisions.actions import StartAfresh, Truncate
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.followed_log import FollowedLog
+
+ORDERS = TopicPartition("orders", 0)
+
+
+def filled(log: Log) -> None:
+    """Four batches of three records, the last two of epoch 2."""
+    for epoch in (1, 1, 2, 2):
+        log.append([Record.of(b"value")] * 3, leader_epoch=epoch)
+
+
+@pytest.mark.parametrize("high_watermark", [6, 7])
+def test_a_truncation_is_told_in_whole_batches(tmp_path: Path, high_watermark: int) -> None:
+    told: list[Truncated] = []
+    with Log.open(tmp_path / "orders-0") as log:
+        filled(log)
+        size = log.size
+        log.advance_high_watermark(high_watermark)
+        FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(Truncate(6, "epoch 1 ends there"), 3)
+        removed = size - log.size
+    assert told == [
+        Truncated(
+            partition=ORDERS,
+            leader_epoch=3,
+            last_epoch_before=2,
+            last_epoch=1,
+            before=12,
+            after=6,
+            records=6,
+            size=removed,
+            high_watermark=high_watermark,
+            is_below_high_watermark=high_watermark > 6,
+            why="epoch 1 ends there",
+        )
+    ]
+
+
+def test_where_all_of_a_log_goes_nothing_is_read_to_count_it(tmp_path: Path) -> None:
+    told: list[Truncated] = []
+    with Log.open(tmp_path / "orders-0") as log:
+        filled(log)
+        FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(StartAfresh(50, "it starts there"), 3)
+    (event,) = told
+    assert (event.before, event.after, event.records, event.size, event.last_epoch) == (12, 50, None, None, -1)
+
+
+def test_a_truncation_without_records_is_none(tmp_path: Path) -> None:
+    told: list[Truncated] = []
+    with Log.open(tmp_path / "orders-0") as log:
+        filled(log)
+        FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(Truncate(12, "at its end"), 3)
+    assert told == []
+
+
+def test_what_is_copied_is_counted() -> None:
+    traffic = BrokerTraffic()
+    fetches = ToldFetches(lambda _: None, traffic)
+    for size in (100, 50):
+        fetches.appended(ORDERS, AppendInfo(0, 4, -1, size), FetchState(0, 5))
+    total, topics = traffic.totals()
+    assert total.replication_bytes_in == 150
+    assert topics["orders"].messages_in == 0
