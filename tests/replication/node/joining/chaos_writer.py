@@ -22,8 +22,8 @@ _PATIENT: Final = {
     "log_level": 2,
 }
 RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1}
-"""Of an idempotent producer: librdkafka puts records into other batches once NOT_ENOUGH_REPLICAS tells it that they were not
-written, although an attempt before may have been; it fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
+"""Of an idempotent producer: librdkafka puts records into other batches after NOT_ENOUGH_REPLICAS, although an
+attempt before may have written them, and fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
 
 
 def value_of(number: int) -> bytes:
