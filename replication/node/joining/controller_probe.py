@@ -17,6 +17,7 @@ from replication.protocol.client.deadline import Deadline
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError
 from replication.protocol.messages.api_versions import ApiVersionsRequest
+from replication.protocol.messages.replica_id import CONSUMER
 from replication.quorum.errors import MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata
 
@@ -43,7 +44,8 @@ def ensure_answers(
         request_timeout_ms=min(settings.request_timeout_ms, _TIMEOUT_MS),
     )
     deadline, others, address = Deadline(seconds), cycle(controllers), controllers[0]
-    with FollowedMetadata.open(identity.broker_id, identity.cluster_id) as followed:
+    # As nobody's replica: a controller would take the broker's for one that has fallen back to the beginning.
+    with FollowedMetadata.open(CONSUMER, identity.cluster_id) as followed:
         while True:
             trouble: Exception | None = None
             try:

@@ -42,7 +42,7 @@ _WEIGHTS: Final = {
     Action.REASSIGN: 4,
     Action.CREATE: 1,
     Action.DELETE: 1,
-    Action.ELECT_UNCLEAN: 1,
+    Action.ELECT_UNCLEAN: 2,
 }
 
 

@@ -21,6 +21,9 @@ _PATIENT: Final = {
     "topic.metadata.refresh.interval.ms": 1_000,
     "log_level": 2,
 }
+RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1}
+"""Of an idempotent producer: librdkafka puts records into other batches after NOT_ENOUGH_REPLICAS, although an
+attempt before may have written them, and fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
 
 
 def value_of(number: int) -> bytes:
@@ -45,6 +48,8 @@ class ChaosWriter:
     def start(self) -> None:
         """Begin to write."""
         settings: dict[str, Any] = {**_PATIENT, "enable.idempotence": self.is_idempotent}
+        if self.is_idempotent:
+            settings |= RESENT_AS_IT_WAS
         self._producer = Producer({**settings, "bootstrap.servers": self.bootstrap})
         self._thread = Thread(target=self._run, daemon=True)
         self._thread.start()

@@ -48,7 +48,7 @@ def test_nothing_acknowledged_is_lost_whatever_happens_to_the_nodes(
             told["unclean elections"] += len(each.elections)
         cluster = rounds[-1].cluster
         for node in cluster.ids:
-            by = "truncations by ours" if node in cluster.ours else "by Kafka's"
+            by = f"truncations by {'ours' if node in cluster.ours else 'theirs'}"
             told[by] += sum(map(len, cuts(cluster.said(node)).values()))
         rmtree(directory)
     campaign.report(len(seeds), ", ".join(f"{count:,} {what}" for what, count in told.items()), beside=release)

@@ -10,8 +10,9 @@ offset in the log is -1 (org.apache.kafka.storage.internals.log.UnifiedLog)
 [2026-11-26 19:36:06,640] INFO [UnifiedLog partition=fork-2-1, dir=/data] Truncating to offset 7 (org.apache...)
 """
 OURS = """\
-{"time": 1795722981725, "event": "role-change", "topic": "fork-2", "partition": 1, "from": "none", "to": "follower"}
-{"time": 1795722981725, "event": "truncation", "topic": "fork-2", "partition": 1, "from": 22, "to": 18, "records": 4}
+{"schema_version": 1, "cluster_id": "MkU3OEVBNTcwNTJENDM2Qg", "node_id": 9}
+{"time": 1, "event": "isr-change", "topic": "fork-2", "partition": 1, "from": "9,1", "to": "9"}
+{"time": 2, "event": "truncation", "topic": "fork-2", "partition": 1, "leader_epoch": 1, "from": 22, "to": 18}
 [2026-11-26 19:36:21,725] INFO /data/fork-2-1: truncated to offset 18, 555 bytes removed (logstore)
 """
 

@@ -1,12 +1,14 @@
 """Real transactional producers that a round of chaos writes with: librdkafka's and Kafka's own."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, Protocol
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
 from tests.oracle.kafka import JavaProgram
+from tests.replication.node.joining.chaos_writer import RESENT_AS_IT_WAS
 
 _SECONDS: Final = 20.0
 _TIMEOUT_MS: Final = 60_000
@@ -40,6 +42,7 @@ class LibrdkafkaClient:
             "bootstrap.servers": bootstrap,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": _TIMEOUT_MS,
+            **RESENT_AS_IT_WAS,
             "socket.timeout.ms": 5_000,
             "reconnect.backoff.max.ms": 500,
             "topic.metadata.refresh.interval.ms": 1_000,
@@ -53,13 +56,12 @@ class LibrdkafkaClient:
     def send(self, values: Sequence[str], to: TopicPartition) -> None:
         _ensure(self._producer.begin_transaction)
         failures: list[object] = []
+
+        def note(error: KafkaError | None, _: Message) -> None:
+            failures.extend([error] * bool(error))
+
         for value in values:
-            self._producer.produce(
-                to.topic,
-                value,
-                partition=to.partition,
-                on_delivery=lambda error, _: failures.extend([error] * bool(error)),
-            )
+            _ensure(partial(self._producer.produce, to.topic, value, partition=to.partition, on_delivery=note))
         if self._producer.flush(_SECONDS) or failures:
             raise NotDoneError(str(failures))
 
