@@ -133,7 +133,7 @@ def test_a_broker_whose_place_another_process_takes_answers_nothing_more(
 ) -> None:
     create(cluster)
     first = cluster.brokers[1]
-    first.node._lifecycle.stop()  # it is silent, and does not know that it is fenced
+    first.node.lifecycle.stop()  # it is silent, and does not know that it is fenced
     copy = tmp_path / "elsewhere"
     copy.mkdir()
     shutil.copy(first.directories.roots[0].root / META_PROPERTIES_NAME, copy)
