@@ -19,8 +19,8 @@ def log_event(event: PartitionEvent) -> None:
     """Say it. What is lost of acknowledged records is a warning, and a replica that is offline an error."""
     level = _level(event)
     if _LOGGER.isEnabledFor(level):
-        fields = {name: value for name, value in event.fields().items() if value is not None}
-        line = " ".join(f"{name}={_shown(value)}" for name, value in fields.items())
+        fields = event.fields()
+        line = " ".join(f"{name}={_shown(value)}" for name, value in fields.items() if value is not None)
         _LOGGER.log(level, "%s", line, extra={FIELDS: fields})
 
 

@@ -26,7 +26,7 @@ from replication.standalone import StandaloneController
 from tests.data.replicas import replicas
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
-from tests.replication.cli.schemas import validate_output
+from tests.replication.cli.schemas import validate, validate_output
 from tests.replication.cli.served import everything
 from tests.replication.node.metrics.scraping import scraped
 
@@ -172,6 +172,8 @@ def test_it_serves_metrics_and_says_what_happens_to_its_partitions(tmp_path: Pat
         process.terminate()
         assert process.wait(SECONDS) == 0
     lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        validate("broker", line, "role_changed")
     assert {(each["event"], each["topic"], each["partition"]) for each in lines} == {("role-change", "said", 0)}
     roles = [each["from"] for each in lines] + [lines[-1]["to"]]
     # As it leaves in order the controller takes the leadership first.

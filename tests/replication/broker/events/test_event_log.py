@@ -97,10 +97,12 @@ def test_what_breaks_lines_stands_in_none() -> None:
     assert "\n" not in lines[0]
 
 
-def test_the_record_has_the_fields_but_those_that_nobody_knows(caplog: pytest.LogCaptureFixture) -> None:
-    fields = getattr(logged(caplog, replace(CUT, records=None, size=None)), FIELDS)
+def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.LogCaptureFixture) -> None:
+    record = logged(caplog, replace(CUT, records=None, size=None))
+    fields = getattr(record, FIELDS)
     assert (fields["from"], fields["to"], fields["below_high_watermark"]) == (150, 100, False)
-    assert "records" not in fields
+    assert fields["records"] is None
+    assert "records" not in record.getMessage()
 
 
 @pytest.mark.parametrize(
