@@ -15,7 +15,8 @@ from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.cli.joining_properties import JoiningProperties
-    from replication.node.broker_node import BrokerNode, BrokerNodeSettings
+    from replication.node.broker_node import BrokerNode
+    from replication.node.broker_node_settings import BrokerNodeSettings
 
 _PAUSE_SECONDS: Final = 0.5
 
@@ -135,7 +136,7 @@ def _tell_offline(roots: Mapping[Path, OSError]) -> None:
 
 
 def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
-    from replication.node.broker_node import BrokerNodeSettings
+    from replication.node.broker_node_settings import BrokerNodeSettings
 
     of_broker, advertised = properties.broker, properties.advertised
     return BrokerNodeSettings(

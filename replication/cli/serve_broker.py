@@ -14,7 +14,7 @@ from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.cli.broker_properties import BrokerProperties
-    from replication.node.broker_node import BrokerNodeSettings
+    from replication.node.broker_node_settings import BrokerNodeSettings
     from replication.protocol.addresses import Address
     from replication.standalone.standalone_broker import StandaloneBroker
 
@@ -87,7 +87,7 @@ def validate_broker(roots: Sequence[Path], file: Path | None, address: "Address"
 
 
 def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "BrokerNodeSettings":
-    from replication.node.broker_node import BrokerNodeSettings
+    from replication.node.broker_node_settings import BrokerNodeSettings
 
     return BrokerNodeSettings(
         listener=properties.serving.listener,

@@ -10,7 +10,8 @@ Names load their modules on first use.
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
-    "broker_node": ("BrokerNode", "BrokerNodeSettings"),
+    "broker_node": ("BrokerNode",),
+    "broker_node_settings": ("BrokerNodeSettings",),
     "network_link": ("NetworkLink",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -15,16 +14,11 @@ from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
 from logstore.topic_partition import DirectoryMark
-from replication.broker.authorization.authorizer import Authorizer
-from replication.broker.authorization.authorizer_settings import AuthorizerSettings
-from replication.broker.authorization.permissions import unlimited
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
 from replication.broker.events.event_counts import EventCounts
 from replication.broker.events.event_log import log_event
 from replication.broker.events.partition_events import PartitionEvent
-from replication.broker.groups.coordinator import GroupCoordinator
-from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
@@ -34,82 +28,27 @@ from replication.broker.partitions.broker_traffic import BrokerTraffic
 from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.replicas.told_fetches import ToldFetches
-from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS, TopicSettings
-from replication.broker.requests import log_dir_moves
+from replication.broker.replicas.topic_settings import TopicSettings
 from replication.broker.requests.cluster.features import features_of
-from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
-from replication.broker.requests.log_dir_moves import LogDirMoves
-from replication.broker.requests.log_dirs import RootStates
-from replication.broker.requests.reading_apis import reading_apis
-from replication.broker.requests.writing_apis import writing_apis
 from replication.clock import monotonic_ms
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.metadata.image import ClusterImage
-from replication.metadata.metadata_version import MetadataVersion
 from replication.node.asking.asking_thread import AskingThread
 from replication.node.asking.directory_assignments import DirectoryAssignments
 from replication.node.asking.isr_queue import IsrQueue
+from replication.node.broker_apis import BrokerApis
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.broker_thread import BrokerThread
 from replication.node.controller_link import ControllerLink
-from replication.node.coordinators.asked_coordinators import AskedCoordinators
-from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
-from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
-from replication.node.missing_topics import CREATE_TOPICS, create_missing
-from replication.node.producer_ids import ProducerIds
-from replication.node.session_guard import SessionGuard
-from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
-from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.advertised_address import advertised_address
-from replication.server.connections.listener_settings import ListenerSettings
-from replication.server.served_api import ServedApi, ServedApis
+from replication.server.served_api import ServedApis
 from replication.server.server import Server
-from replication.server.server_limits import ServerLimits
 from replication.worker_thread import WorkerThread
 
 _START_SECONDS: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerNodeSettings:
-    """How a broker listens, leads and follows."""
-
-    listener: ListenerSettings
-    """For clients and for other brokers."""
-    advertised_host: str | None = None
-    """Where clients are told that it listens; None: where it does, and of all addresses of this machine its name."""
-    advertised_port: int | None = None
-    """None: the one that it listens on."""
-    rack: str | None = None
-    limits: ServerLimits | None = None
-    topic_defaults: Mapping[str, str] = field(default_factory=dict)
-    """For topics for which nothing else is set, under the names of their settings."""
-    replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS
-    heartbeat_interval_ms: int = 2_000
-    auto_create_topics: bool = False
-    """Whether a topic is made once a client asks for it."""
-    controlled_shutdown_seconds: float = 30.0
-    registration_seconds: float = _START_SECONDS
-    """How long to ask for the first registration (initial.broker.registration.timeout.ms)."""
-    peers: ClientSettings = field(default_factory=ClientSettings)
-    """How the other brokers' listeners of this name are protected (security.inter.broker.protocol)."""
-    fetchers: int = 1
-    """Threads that follow each leader (num.replica.fetchers)."""
-    coordinates_groups: bool = True
-    """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
-    partitions of `__consumer_offsets` and `__transaction_state`; and it answers for none (NOT_COORDINATOR)."""
-    cordoned: tuple[UUID, ...] | None = None
-    """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
-    said of that."""
-    authorizer: AuthorizerSettings | None = None
-    """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
-    session_timeout_ms: int | None = None
-    """Producers and consumers are refused once no heartbeat has been answered, but as fenced, for so long, at most the
-    controller's broker.session.timeout.ms: another broker may lead by then. They are served again once it is heard, and
-    has applied what the controller knew then. None: they are served on, as by Kafka's brokers, and what is acknowledged
-    with acks=1 may be lost to the other leader."""
 
 
 class BrokerNode:
@@ -165,7 +104,9 @@ class BrokerNode:
             if not thread.begin(_START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "its registration is not in the metadata")
             known = self._known(thread)
-            server.start(self._served(self._apis(stack, known)), partial(features_of, known))
+            apis = self._broker_apis(known)
+            stack.callback(apis.close)
+            server.start(self._served(apis.apis()), partial(features_of, known))
             stack.callback(thread.stop)
             thread.start()
             asking = (
@@ -322,72 +263,23 @@ class BrokerNode:
             self.identity.cluster_id, self.identity.broker_id, lambda: thread.image, lambda: thread.applied_offset
         )
 
+    def _broker_apis(self, known: KnownCluster) -> BrokerApis:
+        return BrokerApis(
+            known,
+            self.replicas,
+            self.directories,
+            self._link,
+            self._settings,
+            address=self.address,
+            directory_ids=self._directory_ids,
+            broker_epoch=self._epoch,
+            throttles=self._throttles,
+            session=self.session,
+        )
+
     def _served(self, apis: ServedApis) -> ServedApis:
         """Return what is answered in place of these: for who stands between a broker and those who ask it."""
         return apis
-
-    def _apis(self, stack: ExitStack, known: KnownCluster) -> ServedApis:
-        hosted, directories = self.replicas.hosted, self.directories
-        roots = list(map(str, dict.fromkeys((*(root.root for root in directories.roots), *directories.offline))))
-        broker_id, channel = self.identity.broker_id, self._link.channel()
-        stack.callback(channel.close)
-        administration = self._link.administration(broker_id)
-        create = partial(create_missing, administration[CREATE_TOPICS])
-        endpoint = Endpoint(broker_id, *self.address)
-        authorizer = self._settings.authorizer
-        permissions = unlimited if authorizer is None else Authorizer(known.image, authorizer).permissions
-        if authorizer is not None:
-            administration = guarded_administration(administration, known, permissions)
-        coordinates = self._settings.coordinates_groups
-        groups = group_apis(
-            GroupCoordinator(coordinates=lambda _: coordinates),
-            image=known.image,
-            endpoint=(lambda *_: endpoint) if coordinates else OtherCoordinators(known, GROUPS).endpoint,
-            transactions=None if coordinates else OtherCoordinators(known, TRANSACTIONS).endpoint,
-            permissions=permissions,
-        )
-        writing = writing_apis(
-            hosted,
-            known,
-            verification=None if coordinates else self._asked_coordinators(stack, known),
-            producer_ids=ProducerIds(channel, broker_id, self._epoch),
-            permissions=permissions,
-        )
-        moves = LogDirMoves(self.replicas.moves.ask, permissions)
-        apis = {
-            **reading_apis(
-                hosted,
-                known,
-                roots,
-                create_topics=create if self._settings.auto_create_topics else None,
-                futures=self.replicas.moves.described,
-                states=lambda: self._root_states(known),
-                permissions=permissions,
-                throttle=self._throttles.leader,
-            ),
-            log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, moves.answer),
-            **writing,
-            **groups,
-            **({} if coordinates else transactions_elsewhere()),
-            **administration,
-        }
-        return apis if self._settings.session_timeout_ms is None else SessionGuard(self.session).guarded(apis)
-
-    def _asked_coordinators(self, stack: ExitStack, known: KnownCluster) -> AskedCoordinators:
-        """Return the way to the other brokers as coordinators of transactions."""
-        coordinators = OtherCoordinators(known, TRANSACTIONS)
-        asked = AskedCoordinators(coordinators, self._settings.listener.name, self._settings.peers)
-        stack.callback(asked.close)
-        return asked
-
-    def _root_states(self, known: KnownCluster) -> RootStates:
-        """Return which roots are offline, and which are cordoned where the cluster's level knows of that."""
-        is_known = known.image().metadata_version >= MetadataVersion.V4_3_IV0
-        cordoned = frozenset(self._settings.cordoned or ()) if is_known else ()
-        return RootStates(
-            offline=frozenset(map(str, self.directories.offline)),
-            cordoned=frozenset(str(root.root) for id_, root in self._directory_ids.items() if id_ in cordoned),
-        )
 
 
 def _by_id(directories: LogDirectories) -> Mapping[UUID, LogDirectory]:

@@ -12,7 +12,8 @@ from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
-from replication.node.broker_node import BrokerNode, BrokerNodeSettings
+from replication.node.broker_node import BrokerNode
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.standalone.controller_work import at_work
 from replication.standalone.formatting import ensure_formatted, metadata_root
 from replication.standalone.known_voters import ensure_sole_voter

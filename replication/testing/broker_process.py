@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
-from replication.node.broker_node import BrokerNodeSettings
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.network_link import NetworkLink
 from replication.protocol.client.client_settings import ClientSettings
 from replication.server.connections.listener_settings import ListenerSettings

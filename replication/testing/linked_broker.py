@@ -3,7 +3,8 @@
 from typing import Final
 
 from logstore.directory.log_directories import LogDirectories
-from replication.node.broker_node import BrokerNode, BrokerNodeSettings
+from replication.node.broker_node import BrokerNode
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.server.served_api import ServedApis
 from replication.testing.linked_apis import linked_apis
 from replication.testing.linked_controller import LinkedController

@@ -6,7 +6,8 @@ from typing import Final
 
 from logstore import TopicPartition
 from logstore.directory.log_directories import LogDirectories
-from replication.node.broker_node import BrokerNode, BrokerNodeSettings
+from replication.node.broker_node import BrokerNode
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone.local_link import LocalLink

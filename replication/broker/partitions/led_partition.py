@@ -11,6 +11,7 @@ from logstore.clock import now_ms
 from replication.broker.errors import NotEnoughReplicasError, NotLeaderError
 from replication.broker.events.partition_events import IsrChanged
 from replication.broker.partitions.follower_progress import FollowerProgress, described_lag
+from replication.broker.partitions.followers import Followers
 from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.isr_state import IsrState
 from replication.broker.partitions.leader_settings import LeaderSettings
@@ -18,7 +19,7 @@ from replication.broker.partitions.partition_traffic import PartitionTraffic
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.alter_partition import ANY_BROKER_EPOCH, InSyncReplica, IsrAnswer, IsrChange
+from replication.protocol.messages.alter_partition import IsrAnswer, IsrChange
 
 ALL_IN_SYNC: Final = -1
 """acks=all: an append is answered once all in-sync replicas have it."""
@@ -80,7 +81,6 @@ class LedPartition:
         """May be replaced at any time."""
         self._log = log
         self._broker_id = broker_id
-        self._broker_of = broker_of
         self._isr_changes = isr_changes
         self._clock = clock
         self._wake = wake
@@ -97,7 +97,7 @@ class LedPartition:
         self._state = IsrState(state.isr)
         log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
         now = clock()
-        self._followers = self._unheard_of(state, now)
+        self._followers = Followers(broker_id, broker_of).unheard_of(state, now)
         self._advance(now)
 
     # --- what it knows
@@ -131,8 +131,8 @@ class LedPartition:
     def low_watermark(self) -> int:
         """The offset below which all replicas on living brokers have deleted; UNKNOWN_OFFSET before they have told."""
         with self._lock:
-            starts = [each.log_start_offset for broker, each in self._followers.items() if self._is_alive(broker)]
-        return min(self._log.log_start_offset, *starts) if starts else self._log.log_start_offset
+            starts = self._followers.log_start_offsets()
+        return min([self._log.log_start_offset, *starts])
 
     @property
     def followers(self) -> tuple[int, ...]:
@@ -224,7 +224,7 @@ class LedPartition:
             follower = self._followers.get(broker_id)
             if follower is None or not self._leads:
                 return self.refusal(broker_id, current_leader_epoch) or ErrorCode.NOT_LEADER_OR_FOLLOWER
-            if follower.is_of_former_life(broker_epoch, self._broker_of(broker_id)):
+            if follower.is_of_former_life(broker_epoch, self._followers.broker_of(broker_id)):
                 return ErrorCode.NOT_LEADER_OR_FOLLOWER
             end_offset, start_offset = follower.log_end_offset, follower.log_start_offset
             leader_end = self._log.log_end_offset if leader_end_offset is None else leader_end_offset
@@ -266,12 +266,7 @@ class LedPartition:
             if not self._leads or state.partition_epoch < self.partition_epoch:
                 return False
             now, told = self._clock(), None
-            known = self._followers
-            self._followers = {
-                replica: known.get(replica) or FollowerProgress()
-                for replica in state.replicas
-                if replica != self._broker_id
-            }
+            self._followers = self._followers.among(state.replicas)
             if (state.leader_epoch, state.partition_epoch) != (self.leader_epoch, self.partition_epoch):
                 if state.leader_epoch > self.leader_epoch:
                     self._lead_on(state, now)
@@ -314,10 +309,6 @@ class LedPartition:
     def _min_isr(self) -> int:
         return min(self.settings.min_insync_replicas, len(self._followers) + 1)
 
-    def _is_alive(self, broker_id: int) -> bool:
-        broker = self._broker_of(broker_id)
-        return broker is not None and not broker.fenced
-
     def _take(self, state: PartitionRegistration | IsrAnswer) -> IsrChanged | None:
         """Take what the controller has committed; return the change of the ISR, if it is one."""
         before, epochs = self._state, {"leader_epoch": self.leader_epoch, "partition_epoch": state.partition_epoch}
@@ -326,25 +317,17 @@ class LedPartition:
         self._state = IsrState(state.isr)
         return before.change_to(state.isr, self.partition, self._log, **epochs)
 
-    def _unheard_of(self, state: PartitionRegistration, now: int) -> dict[int, FollowerProgress]:
-        return {
-            replica: FollowerProgress(now) if replica in state.isr else FollowerProgress()
-            for replica in state.replicas
-            if replica != self._broker_id
-        }
-
     def _lead_on(self, state: PartitionRegistration, now: int) -> None:
         """Lead in a later epoch. After one that was missed, followers may have cut their logs by another leader's.
 
         Kafka's leader counts them as far as they had come to it, and may commit what no other has any more.
         """
         if state.leader_epoch > self.leader_epoch + 1:
-            self._followers = self._unheard_of(state, now)
+            self._followers = self._followers.unheard_of(state, now)
         self.epoch_start_offset = self._log.log_end_offset
         self._log.assign_epoch(state.leader_epoch, self.epoch_start_offset)
         self.leader_epoch = state.leader_epoch
-        for replica, follower in self._followers.items():
-            follower.follow_on(now, in_sync=replica in state.isr)
+        self._followers.follow_on(now, state.isr)
 
     def _commit(self, state: PartitionRegistration | IsrAnswer) -> IsrChanged | None:
         if state.leader_epoch != self.leader_epoch or state.partition_epoch < self.partition_epoch:
@@ -360,17 +343,9 @@ class LedPartition:
         """
         if self.is_under_min_isr:
             return
-        end_offset = self._log.log_end_offset
-        ends = [
-            follower.log_end_offset
-            for broker_id, follower in self._followers.items()
-            if broker_id in self._state.maximal_isr or self._is_about_to_join(broker_id, follower, end_offset, now)
-        ]
+        end_offset, lag_ms = self._log.log_end_offset, self.settings.replica_lag_time_max_ms
+        ends = self._followers.awaited_end_offsets(self._state.maximal_isr, end_offset, now, lag_ms)
         self._log.advance_high_watermark(min([end_offset, *ends]))
-
-    def _is_about_to_join(self, broker_id: int, follower: FollowerProgress, end_offset: int, now: int) -> bool:
-        has_caught_up = follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
-        return has_caught_up and follower.may_join(self._broker_of(broker_id))
 
     def _expansion(self, broker_id: int, follower: FollowerProgress) -> IsrChange | None:
         """Want a follower in the ISR that has all that is committed, and all from before this leader epoch."""
@@ -379,7 +354,7 @@ class LedPartition:
             state.is_pending
             or broker_id in state.isr
             or follower.log_end_offset < max(self._log.high_watermark, self.epoch_start_offset)
-            or not follower.may_join(self._broker_of(broker_id))
+            or not follower.may_join(self._followers.broker_of(broker_id))
         ):
             return None
         return self._want((*state.isr, broker_id), f"broker {broker_id} has come to offset {follower.log_end_offset}")
@@ -388,32 +363,18 @@ class LedPartition:
         state = self._state
         if state.is_pending:
             return None
-        end_offset, now = self._log.log_end_offset, self._clock()
-        in_sync = tuple(each for each in state.isr if self._is_in_sync(each, end_offset, now))
+        end_offset, lag_ms = self._log.log_end_offset, self.settings.replica_lag_time_max_ms
+        in_sync = self._followers.in_sync(state.isr, end_offset, self._clock(), lag_ms)
         if in_sync == state.isr:
             return None
         lag = described_lag(self._followers, set(state.isr) - set(in_sync), end_offset)
-        return self._want(in_sync, f"not caught up for {self.settings.replica_lag_time_max_ms} ms: {lag}")
-
-    def _is_in_sync(self, broker_id: int, end_offset: int, now: int) -> bool:
-        follower = self._followers.get(broker_id)
-        if follower is None:
-            return broker_id == self._broker_id
-        return follower.is_caught_up(end_offset, now, self.settings.replica_lag_time_max_ms)
+        return self._want(in_sync, f"not caught up for {lag_ms} ms: {lag}")
 
     def _want(self, isr: tuple[int, ...], why: str) -> IsrChange:
-        replicas = tuple(InSyncReplica(each, self._broker_epoch(each)) for each in isr)
+        replicas = self._followers.registered(isr)
         change = IsrChange(self.topic_id, self.partition.partition, self.leader_epoch, self.partition_epoch, replicas)
         self._state = self._state.wanting(change, why)
         return change
-
-    def _broker_epoch(self, broker_id: int) -> int:
-        """Return the epoch in which a broker was registered when it fetched; our own is what the metadata says."""
-        if broker_id == self._broker_id:
-            broker = self._broker_of(broker_id)
-            return ANY_BROKER_EPOCH if broker is None else broker.epoch
-        follower = self._followers.get(broker_id)
-        return ANY_BROKER_EPOCH if follower is None or follower.broker_epoch is None else follower.broker_epoch
 
     # --- without it
 

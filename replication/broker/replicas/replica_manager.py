@@ -18,6 +18,7 @@ from replication.broker.partitions.isr_changes import IsrChanges
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.beginnings import Beginning, Beginnings
+from replication.broker.replicas.broker_view import BrokerView
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.partition_roles import PartitionRoles
 from replication.broker.replicas.passing_failures import PassingFailures, is_torn
@@ -32,9 +33,7 @@ from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges, PartitionId
-from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
-from replication.protocol.addresses import Address
 
 _log: Final = logging.getLogger(__name__)
 _NOBODY: Final = TopicPartition("", -1)
@@ -79,16 +78,14 @@ class ReplicaManager:
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._directory_ids: Final = directory_ids
-        self._broker_epoch: Final = broker_epoch
         self._has_sorted_out = False
         self._fetchers: Final = fetchers
         self._isr_changes: Final = isr_changes
         self._settings: Final = settings
         self._throttles: Final = throttles
-        self._listener: Final = listener
         self._clock: Final = clock
         self._passing: Final = PassingFailures(clock)
-        self._image = ClusterImage()
+        self._view: Final = BrokerView(broker_id, broker_epoch, listener)
         self._names: Final[dict[PartitionId, TopicPartition]] = {}
         """Of the partitions that are this broker's."""
         self._given_up: Final[dict[PartitionId, TopicPartition]] = {}
@@ -100,7 +97,7 @@ class ReplicaManager:
         self.unassigned: Final = self._places.unassigned
         """In which directories replicas lie of which the metadata does not say it yet; who has told the controller, in
         any thread, takes them out."""
-        self.moves: Final = ReplicaMoves(self.hosted, directories, self._is_known, wake)
+        self.moves: Final = ReplicaMoves(self.hosted, directories, self._view.is_known, wake)
         """From one directory to another."""
         self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
         self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
@@ -111,14 +108,14 @@ class ReplicaManager:
         Raises DuplicatePartitionError where two roots hold the same partition of this broker's.
         """
         # What an image adds that may be older than this start may have a log here.
-        is_known = self._knows_this_start()
-        self._new = frozenset(each for each in changes.partitions if is_known and not self._exists(each))
-        self._image = image
+        is_known = self._view.knows_this_start
+        self._new = frozenset(each for each in changes.partitions if is_known and not self._view.has_replica(each))
+        self._view.image = image
         if self._throttles is not None:  # before new replicas are followed
             self._throttles.take(image, changes.configurations)
-        others = self._led_by(changes.brokers) | self._sort_out()
+        others = self._view.followed_from(changes.brokers, self._names) | self._sort_out()
         # Deletions first: a topic may have been made again under the same name.
-        for changed in sorted(changes.partitions | others, key=self._exists):
+        for changed in sorted(changes.partitions | others, key=self._view.has_replica):
             self._try(changed)
         self._begin_to_lead()
         for resource in changes.configurations:
@@ -147,7 +144,7 @@ class ReplicaManager:
                 hosted = self.hosted.get(partition)
                 if hosted is not None and hosted.log.directory.parent in failed:
                     self._give_up(changed, OSError(f"{hosted.log.directory.parent} has failed"))
-                    state = self._state(changed)
+                    state = self._view.state(changed)
                     if state is not None:
                         told = state.directory_of(self._broker_id)
                         self._places.note_failed(changed, hosted.log.directory.parent, told)
@@ -156,12 +153,12 @@ class ReplicaManager:
     def move_on(self) -> None:
         """Let copies that have caught up take their logs' places, once the metadata says that they are to lie there."""
         for changed in list(self._places.ahead):
-            state, hosted = self._state(changed), self.hosted.get(self._names.get(changed, _NOBODY))
+            state, hosted = self._view.state(changed), self.hosted.get(self._names.get(changed, _NOBODY))
             if state is not None and hosted is not None:
                 self._note_place(changed, hosted.log, state)
         for move in self.moves.caught_up():
             changed = PartitionId(move.topic_id, move.partition.partition)
-            state, hosted = self._state(changed), self.hosted.get(move.partition)
+            state, hosted = self._view.state(changed), self.hosted.get(move.partition)
             if state is None or hosted is None or hosted.topic_id != move.topic_id:
                 continue
             if self._places.may_switch(changed, move.target.root, state.directory_of(self._broker_id)):
@@ -201,45 +198,30 @@ class ReplicaManager:
 
         Returns what may be served by that: partitions whose place an earlier topic's files had.
         """
-        if self._has_sorted_out or not self._knows_this_start():
+        if self._has_sorted_out or not self._view.knows_this_start:
             return frozenset()
         self._has_sorted_out = True
-        set_strays_aside(self._image, self._broker_id, self._directories)
-        unfinished = UnfinishedMoves(self._image, self._broker_id, self._directories, self._directory_ids)
+        set_strays_aside(self._view.image, self._broker_id, self._directories)
+        unfinished = UnfinishedMoves(self._view.image, self._broker_id, self._directories, self._directory_ids)
         for partition, root in unfinished.settle().items():
             self.moves.want(partition, root)
         self._directories.ensure_no_duplicates()
         return frozenset(self._given_up)
 
-    def _knows_this_start(self) -> bool:
-        broker = self._image.brokers.get(self._broker_id)
-        return broker is not None and broker.epoch == self._broker_epoch()
-
     # --- one partition
 
-    def _exists(self, changed: PartitionId) -> bool:
-        return self._state(changed) is not None
-
-    def _state(self, changed: PartitionId) -> PartitionRegistration | None:
-        """Return a partition as the image has it, where it is this broker's."""
-        topic = self._image.topics.by_id.get(changed.topic_id)
-        state = topic.partitions.get(changed.partition) if topic else None
-        return state if state is not None and self._broker_id in state.replicas else None
-
     def _apply(self, changed: PartitionId) -> None:
-        state = self._state(changed)
-        if state is None:
+        state, partition = self._view.state(changed), self._view.name(changed)
+        if state is None or partition is None:
             self._drop(changed)
             return
-        topic = self._image.topics.by_id[changed.topic_id]
-        partition = TopicPartition(topic.name, changed.partition)
         log = self._log(partition, changed.topic_id, state)
         self._names[changed] = partition
         self._note_place(changed, log, state)
         if state.leader == self._broker_id:
-            self._lead(partition, topic.id, log, state)
+            self._lead(partition, changed.topic_id, log, state)
         else:
-            self._follow(partition, topic.id, log, state)
+            self._follow(partition, changed.topic_id, log, state)
 
     def _lead(self, partition: TopicPartition, topic_id: UUID, log: Log, state: PartitionRegistration) -> None:
         known = self.hosted.get(partition)
@@ -257,9 +239,9 @@ class ReplicaManager:
             log,
             state,
             broker_id=self._broker_id,
-            broker_of=self._broker,
+            broker_of=self._view.broker,
             isr_changes=self._isr_changes,
-            settings=self._settings.of_leader(self._image, partition.topic),
+            settings=self._settings.of_leader(self._view.image, partition.topic),
             clock=self._clock,
             wake=hosted.wake,
             tell=self._tell,
@@ -286,7 +268,7 @@ class ReplicaManager:
         if known is None or known.led is not None or known.leader_epoch != state.leader_epoch:
             self.hosted[partition] = self._hosted(partition, topic_id, log, state, is_leader=False)
         self._take_up(PartitionId(topic_id, partition.partition), partition)
-        address = self._address(state.leader)
+        address = self._view.address(state.leader)
         if address is None:
             self._fetchers.forget(partition)
         else:
@@ -315,15 +297,12 @@ class ReplicaManager:
             self._traffic.forget(partition)
         gone = partition or given_up
         if gone is not None:
-            is_deleted = changed.topic_id not in self._image.topics.by_id
+            is_deleted = self._view.name(changed) is None
             self._roles.has_none(gone, "the topic is deleted" if is_deleted else "other brokers have the replicas")
 
     def _give_up(self, changed: PartitionId, error: Exception) -> None:
         """Serve a partition no more, until the metadata says something new of it."""
-        topic = self._image.topics.by_id.get(changed.topic_id)
-        partition = self._names.get(changed)
-        if partition is None and topic is not None:
-            partition = TopicPartition(topic.name, changed.partition)
+        partition = self._names.get(changed) or self._view.name(changed)
         if partition is None:
             _log.error("a partition that is not this broker's any more could not be deleted: %s", error)
             return
@@ -362,10 +341,6 @@ class ReplicaManager:
 
     # --- what it needs for that
 
-    def _is_known(self, partition: TopicPartition) -> bool:
-        topic = self._image.topics.by_name.get(partition.topic)
-        return topic is not None and partition.partition in topic.partitions
-
     def _note_place(self, changed: PartitionId, log: ReadableLog, state: PartitionRegistration) -> None:
         wanted = self.moves.wanted(self._names[changed])
         self._places.note(changed, log.directory.parent, state.directory_of(self._broker_id), wanted)
@@ -378,7 +353,7 @@ class ReplicaManager:
         preferred = self.moves.wanted(partition)
         is_new = PartitionId(topic_id, partition.partition) in self._new
         log = self._logs.open(partition, topic_id, state, is_new=is_new, preferred=preferred)
-        log.config = self._settings.of_log(self._image, partition.topic)
+        log.config = self._settings.of_log(self._view.image, partition.topic)
         return log
 
     def _configure(self, topics: Iterable[str]) -> None:
@@ -386,24 +361,9 @@ class ReplicaManager:
         named = frozenset(topics)
         for partition, hosted in list(self.hosted.items()):
             if partition.topic in named and isinstance(hosted.log, Log):
-                hosted.log.config = self._settings.of_log(self._image, partition.topic)
+                hosted.log.config = self._settings.of_log(self._view.image, partition.topic)
                 if hosted.led is not None:
-                    hosted.led.settings = self._settings.of_leader(self._image, partition.topic)
-
-    def _led_by(self, brokers: frozenset[int]) -> frozenset[PartitionId]:
-        """Return the partitions that are followed here and led by one of these brokers, which may listen elsewhere."""
-        if not brokers - {self._broker_id}:
-            return frozenset()
-        states = ((each, self._state(each)) for each in self._names)
-        return frozenset(each for each, state in states if state is not None and state.leader in brokers)
-
-    def _broker(self, broker_id: int) -> BrokerRegistration | None:
-        return self._image.brokers.get(broker_id)
-
-    def _address(self, broker_id: int) -> Address | None:
-        broker = self._image.brokers.get(broker_id)
-        endpoint = None if broker is None or broker.fenced else broker.listeners.get(self._listener)
-        return None if endpoint is None else Address(endpoint.host, endpoint.port)
+                    hosted.led.settings = self._settings.of_leader(self._view.image, partition.topic)
 
 
 def _resign(hosted: HostedPartition) -> None:

@@ -13,7 +13,8 @@ from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
-from replication.node.broker_node import BrokerNode, BrokerNodeSettings
+from replication.node.broker_node import BrokerNode
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.joining.controller_probe import ensure_answers
 from replication.node.joining.formatted_roots import FormattedRoots
 from replication.node.network_link import NetworkLink

@@ -91,7 +91,7 @@ class TrustsFormerLives(LedPartition):
     """It counts a fetch that was sent before the follower fell (KIP-903)."""
 
     def fetched(self, broker_id: int, broker_epoch: int, *arguments: Any, **settings: Any) -> ErrorCode:
-        broker = self._broker_of(broker_id)
+        broker = self._followers.broker_of(broker_id)
         return super().fetched(broker_id, broker_epoch if broker is None else broker.epoch, *arguments, **settings)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 from epoch import UNDEFINED_END_OFFSET
 from logstore import Log
 from replication.broker.partitions.follower_progress import FollowerProgress
+from replication.broker.partitions.followers import Followers
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.broker.partitions.led_partition import LedPartition
@@ -35,7 +36,6 @@ _COLLABORATORS: Final = frozenset(
         "settings",
         "_log",
         "_broker_id",
-        "_broker_of",
         "_isr_changes",
         "_clock",
         "_wake",
@@ -144,12 +144,13 @@ class Leaders:
             settings=self._settings,
             _log=log,
             _broker_id=broker_id,
-            _broker_of=_broker_of(node),
             _isr_changes=asked,
             _clock=lambda: now,
             _wake=lambda: None,
             _lock=Lock(),
-            _followers={each: _progress(value) for each, value in node.led.followers},
+            _followers=Followers(
+                broker_id, _broker_of(node), {each: _progress(value) for each, value in node.led.followers}
+            ),
         )
         return led
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from replication.node.broker_node import BrokerNodeSettings
+from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.protocol.addresses import Address
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone.standalone_broker import StandaloneBroker

@@ -1,0 +1,147 @@
+"""What a broker answers."""
+
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from logstore.directory.log_directories import LogDirectories
+from logstore.directory.log_directory import LogDirectory
+from replication.broker.authorization.authorizer import Authorizer
+from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.groups.coordinator import GroupCoordinator
+from replication.broker.groups.requests.group_apis import group_apis
+from replication.broker.lifecycle.own_session import OwnSession
+from replication.broker.partitions.throttled_replicas import ReplicaThrottles
+from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.broker.requests import log_dir_moves
+from replication.broker.requests.guarded_administration import guarded_administration
+from replication.broker.requests.known_cluster import KnownCluster
+from replication.broker.requests.log_dir_moves import LogDirMoves
+from replication.broker.requests.log_dirs import RootStates
+from replication.broker.requests.reading_apis import reading_apis
+from replication.broker.requests.writing_apis import writing_apis
+from replication.metadata.metadata_version import MetadataVersion
+from replication.node.broker_node_settings import BrokerNodeSettings
+from replication.node.controller_link import ControllerLink
+from replication.node.coordinators.asked_coordinators import AskedCoordinators
+from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
+from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
+from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.producer_ids import ProducerIds
+from replication.node.session_guard import SessionGuard
+from replication.protocol.addresses import Address
+from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.served_api import ServedApi, ServedApis
+
+
+class BrokerApis:
+    """Reads and writes its replicas, coordinates groups or says who does, and passes on what the controller answers."""
+
+    def __init__(
+        self,
+        known: KnownCluster,
+        replicas: ReplicaManager,
+        directories: LogDirectories,
+        link: ControllerLink,
+        settings: BrokerNodeSettings,
+        *,
+        address: Address,
+        directory_ids: Mapping[UUID, LogDirectory],
+        broker_epoch: Callable[[], int],
+        throttles: ReplicaThrottles,
+        session: OwnSession,
+    ) -> None:
+        """Answer at an address, by the replicas of these directories; the link stays the caller's."""
+        self._known: Final = known
+        self._replicas: Final = replicas
+        self._directories: Final = directories
+        self._directory_ids: Final = directory_ids
+        self._settings: Final = settings
+        self._broker_epoch: Final = broker_epoch
+        self._throttles: Final = throttles
+        self._session: Final = session
+        self._endpoint: Final = Endpoint(known.node_id, *address)
+        self._permissions: Final[PermissionsOf] = (
+            unlimited if settings.authorizer is None else Authorizer(known.image, settings.authorizer).permissions
+        )
+        self._administration: Final = link.administration(known.node_id)
+        self._channel: Final = link.channel()
+        self._open: Final = ExitStack()
+        self._open.callback(self._channel.close)
+
+    def apis(self) -> ServedApis:
+        """Return what is answered, by API key: once."""
+        apis = {
+            **self._reading(),
+            **self._moving(),
+            **self._writing(),
+            **self._coordinating(),
+            **self._administering(),
+        }
+        return apis if self._settings.session_timeout_ms is None else SessionGuard(self._session).guarded(apis)
+
+    def close(self) -> None:
+        """Ask nobody any more; it may be called again."""
+        self._open.close()
+
+    def _reading(self) -> ServedApis:
+        directories = self._directories
+        roots = list(map(str, dict.fromkeys((*(root.root for root in directories.roots), *directories.offline))))
+        create = partial(create_missing, self._administration[CREATE_TOPICS])
+        return reading_apis(
+            self._replicas.hosted,
+            self._known,
+            roots,
+            create_topics=create if self._settings.auto_create_topics else None,
+            futures=self._replicas.moves.described,
+            states=self._root_states,
+            permissions=self._permissions,
+            throttle=self._throttles.leader,
+        )
+
+    def _moving(self) -> ServedApis:
+        moves = LogDirMoves(self._replicas.moves.ask, self._permissions)
+        return {log_dir_moves.API_KEY: ServedApi(log_dir_moves.VERSIONS, moves.answer)}
+
+    def _writing(self) -> ServedApis:
+        return writing_apis(
+            self._replicas.hosted,
+            self._known,
+            verification=None if self._settings.coordinates_groups else self._asked_coordinators(),
+            producer_ids=ProducerIds(self._channel, self._known.node_id, self._broker_epoch),
+            permissions=self._permissions,
+        )
+
+    def _coordinating(self) -> ServedApis:
+        is_coordinator = self._settings.coordinates_groups
+        groups = group_apis(
+            GroupCoordinator(coordinates=lambda _: is_coordinator),
+            image=self._known.image,
+            endpoint=(lambda *_: self._endpoint) if is_coordinator else OtherCoordinators(self._known, GROUPS).endpoint,
+            transactions=None if is_coordinator else OtherCoordinators(self._known, TRANSACTIONS).endpoint,
+            permissions=self._permissions,
+        )
+        return groups if is_coordinator else {**groups, **transactions_elsewhere()}
+
+    def _administering(self) -> ServedApis:
+        if self._settings.authorizer is None:
+            return self._administration
+        return guarded_administration(self._administration, self._known, self._permissions)
+
+    def _asked_coordinators(self) -> AskedCoordinators:
+        """Return the way to the other brokers as coordinators of transactions."""
+        coordinators = OtherCoordinators(self._known, TRANSACTIONS)
+        asked = AskedCoordinators(coordinators, self._settings.listener.name, self._settings.peers)
+        self._open.callback(asked.close)
+        return asked
+
+    def _root_states(self) -> RootStates:
+        """Return which roots are offline, and which are cordoned where the cluster's level knows of that."""
+        is_known = self._known.image().metadata_version >= MetadataVersion.V4_3_IV0
+        cordoned = frozenset(self._settings.cordoned or ()) if is_known else ()
+        return RootStates(
+            offline=frozenset(map(str, self._directories.offline)),
+            cordoned=frozenset(str(root.root) for id_, root in self._directory_ids.items() if id_ in cordoned),
+        )

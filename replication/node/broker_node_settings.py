@@ -1,0 +1,51 @@
+"""How a broker listens, leads and follows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from replication.broker.authorization.authorizer_settings import AuthorizerSettings
+from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
+from replication.protocol.client.client_settings import ClientSettings
+from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.server_limits import ServerLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerNodeSettings:
+    """How a broker listens, leads and follows."""
+
+    listener: ListenerSettings
+    """For clients and for other brokers."""
+    advertised_host: str | None = None
+    """Where clients are told that it listens; None: where it does, and of all addresses of this machine its name."""
+    advertised_port: int | None = None
+    """None: the one that it listens on."""
+    rack: str | None = None
+    limits: ServerLimits | None = None
+    topic_defaults: Mapping[str, str] = field(default_factory=dict)
+    """For topics for which nothing else is set, under the names of their settings."""
+    replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS
+    heartbeat_interval_ms: int = 2_000
+    auto_create_topics: bool = False
+    """Whether a topic is made once a client asks for it."""
+    controlled_shutdown_seconds: float = 30.0
+    registration_seconds: float = 60.0
+    """How long to ask for the first registration (initial.broker.registration.timeout.ms)."""
+    peers: ClientSettings = field(default_factory=ClientSettings)
+    """How the other brokers' listeners of this name are protected (security.inter.broker.protocol)."""
+    fetchers: int = 1
+    """Threads that follow each leader (num.replica.fetchers)."""
+    coordinates_groups: bool = True
+    """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
+    partitions of `__consumer_offsets` and `__transaction_state`; and it answers for none (NOT_COORDINATOR)."""
+    cordoned: tuple[UUID, ...] | None = None
+    """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
+    said of that."""
+    authorizer: AuthorizerSettings | None = None
+    """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
+    session_timeout_ms: int | None = None
+    """Producers and consumers are refused once no heartbeat has been answered, but as fenced, for so long, at most the
+    controller's broker.session.timeout.ms: another broker may lead by then. They are served again once it is heard, and
+    has applied what the controller knew then. None: they are served on, as by Kafka's brokers, and what is acknowledged
+    with acks=1 may be lost to the other leader."""
