@@ -39,6 +39,8 @@ _COLLABORATORS: Final = frozenset(
         "_isr_changes",
         "_clock",
         "_wake",
+        "_tell",
+        "_traffic",
         "_lock",
         "_followers",
     }
@@ -147,12 +149,20 @@ class Leaders:
             _isr_changes=asked,
             _clock=lambda: now,
             _wake=lambda: None,
+            _tell=lambda _: None,
+            _traffic=_Uncounted(),
             _lock=Lock(),
             _followers=Followers(
                 broker_id, _broker_of(node), {each: _progress(value) for each, value in node.led.followers}
             ),
         )
         return led
+
+
+class _Uncounted:
+    """Counts no traffic: the model's log does not tell what it has appended."""
+
+    def appended(self, *_: object) -> None: ...
 
 
 class _Asked(list[IsrChange]):
