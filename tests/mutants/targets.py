@@ -76,6 +76,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/audit/log_rows/index_bounds.py": (f"{SOURCE}/test_rows.py",),
     "replication/audit/log_rows/transaction_outcomes.py": (f"{SOURCE}/test_transactions.py",),
     "replication/broker/partitions/follower_progress.py": LED,
+    "replication/broker/partitions/followers.py": (*LED, "tests/replication/broker/partitions/test_followers.py"),
     "replication/broker/partitions/isr_state.py": LED,
     "replication/broker/partitions/led_partition.py": (*LED, f"{WRITING}/test_deleted_records.py"),
     "replication/broker/partitions/transaction_guards.py": (
