@@ -16,8 +16,9 @@ from logstore.file_name import FileKind, parse_file_name
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.isolation import Isolation
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
-from replication.metadata.batches import MetadataBatch
+from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch
 from replication.metadata.control_messages import decode_control
+from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.records.control import ControlMessage, KRaftVersion, SnapshotHeader, Voters
@@ -157,7 +158,14 @@ class LocalMetadata:
         before = self.snapshot
         if end_offset <= (0 if before is None else before.end_offset):
             return
-        last = next(iter(self.log.read(end_offset - 1, 1).batches()))
+        last = next(iter(self.log.read(end_offset - 1, 1).batches()), None)
+        if last is None:
+            raise DamagedMetadataError(
+                "the log ends before a record that was replayed from it",
+                file=self.log.directory,
+                offset=end_offset - 1,
+                advice=RECOVER_ADVICE,
+            )
         written = write_snapshot(
             self.log.directory,
             image,
