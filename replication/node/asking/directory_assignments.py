@@ -59,10 +59,13 @@ class DirectoryAssignments:
             elif self._unassigned.get(each) == directory:  # it may lie elsewhere by now
                 self._unassigned.pop(each, None)
         self._refused = refused
-        return all(self._unassigned.get(PartitionId(*each)) != directory for directory, *each in self._asked)
+        return not any(self._is_left(each) for each in self._asked)
 
     def failed(self) -> None:
         """Do nothing: what was asked is unassigned yet."""
+
+    def _is_left(self, replica: PlacedReplica) -> bool:
+        return self._unassigned.get(PartitionId(replica.topic_id, replica.partition)) == replica.directory_id
 
     def _log_trouble(self, error: ErrorCode) -> None:
         if error not in (ErrorCode.NONE, self._trouble):
