@@ -28,7 +28,7 @@ class RemovedRecords(NamedTuple):
 
     @classmethod
     def within(cls, log: Log, offset: int, most_bytes: int) -> Self | None:
-        """Count it where it is no more than so many bytes; None where it is more, of which little is read beyond those."""
+        """Count it up to so many bytes; None where it is more. At most about twice so many are read. Raises OSError."""
         views, size = [], 0
         for view in batches_from(log, offset, most_bytes):
             size += len(view)
