@@ -2,14 +2,13 @@
 
 import json
 import logging
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Final
 
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME
 from replication.cli.log_time import log_time
-from replication.cli.output import shown
+from replication.cli.printing_thread import PrintingThread
 
 _MS: Final = 1_000
 
@@ -17,25 +16,26 @@ _MS: Final = 1_000
 class EventLines(logging.Handler):
     """One line for each event: its time and key=value, or an object of JSON."""
 
-    def __init__(self, *, json: bool) -> None:
-        """Write to standard error, as it is when something happens."""
+    def __init__(self, lines: PrintingThread, *, json: bool) -> None:
+        """Have them printed."""
         super().__init__()
+        self._lines: Final = lines
         self._is_json: Final = json
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write it; a reader that has gone is no matter of the broker's."""
+        """Have it printed; who tells holds what others wait for, and must not wait for a reader."""
         time_ms = int(record.created * _MS)
         line = f"{log_time(time_ms)} {record.getMessage()}"
         if self._is_json:
             line = json.dumps({"time": time_ms, **getattr(record, FIELDS)})
-        with suppress(OSError, ValueError):
-            print(shown(line), file=sys.stderr, flush=True)
+        self._lines.put(line)
 
 
 @contextmanager
 def events_printed(*, json: bool) -> Iterator[None]:
     """Print what happens to partitions meanwhile."""
-    logger, handler = logging.getLogger(LOGGER_NAME), EventLines(json=json)
+    lines = PrintingThread()
+    logger, handler = logging.getLogger(LOGGER_NAME), EventLines(lines, json=json)
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -45,3 +45,4 @@ def events_printed(*, json: bool) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.level, logger.propagate = before
+        lines.close()

@@ -20,7 +20,7 @@ from replication.protocol.messages.fetch import (
 from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.produce import ProducedPartition, ProduceRequest, ProduceResponse
 from replication.server.call import Call
-from replication.server.pending import Pending
+from replication.server.pending import NO_ANSWER, Pending
 from replication.server.served_api import ServedApis
 
 _REFUSAL: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -58,17 +58,20 @@ class SessionGuard:
             answered = answer(request, call)
             if request.acks == ALL_IN_SYNC:
                 return answered  # all in sync have it: no leader lacks it
-            if isinstance(answered, ProduceResponse):
-                return self._unless_over(request, answered, renewed_at)
-            return answered and _GuardedPending(answered, lambda done: self._unless_over(request, done, renewed_at))
+            return self._unless_over(answered, renewed_at, lambda: _refused_produce(request))
 
         return guarded
 
     def fetch(self, answer: _Answer) -> _Answer:
-        """Return what answers Fetch."""
+        """Return what answers Fetch: a consumer is refused, also one that waits for records as the session ends."""
 
         def guarded(request: FetchRequest, call: Call) -> Any:
-            return _refused_fetch(request) if request.replica_id < 0 and self._is_over() else answer(request, call)
+            if request.replica_id >= 0:
+                return answer(request, call)
+            renewed_at = self._session.renewed_at
+            if self._is_over():
+                return _refused_fetch(request)
+            return self._unless_over(answer(request, call), renewed_at, lambda: _refused_fetch(request))
 
         return guarded
 
@@ -85,11 +88,14 @@ class SessionGuard:
     def _is_over(self) -> bool:
         return self._session.is_over(self._clock())
 
-    def _unless_over(self, request: ProduceRequest, answered: Any, renewed_at: int) -> Any:
-        """Refuse what was appended while the session ran out, also where it goes on since: it is sent again."""
-        if isinstance(answered, ProduceResponse) and (self._is_over() or self._session.renewed_at != renewed_at):
-            return _refused_produce(request)
-        return answered
+    def _unless_over(self, answered: Any, renewed_at: int, refused: Callable[[], Any]) -> Any:
+        """Refuse what was done while the session ran out, also where it goes on since: it is asked again."""
+        if answered is None or answered is NO_ANSWER:
+            return answered
+        if not isinstance(answered, ProduceResponse | FetchResponse):
+            return _GuardedPending(answered, lambda done: self._unless_over(done, renewed_at, refused))
+        is_doubtful = self._is_over() or self._session.renewed_at != renewed_at
+        return refused() if is_doubtful else answered
 
 
 class _GuardedPending:

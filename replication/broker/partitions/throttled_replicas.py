@@ -10,10 +10,11 @@ from replication.metadata.image import ClusterImage
 LEADER: Final = "leader.replication.throttled"
 FOLLOWER: Final = "follower.replication.throttled"
 _ALL: Final = "*"
+_NONE: Final[frozenset[int]] = frozenset()
 
 
 class ThrottledPartitions:
-    """Those of which a broker has throttled replicas, by what is set for their topics."""
+    """Those of which a broker has throttled replicas, by what is set for their topics. Any thread may ask."""
 
     def __init__(self, setting: str, broker_id: int) -> None:
         """Know of none yet."""
@@ -27,9 +28,7 @@ class ThrottledPartitions:
         if not self._numbers or not isinstance(partition, tuple):
             return False
         topic, number = partition
-        if topic not in self._numbers:
-            return False
-        numbers = self._numbers[topic]
+        numbers = self._numbers.get(topic, _NONE)  # looked up once: `take` may be under way in another thread
         return numbers is None or number in numbers
 
     def take(self, image: ClusterImage, topic: str) -> None:

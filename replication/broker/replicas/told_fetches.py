@@ -4,13 +4,15 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from logstore import AppendInfo, Log, LogStoreError, TopicPartition
+from logstore import AppendInfo, Log, TopicPartition
 from replication.broker.events.partition_events import NO_EPOCH, Truncated
 from replication.broker.partitions.broker_traffic import BrokerTraffic
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.removed_records import RemovedRecords
 
+MOST_COUNTED_BYTES: Final = 4 << 20
+"""What is read to count records: all that a following thread has, waits meanwhile."""
 _log: Final = logging.getLogger(__name__)
 
 
@@ -25,7 +27,7 @@ class ToldFetches(FetchObserver):
         """What is about to go, and the epoch of the log's last batch."""
 
     def truncating(self, log: Log, cut: Cut) -> None:
-        """Count what will go, unless all does: that may be all that a disk holds."""
+        """Count what will go, unless that is much, or all of a log: nothing may keep a replica from its leader."""
         removed = None if cut.starts_afresh else _counted(log, cut)
         self._removed[cut.partition] = removed, _last_epoch(log)
 
@@ -58,10 +60,11 @@ class ToldFetches(FetchObserver):
 
 
 def _counted(log: Log, cut: Cut) -> RemovedRecords | None:
-    """Count it; what cannot be read goes uncounted."""
+    """Count it, if it is not too much; what cannot be counted is removed all the same."""
     try:
-        return RemovedRecords.of(log, cut.first_offset)
-    except (LogStoreError, OSError):
+        return RemovedRecords.within(log, cut.first_offset, MOST_COUNTED_BYTES)
+    except Exception as error:  # noqa: BLE001  whatever it is, the replica has to follow its leader
+        _log.warning("%s: what is cut off from offset %d is not counted: %s", cut.partition, cut.first_offset, error)
         return None
 
 

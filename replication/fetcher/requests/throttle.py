@@ -55,6 +55,7 @@ class Throttle:
         if not self.covers(partition):
             return
         with self._lock:
+            self._forget(now)
             start = now - now % WINDOW_MS
             counted = self._windows.pop()[1] if self._windows and self._windows[-1][0] == start else 0
             self._windows.append((start, counted + size))
@@ -66,8 +67,7 @@ class Throttle:
     def free_at(self, now: int) -> int:
         """Return when the rate will be kept again if nothing is fetched until then; `now` where it is kept."""
         with self._lock:
-            while self._windows and self._windows[0][0] <= now - self._span_ms:
-                self._windows.popleft()
+            self._forget(now)
             rate = self.bytes_per_second
             if rate is None:
                 return now
@@ -80,3 +80,8 @@ class Throttle:
                 free_at = start + self._span_ms
                 fetched -= size
             return free_at
+
+    def _forget(self, now: int) -> None:
+        """Leave out the windows that count no more."""
+        while self._windows and self._windows[0][0] <= now - self._span_ms:
+            self._windows.popleft()

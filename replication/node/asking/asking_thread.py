@@ -8,6 +8,7 @@ from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import NoControllerError
 from replication.node.asking.controller_requests import ControllerRequests
 from replication.node.controller_link import asked
+from replication.protocol.messages.request import Request
 from replication.worker_thread import WorkerThread
 
 
@@ -32,16 +33,14 @@ class AskingThread(WorkerThread):
         self._broker_epoch: Final = broker_epoch
 
     def _round(self) -> None:
-        if self._is_done():
-            self._waiter.wait()
-        else:
-            self._stopped.wait(self._requests.again_ms / 1_000)
-
-    def _is_done(self) -> bool:
-        """Ask once; return whether nothing is left to ask after a while."""
         request = self._requests.next(self._broker_epoch())
         if request is None:
-            return True
+            self._waiter.wait()
+        elif not self._is_settled(request):
+            self._stopped.wait(self._requests.again_ms / 1_000)
+
+    def _is_settled(self, request: Request[Any]) -> bool:
+        """Ask; return whether nothing of it is to be asked again."""
         try:
             answer = asked(self._channel, request)
         except NoControllerError:

@@ -19,9 +19,10 @@ class ControllerRequests(Protocol[AnswerT]):
         """Return what is to be asked now; None where nothing is. `answered` or `failed` comes before the next."""
 
     def answered(self, answer: AnswerT, *, may_arrive_late: bool) -> bool:
-        """Take the answer to the last request; return whether nothing is left to ask after a while.
+        """Take the answer to the last request; return whether nothing of it is to be asked again, after `again_ms`.
 
-        `may_arrive_late` says whether something asked before, and not answered, may still reach the controller.
+        What else there is to ask is asked at once, as by Kafka's AlterPartitionManager. `may_arrive_late` says whether
+        something asked before, and not answered, may still reach the controller.
         """
 
     def failed(self) -> None:

@@ -33,6 +33,7 @@ class DirectoryAssignments:
         """Tell as a broker of all that is in `unassigned`, out of which is taken what the controller has noted."""
         self._broker_id: Final = broker_id
         self._unassigned: Final = unassigned
+        self._asked: tuple[PlacedReplica, ...] = ()
         self._refused: dict[PartitionId, ErrorCode] = {}
         self._trouble: ErrorCode = ErrorCode.NONE
 
@@ -42,11 +43,11 @@ class DirectoryAssignments:
         if not unassigned:
             return None
         first = sorted(islice(unassigned.items(), _MOST), key=lambda each: (each[1], each[0]))
-        replicas = tuple(PlacedReplica(directory, *each) for each, directory in first)
-        return AssignReplicasToDirsRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, replicas=replicas)
+        self._asked = tuple(PlacedReplica(directory, *each) for each, directory in first)
+        return AssignReplicasToDirsRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, replicas=self._asked)
 
     def answered(self, answer: AssignReplicasToDirsResponse, *, may_arrive_late: bool) -> bool:
-        """Note what the controller has; return whether that is all."""
+        """Note what the controller has; return whether that is all that was asked."""
         del may_arrive_late  # what is told is what it says then
         self._log_trouble(answer.error)
         refused: dict[PartitionId, ErrorCode] = {}
@@ -58,10 +59,13 @@ class DirectoryAssignments:
             elif self._unassigned.get(each) == directory:  # it may lie elsewhere by now
                 self._unassigned.pop(each, None)
         self._refused = refused
-        return not self._unassigned
+        return not any(self._is_left(each) for each in self._asked)
 
     def failed(self) -> None:
         """Do nothing: what was asked is unassigned yet."""
+
+    def _is_left(self, replica: PlacedReplica) -> bool:
+        return self._unassigned.get(PartitionId(replica.topic_id, replica.partition)) == replica.directory_id
 
     def _log_trouble(self, error: ErrorCode) -> None:
         if error not in (ErrorCode.NONE, self._trouble):

@@ -57,7 +57,7 @@ class IsrQueue:
         return AlterPartitionRequest(broker_id=self._broker_id, broker_epoch=broker_epoch, changes=self._asked)
 
     def answered(self, answer: AlterPartitionResponse, *, may_arrive_late: bool) -> bool:
-        """Tell the leaders what has become of their changes; return whether none wants another."""
+        """Tell the leaders what has become of their changes; return whether none wants the same again."""
         self._is_telling = True
         try:
             for change, told in zip(self._asked, answers_to(self._asked, answer), strict=True):
@@ -66,7 +66,7 @@ class IsrQueue:
                     _tell(leader, change, _error(told, may_arrive_late=may_arrive_late), told)
         finally:
             self._is_telling = False
-        return not self._wanted
+        return set(self._asked).isdisjoint(tuple(self._wanted))
 
     def failed(self) -> None:
         """Want again what was asked."""

@@ -44,16 +44,14 @@ class CoordinatorThread(WorkerThread):
     def _exchange(self, questions: AskedQuestions) -> None:
         try:
             connection = self._connected()
-            # In earlier versions it would take us for the producer.
-            connection.versions.highest(API_KEY, REQUEST.name, BROKER_VERSIONS)
-            answer = connection.ask(questions.request())
-        except UnsupportedVersionError:
-            questions.unsupported()
+            answer = connection.ask(questions.request()) if _answers_brokers(connection) else None
         except BaseException as error:
             questions.refuse()
             if not self.stopped:
                 _log.warning("%s does not answer as a coordinator of transactions: %s", self.address, error)
             raise
+        if answer is None:
+            questions.unsupported()
         else:
             questions.answer(answer)
         self._back_off.succeeded()
@@ -65,3 +63,12 @@ class CoordinatorThread(WorkerThread):
     def _wake(self) -> None:
         self._queue.close()
         self._waiter.wake()
+
+
+def _answers_brokers(connection: Connection) -> bool:
+    """Whether it has the versions for brokers: in those before it would take us for the producer."""
+    try:
+        connection.versions.highest(API_KEY, REQUEST.name, BROKER_VERSIONS)
+    except UnsupportedVersionError:
+        return False
+    return True

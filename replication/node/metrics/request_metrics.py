@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from heapq import merge
+from itertools import chain
 from typing import Final
 
 from prometheus_client.core import Metric
@@ -28,7 +28,7 @@ def request_metrics(totals: Mapping[RequestKind, RequestTotals]) -> Iterator[Met
     for (name, version), number in sorted(by_version.items()):
         count.add_metric([name, str(version)], number)
     for name, each in sorted(by_name.items()):
-        recent = tuple(merge(*(total.recent for total in each)))
+        recent = tuple(chain.from_iterable(total.recent for total in each))
         times.add({"request": name}, sum(one.requests for one in each), sum(one.seconds for one in each), recent)
     yield count
     yield times.metric

@@ -40,7 +40,9 @@ class SimulatedAsking:
     def _answered(self, answer: Any) -> None:
         assert self._requests is not None  # noqa: S101  by which it was asked
         self._is_asking = False
-        if not self._requests.answered(answer, may_arrive_late=False):
+        if self._requests.answered(answer, may_arrive_late=False):
+            self._send()
+        else:
             self._alarm.set_in(self._requests.again_ms)
 
     def _failed(self, reason: str) -> None:

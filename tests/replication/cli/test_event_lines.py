@@ -2,7 +2,10 @@
 
 import json
 import logging
+import os
+from contextlib import suppress
 from dataclasses import replace
+from threading import Thread
 
 import pytest
 
@@ -28,6 +31,24 @@ def test_a_line_of_text_begins_with_its_time(capsys: pytest.CaptureFixture[str])
         log_event(ROLE)
     time, event, rest = capsys.readouterr().err.split(" ", 2)
     assert (len(time), time[-1], event, rest.count("\n")) == (24, "Z", "event=role-change", 1)
+
+
+def test_whoever_has_something_to_tell_does_not_wait_for_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writer, bytes(65_536))
+    os.set_blocking(writer, True)
+    with open(writer, "w", encoding="utf-8") as undrained, open(reader, "rb") as drained:
+        monkeypatch.setattr("sys.stderr", undrained)
+        with events_printed(json=True):
+            teller = Thread(target=log_event, args=(ROLE,), daemon=True)
+            teller.start()
+            teller.join(30)
+            assert not teller.is_alive()
+            while b"role-change" not in drained.readline():
+                pass
 
 
 def test_afterwards_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

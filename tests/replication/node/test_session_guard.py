@@ -13,6 +13,7 @@ from replication.protocol.messages import fetch, list_offsets, produce
 from replication.protocol.messages.fetch import (
     FINAL_SESSION_EPOCH,
     INITIAL_SESSION_EPOCH,
+    FetchedPartition,
     FetchPartition,
     FetchRequest,
     FetchResponse,
@@ -29,6 +30,7 @@ CALL = Call(11, Caller("127.0.0.1"))
 ANSWER = object()
 REFUSED = ErrorCode.NOT_LEADER_OR_FOLLOWER
 APPENDED = ProduceResponse(partitions={ORDERS: ProducedPartition(ErrorCode.NONE)}, topic_ids={})
+READ = FetchResponse(partitions={ORDERS: FetchedPartition(ErrorCode.NONE, 9)})
 
 
 class Waits:
@@ -55,18 +57,23 @@ class Broker:
 
     def __init__(self, meanwhile: Callable[["Broker"], None] = lambda _: None, answer: Any = APPENDED) -> None:
         self.now, self.appended = 0, 0
+        self.read: Any = READ
         self._meanwhile, self._answer = meanwhile, answer
         self.session = OwnSession(100)
         self.session.registered(0)
         self.session.heard(0, 0)
-        read = ServedApi(range(12), lambda *_: ANSWER)
-        apis = {0: ServedApi(range(12), self._append), 1: read, 2: read, 3: read}
+        other = ServedApi(range(12), lambda *_: ANSWER)
+        apis = {0: ServedApi(range(12), self._append), 1: ServedApi(range(12), self._read), 2: other, 3: other}
         self._apis = SessionGuard(self.session, lambda: self.now).guarded(apis)
 
     def _append(self, *_: object) -> Any:
         self.appended += 1
         self._meanwhile(self)
         return self._answer
+
+    def _read(self, *_: object) -> Any:
+        self._meanwhile(self)
+        return self.read
 
     def ask(self, request: Any, api_key: int) -> Any:
         return self._apis[api_key].answer(request, CALL)
@@ -104,7 +111,8 @@ def test_all_are_served_while_the_session_lasts() -> None:
     broker = Broker()
     broker.now = 99
     assert broker.produce() is APPENDED
-    assert broker.fetch() is broker.list_offsets() is ANSWER
+    assert broker.fetch() is READ
+    assert broker.list_offsets() is ANSWER
 
 
 def test_nothing_is_appended_once_it_is_over_and_again_once_it_is_renewed() -> None:
@@ -134,7 +142,10 @@ def test_sessions_of_consumers_end_with_it() -> None:
 def test_followers_and_other_requests_are_answered_all_the_same() -> None:
     broker = Broker()
     late(broker)
-    assert broker.fetch(replica_id=2) is broker.list_offsets(replica_id=2) is broker.ask(None, 3) is ANSWER
+    assert broker.list_offsets(replica_id=2) is broker.ask(None, 3) is ANSWER
+    assert broker.fetch(replica_id=2) is READ
+    broker.read = Waits()
+    assert broker.fetch(replica_id=2) is broker.read, "it is there for acks=all, and waits for records all the same"
 
 
 @pytest.mark.parametrize("meanwhile", [late, late_and_renewed])
@@ -162,6 +173,26 @@ def test_what_is_appended_later_is_acknowledged_as_long_as_it_lasts(asked: str) 
     assert getattr(pending, asked)().partitions[ORDERS].error is REFUSED
     waits.told = None
     assert getattr(pending, asked)() is None
+
+
+@pytest.mark.parametrize("meanwhile", [late, late_and_renewed])
+def test_what_was_read_as_it_ended_is_not_shown_to_consumers(meanwhile: Callable[[Broker], None]) -> None:
+    assert Broker(meanwhile).fetch().partitions[ORDERS].error is REFUSED
+
+
+@pytest.mark.parametrize("asked", ["answer", "expire"])
+@pytest.mark.parametrize("meanwhile", [late, late_and_renewed])
+def test_consumers_that_wait_for_records_are_refused_once_it_is_over(
+    asked: str, meanwhile: Callable[[Broker], None]
+) -> None:
+    broker = Broker()
+    broker.read = Waits()
+    alone, in_session = broker.fetch(), broker.fetch(session_id=9, session_epoch=4)
+    for broker.read.told in (None, READ):
+        assert getattr(alone, asked)() is getattr(in_session, asked)() is broker.read.told
+    meanwhile(broker)
+    assert getattr(alone, asked)().partitions[ORDERS].error is REFUSED
+    assert getattr(in_session, asked)().error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
 def test_who_wants_no_answer_is_hung_up_on() -> None:

@@ -1,5 +1,7 @@
 """Which replicas wait, and at which rates, by what is set for topics and brokers."""
 
+from collections.abc import Callable
+
 import pytest
 
 from logstore import TopicPartition
@@ -69,3 +71,29 @@ def test_the_rate_of_the_broker_itself_comes_before_that_of_all() -> None:
         rates.append(metadata.throttles.leader.bytes_per_second)
     assert rates == [500, 100, 100, 500, None, 0, 0, None]
     assert metadata.throttles.follower.bytes_per_second is None
+
+
+class LookedUp(str):
+    """A topic's name, which calls `meanwhile` whenever it is looked up once more."""
+
+    __slots__ = ("lookups", "meanwhile")
+
+    def __init__(self, _: str) -> None:
+        self.lookups = 0
+        self.meanwhile: Callable[[], None] = lambda: None
+
+    def __hash__(self) -> int:
+        self.lookups += 1
+        if self.lookups > 1:
+            self.meanwhile()
+        return str.__hash__(self)
+
+    __eq__ = str.__eq__
+
+
+def test_whoever_asks_as_the_metadata_changes_is_answered() -> None:
+    metadata = Metadata()
+    metadata.of_topic(LED, "0:9")
+    topic = LookedUp(TOPIC)
+    topic.meanwhile = lambda: metadata.of_topic(LED, None)
+    assert metadata.throttles.leader.covers(TopicPartition(topic, 0))

@@ -7,7 +7,7 @@ import pytest
 from logstore import AppendInfo, Log, Record, TopicPartition
 from replication.broker.events.partition_events import Truncated
 from replication.broker.partitions.broker_traffic import BrokerTraffic
-from replication.broker.replicas.told_fetches import ToldFetches
+from replication.broker.replicas.told_fetches import MOST_COUNTED_BYTES, ToldFetches
 from replication.fetcher.decisions.actions import StartAfresh, Truncate
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.followed_log import FollowedLog
@@ -54,6 +54,36 @@ def test_where_all_of_a_log_goes_nothing_is_read_to_count_it(tmp_path: Path) -> 
         FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(StartAfresh(50, "it starts there"), 3)
     (event,) = told
     assert (event.before, event.after, event.records, event.size, event.last_epoch) == (12, 50, None, None, -1)
+
+
+def _removed_of(directory: Path, *, batches: int, batch_bytes: int) -> Truncated:
+    told: list[Truncated] = []
+    with Log.open(directory) as log:
+        filled(log)
+        for _ in range(batches):
+            log.append([Record.of(bytes(batch_bytes))], leader_epoch=2)
+        FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(Truncate(12, "epoch 2 ends there"), 3)
+        assert log.log_end_offset == 12
+    (event,) = told
+    return event
+
+
+@pytest.mark.parametrize(("batches", "is_counted"), [(1, True), (7, True), (8, False), (20, False)])
+def test_what_is_too_much_to_read_is_removed_without_being_counted(
+    tmp_path: Path, batches: int, is_counted: bool
+) -> None:
+    event = _removed_of(tmp_path / "orders-0", batches=batches, batch_bytes=MOST_COUNTED_BYTES // 8)
+    assert event.records == (batches if is_counted else None)
+    assert (event.size is None) is not is_counted
+
+
+def test_what_cannot_be_counted_is_removed_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unforeseen(*_: object, **__: object) -> None:
+        raise RuntimeError("the scan has a fault")
+
+    monkeypatch.setattr("replication.fetcher.removed_records.scan_batches", unforeseen)
+    event = _removed_of(tmp_path / "orders-0", batches=1, batch_bytes=1)
+    assert (event.before, event.after, event.records) == (13, 12, None)
 
 
 def test_a_truncation_without_records_is_none(tmp_path: Path) -> None:

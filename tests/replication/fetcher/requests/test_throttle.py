@@ -46,6 +46,13 @@ def test_a_rate_may_change_at_any_time_and_be_none() -> None:
     assert not throttle.is_exceeded(WINDOWS * WINDOW_MS)
 
 
+def test_what_counts_no_more_is_not_kept_though_nobody_asks() -> None:
+    throttle = Throttle(None)
+    for second in range(5 * WINDOWS):
+        throttle.record(PARTITION, 1, second * WINDOW_MS)
+        assert len(throttle._windows) <= WINDOWS
+
+
 @pytest.mark.parametrize(("rate", "windows"), [(0, 11), (-1, 11), (5, 1)])
 def test_a_rate_that_lets_nothing_through_is_refused(rate: int, windows: int) -> None:
     with pytest.raises(ValueError, match="at least 1 and 2 are needed"):

@@ -1,6 +1,7 @@
 """A thread that asks the controller: what could not be asked, or was not granted, is asked again."""
 
 from dataclasses import dataclass, field
+from threading import Event
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ class Requests:
 
     wanted: int
     told: list[str] = field(default_factory=list)
-    again_ms: int = 0
+    is_settled: bool = True
+    again_ms: int = 7_000
 
     def next(self, broker_epoch: int) -> AlterPartitionRequest | None:
         return AlterPartitionRequest(broker_id=1, broker_epoch=broker_epoch, changes=()) if self.wanted else None
@@ -28,7 +30,7 @@ class Requests:
     def answered(self, answer: AlterPartitionResponse, *, may_arrive_late: bool) -> bool:
         self.told.append(f"{answer.error.name}{' late' if may_arrive_late else ''}")
         self.wanted -= 1
-        return not self.wanted
+        return self.is_settled
 
     def failed(self) -> None:
         self.told.append("failed")
@@ -53,14 +55,28 @@ class Controller:
     def close(self) -> None: ...
 
 
-def rounds(requests: Requests, controller: Controller, count: int) -> None:
-    """Let it ask so many times, without waiting for anybody."""
+class Pauses(Event):
+    """Keeps how long it was waited, and waits for nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float | None] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.seconds.append(timeout)
+        return True
+
+
+def rounds(requests: Requests, controller: Controller, count: int) -> list[float | None]:
+    """Let it ask so many times, without waiting for anybody; return how long it would have waited."""
     waiter = ThreadWaiter()
     thread = AskingThread("asks", controller, requests, waiter, lambda: EPOCH)
-    thread._stopped.set()
+    pauses = Pauses()
+    thread._stopped = pauses
     for _ in range(count):
         waiter.wake()
         thread._step()
+    return pauses.seconds
 
 
 def test_all_that_is_wanted_is_asked(controller: Controller) -> None:
@@ -68,6 +84,13 @@ def test_all_that_is_wanted_is_asked(controller: Controller) -> None:
     rounds(requests, controller, 3)
     assert requests.told == ["NONE", "NONE"]
     assert controller.epochs == [EPOCH, EPOCH]
+
+
+@pytest.mark.parametrize(("is_settled", "pauses"), [(True, []), (False, [7.0, 7.0])])
+def test_it_pauses_only_where_something_was_refused(
+    controller: Controller, is_settled: bool, pauses: list[float]
+) -> None:
+    assert rounds(Requests(wanted=2, is_settled=is_settled), controller, 3) == pauses
 
 
 @pytest.mark.parametrize("failure", [NoControllerError("cut"), MalformedResponseError("odd")])

@@ -102,7 +102,7 @@ def test_a_request_without_an_answer_is_made_again(broker: Broker) -> None:
 def test_what_lies_elsewhere_by_the_time_of_the_answer_is_told_again(broker: Broker) -> None:
     request = broker.ask()
     broker.unassigned[FIRST] = OTHER_DISK
-    assert not broker.take(answer(request))
+    assert broker.take(answer(request)), "nothing is refused, so that it is told at once"
     assert broker.unassigned == {FIRST: OTHER_DISK}
 
 
@@ -114,7 +114,7 @@ def test_one_request_has_no_more_than_kafkas_controllers_expect(broker: Broker) 
     assert len(request.replicas) == MOST_IN_ONE_REQUEST
     directories = [each.directory_id for each in request.replicas]
     assert directories == sorted(directories), "each directory is named once"
-    assert not broker.take(answer(request))
+    assert broker.take(answer(request)), "the rest is told at once"
     last = broker.ask()
     assert len(last.replicas) == 1
     assert broker.take(answer(replace(last)))

@@ -81,7 +81,7 @@ class Leader:
         return led
 
     def settle(self, controller: Answers) -> bool:
-        """Ask for what is wanted, and return whether nothing is wanted then."""
+        """Ask for what is wanted, and return whether nothing of it is wanted again."""
         request = self.queue.next(broker_epoch=10)
         return request is None or self.queue.answered(
             controller.answer(request), may_arrive_late=controller.may_arrive_late
@@ -124,11 +124,17 @@ def test_what_could_not_be_asked_is_asked_next_and_before_what_has_come_meanwhil
     assert leader.queue.next(broker_epoch=11) is None
 
 
-def test_what_comes_while_another_is_asked_is_left_to_ask(leader: Leader) -> None:
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR])
+def test_what_comes_while_another_is_asked_waits_only_for_what_is_refused(leader: Leader, error: ErrorCode) -> None:
     request = leader.queue.next(broker_epoch=10)
     assert request is not None
-    leader.queue.ask(IsrChange(TOPIC, 1, 0, 0, ()))
-    assert not leader.queue.answered(Answers(ErrorCode.NONE).answer(request), may_arrive_late=False)
+    later = IsrChange(TOPIC, 1, 0, 0, ())
+    leader.queue.ask(later)
+    is_settled = leader.queue.answered(Answers(error).answer(request), may_arrive_late=False)
+    assert is_settled is (error is ErrorCode.NONE)
+    following = leader.queue.next(broker_epoch=10)
+    assert following is not None
+    assert later in following.changes
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["all was answered", "an earlier request may arrive"])

@@ -13,7 +13,9 @@ from replication.node.coordinators.asked_coordinators import AskedCoordinators
 from replication.node.coordinators.other_coordinators import TRANSACTIONS, OtherCoordinators
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.errors import UnsupportedVersionError
 from tests.oracle.broker import free_port
 from tests.replication.broker.requests.small_broker import SmallBroker, broker_record, partition_record
 from tests.replication.node.coordinators.small_coordinator import SmallCoordinator, Told
@@ -152,6 +154,19 @@ def test_a_coordinator_without_those_versions_is_done_without_unless_it_would_ha
         assert asking.ask(adds=False).answer() == {}
         assert asking.ask().answer() == {ORDERS: ErrorCode.UNSUPPORTED_VERSION}
         assert old.asked == []
+
+
+def test_one_that_cannot_be_logged_in_to_confirms_nothing(
+    asking: Asking, theirs: SmallCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without SaslHandshake a version is unsupported as well, but not of the question."""
+
+    def connects(*_: object) -> None:
+        raise UnsupportedVersionError("SaslHandshake", range(1, 2), None)
+
+    monkeypatch.setattr(Connection, "open", connects)
+    asking.tell(theirs.address)
+    assert asking.ask(adds=False).answer() == {ORDERS: ErrorCode.NETWORK_EXCEPTION}
 
 
 def test_whoever_waits_is_told_once_it_is_closed(asking: Asking, theirs: SmallCoordinator) -> None:
