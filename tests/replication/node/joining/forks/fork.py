@@ -12,8 +12,8 @@ from replication.planning.plan import plan
 from replication.planning.truncation_plan import TruncationPlan
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.cuts import cuts
+from tests.replication.node.joining.forks.open_transaction import OpenTransaction
 from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
-from tests.replication.node.joining.open_transaction import OpenTransaction
 from tests.replication.salvage.cluster.target import Target
 from tests.replication.testing.stopped_replicas import loaded
 

@@ -12,13 +12,13 @@ from replication.operations.partition_view import PartitionView
 from tests.oracle.cluster import CONTROLLER
 from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.administrator import Administrator
-from tests.replication.node.joining.chaos_reader import ChaosReader
-from tests.replication.node.joining.chaos_schedule import Action, Schedule, Step
-from tests.replication.node.joining.chaos_transactions import ChaosTransactions
-from tests.replication.node.joining.chaos_writer import ChaosWriter, value_of
+from tests.replication.node.joining.chaos.reader import ChaosReader
+from tests.replication.node.joining.chaos.schedule import Action, Schedule, Step
+from tests.replication.node.joining.chaos.transactions import ChaosTransactions
+from tests.replication.node.joining.chaos.unclean_election import UncleanElection
+from tests.replication.node.joining.chaos.writer import ChaosWriter, value_of
 from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
 from tests.replication.node.joining.transactional_clients import JavaClient, LibrdkafkaClient
-from tests.replication.node.joining.unclean_election import UncleanElection
 from tests.replication.salvage.cluster.target import Target
 
 _log: Final = logging.getLogger(__name__)

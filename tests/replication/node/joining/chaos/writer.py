@@ -8,6 +8,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
+from tests.replication.node.joining.transactional_clients import RESENT_AS_IT_WAS
 
 _MOST_UNANSWERED: Final = 200
 _MOST_AT_ONCE: Final = 5
@@ -21,9 +22,6 @@ _PATIENT: Final = {
     "topic.metadata.refresh.interval.ms": 1_000,
     "log_level": 2,
 }
-RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1}
-"""Of an idempotent producer: librdkafka puts records into other batches after NOT_ENOUGH_REPLICAS, although an
-attempt before may have written them, and fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
 
 
 def value_of(number: int) -> bytes:
