@@ -42,9 +42,19 @@ def wait_until(holds: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
+class CountedThread(SnapshotThread):
+    """Counts how often it has looked."""
+
+    looks = 0
+
+    def _round(self) -> None:
+        super()._round()
+        self.looks += 1
+
+
 @contextmanager
-def looked_after(followed: FollowedMetadata, local: LocalMetadata, terms: SnapshotTerms) -> Iterator[SnapshotThread]:
-    thread = SnapshotThread(local, lambda: followed.published, terms, 0.001)
+def looked_after(followed: FollowedMetadata, local: LocalMetadata, terms: SnapshotTerms) -> Iterator[CountedThread]:
+    thread = CountedThread(local, lambda: followed.published, terms, 0.001)
     thread.start()
     try:
         yield thread
@@ -95,10 +105,10 @@ def test_an_interval_without_news_makes_none(tmp_path: Path) -> None:
     leader, local = QuorumLeader(), LocalMetadata.open(tmp_path)
     with FollowedMetadata(9, "cluster", local) as followed:
         follow(followed, leader)
-        with looked_after(followed, local, SnapshotTerms(interval_ms=1)):
+        with looked_after(followed, local, SnapshotTerms(interval_ms=1)) as thread:
             wait_until(lambda: local.snapshot is not None)
-            first = local.snapshots
-            time.sleep(0.1)
+            first, looks = local.snapshots, thread.looks
+            wait_until(lambda: thread.looks > looks + 2)
         assert local.snapshots == first
 
 
