@@ -1,7 +1,6 @@
 """A copy of the metadata that is followed does not grow for ever."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
@@ -17,8 +16,8 @@ from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.snapshot_terms import SnapshotTerms
 from replication.quorum.snapshot_thread import SnapshotThread
 from tests.replication.quorum.quorum_leader import QuorumLeader
+from tests.replication.waiting import wait_until
 
-SECONDS = 60
 ROUNDS = 12
 TOPICS = 1_500
 
@@ -33,13 +32,6 @@ def follow(followed: FollowedMetadata, leader: QuorumLeader) -> None:
     leader.commit()
     while followed.applied_offset + 1 < leader.high_watermark:
         followed.take(leader.answer(followed.request()))
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 class CountedThread(SnapshotThread):

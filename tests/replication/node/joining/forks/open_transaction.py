@@ -7,7 +7,7 @@ from typing import Final
 from confluent_kafka import Producer
 
 from logstore import TopicPartition
-from tests.replication.node.joining.mixed_cluster import SECONDS
+from tests.replication.waiting import SECONDS
 
 _APPENDED_SECONDS: Final = 0.3
 """Within which a leader has what is sent to it, also where nobody else gets it."""
