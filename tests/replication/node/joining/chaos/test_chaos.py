@@ -74,6 +74,7 @@ def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRoun
             for node in cluster.ids:
                 cluster.stop(node)
         check_roots([cluster.log_dir(node) for node in cluster.ids])
+        assert any(each.transactions.committed for each in rounds), "no transaction was committed"
     except BaseException as error:
         error.add_note(f"repeat it by: {REPEAT_BY.format(seeds.start, seed - seeds.start + 1)}\n{happened}")
         raise
