@@ -99,6 +99,7 @@ class BrokerThread(WorkerThread):
             self._catch_up()
         except FetchersClosedError:  # the broker ends in the middle of it
             self.stop(wait=False)
+        if self.stopped:  # another process may have the broker's place: nothing may be led again
             return
         if monotonic_ms() >= self._check_lag_at:
             self._check_lag_at = monotonic_ms() + self._lag_check_ms

@@ -1,5 +1,6 @@
 """A snapshot of the metadata on its way from the quorum's leader."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -61,7 +62,7 @@ class FetchedSnapshot:
     def discard(self) -> None:
         """Remove what has come."""
         self._close()
-        if self.file.path.exists():
+        with suppress(FileNotFoundError):
             self._filesystem.unlink(self.file.path)
 
     def _close(self) -> None:

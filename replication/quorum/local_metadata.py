@@ -16,8 +16,9 @@ from logstore.file_name import FileKind, parse_file_name
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.isolation import Isolation
 from replication.fetcher.decisions.followed_log_state import FollowedLogState
-from replication.metadata.batches import MetadataBatch
+from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch
 from replication.metadata.control_messages import decode_control
+from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.records.control import ControlMessage, KRaftVersion, SnapshotHeader, Voters
@@ -49,7 +50,8 @@ class LocalMetadata:
         self._filesystem = filesystem
         self._temporary = temporary
         self._go_on_from_snapshot()
-        self._remove_leftovers()
+        self._remove_replaced()
+        self._remove_parts()
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str] | None = None, filesystem: FileSystem = REAL) -> Self:
@@ -129,7 +131,8 @@ class LocalMetadata:
             self.log.truncate_fully_and_start_at(part.end_offset)
             self.snapshots = (MetadataSnapshot(path, part.end_offset, part.epoch),)
             with suppress(OSError):  # the next `open` removes them
-                self._remove_leftovers()
+                self._remove_replaced()
+                self._remove_parts()
 
     @property
     def bytes_since_snapshot(self) -> int:
@@ -155,7 +158,14 @@ class LocalMetadata:
         before = self.snapshot
         if end_offset <= (0 if before is None else before.end_offset):
             return
-        last = next(iter(self.log.read(end_offset - 1, 1).batches()))
+        last = next(iter(self.log.read(end_offset - 1, 1).batches()), None)
+        if last is None:
+            raise DamagedMetadataError(
+                "the log ends before a record that was replayed from it",
+                file=self.log.directory,
+                offset=end_offset - 1,
+                advice=RECOVER_ADVICE,
+            )
         written = write_snapshot(
             self.log.directory,
             image,
@@ -170,7 +180,7 @@ class LocalMetadata:
         if start > self.log.log_start_offset:
             self.log.delete_records(start)
             self.log.delete_old_segments()
-        self._remove_leftovers()
+        self._remove_replaced()
 
     def _start_by(self, terms: SnapshotTerms) -> int:
         """Return where the log is to begin: after the first snapshot that may be the oldest (Kafka: cleanSnapshots)."""
@@ -228,19 +238,24 @@ class LocalMetadata:
         within = log.log_start_offset < end_offset <= log.log_end_offset
         return within and log.epochs.epoch_for_offset(end_offset - 1) == epoch
 
-    def _remove_leftovers(self) -> None:
-        """Remove what a crash has left of a snapshot, and the snapshots before the log.
+    def _remove_replaced(self) -> None:
+        """Remove the snapshots before the log.
 
         The one that the log begins after stays: it may be being fetched, and says which epoch came before.
         """
         latest, start = self.snapshot, self.log.log_start_offset
+        if latest is None:
+            return
         self.snapshots = tuple(each for each in self.snapshots if each == latest or each.end_offset >= start)
         names = {each.path.name for each in self.snapshots}
         for path in list(self.log.directory.iterdir()):
-            is_snapshot = parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT
-            is_replaced = is_snapshot and latest is not None and path.name not in names
-            if is_replaced or path.name.endswith(f".checkpoint{PARTIAL_SUFFIX}"):
+            if parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT and path.name not in names:
                 self._filesystem.unlink(path)
+
+    def _remove_parts(self) -> None:
+        """Remove what has come of snapshots; only where none is being fetched, as another thread writes its file."""
+        for path in list(self.log.directory.glob(f"*.checkpoint{PARTIAL_SUFFIX}")):
+            self._filesystem.unlink(path)
 
 
 def _size(snapshot: MetadataSnapshot) -> int:

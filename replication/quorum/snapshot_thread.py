@@ -6,7 +6,6 @@ from typing import ClassVar, Final
 
 from logstore.errors import LogStoreError
 from replication.clock import monotonic_ms
-from replication.metadata.errors import MetadataError
 from replication.metadata.image_publisher import PublishedImage
 from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.snapshot_terms import SnapshotTerms
@@ -15,12 +14,17 @@ from replication.worker_thread import WorkerThread
 _log: Final = logging.getLogger(__name__)
 _LOOK_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 60.0
+_EXPECTED: Final = (LogStoreError, OSError)
 
 
 class SnapshotThread(WorkerThread):
-    """Makes snapshots of what another thread follows (Kafka: SnapshotGenerator)."""
+    """Makes snapshots of what another thread follows (Kafka: SnapshotGenerator).
 
-    PASSING: ClassVar[tuple[type[Exception], ...]] = (MetadataError, LogStoreError, OSError)
+    No error ends it, nor the broker, which needs none of them: a later try may succeed. Kafka's handler of such faults
+    only counts and logs them too.
+    """
+
+    PASSING: ClassVar[tuple[type[Exception], ...]] = (Exception,)
 
     def __init__(
         self,
@@ -60,5 +64,8 @@ class SnapshotThread(WorkerThread):
         self._last_at = monotonic_ms()
 
     def _lost(self, error: Exception) -> None:
-        _log.error("no snapshot of the metadata could be taken, whose copy goes on growing: %s", error)
+        unexpected = None if isinstance(error, _EXPECTED) else error
+        _log.error(
+            "no snapshot of the metadata could be taken, whose copy goes on growing: %s", error, exc_info=unexpected
+        )
         self._stopped.wait(_RETRY_SECONDS)

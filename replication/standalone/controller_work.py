@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
+from replication.standalone.controller_snapshot_thread import ControllerSnapshotThread
 from replication.standalone.controller_thread import ControllerThread
-from replication.standalone.snapshot_thread import SnapshotThread
 from replication.standalone.static_controller import StaticController
 
 
@@ -12,7 +12,7 @@ from replication.standalone.static_controller import StaticController
 def at_work(controller: StaticController) -> Iterator[None]:
     """Let a controller fence and balance, and take snapshots, which nothing waits for. Raises ResourceLimitError."""
     with ExitStack() as stack:
-        for thread in (ControllerThread(controller), SnapshotThread(controller)):
+        for thread in (ControllerThread(controller), ControllerSnapshotThread(controller)):
             stack.callback(thread.stop)
             thread.start()
         yield

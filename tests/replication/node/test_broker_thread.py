@@ -1,5 +1,8 @@
 """A broker takes its roles from the metadata in which it is registered as it is now, and from nothing else."""
 
+import errno
+import os
+from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
@@ -9,10 +12,11 @@ from logstore.log.state.waiters import ThreadWaiter
 from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.metadata.image import ClusterImage
-from replication.metadata.image_changes import ImageChanges
+from replication.metadata.image_changes import ImageChanges, PartitionId
 from replication.metadata.records import RegisterBrokerRecord, TopicRecord
 from replication.node.broker_thread import BrokerThread
 from replication.node.metadata_feed import MetadataNews
+from tests.replication.broker.replicas.managed_broker import ME, TOPIC, Broker, made, registered
 
 BROKER, EPOCH = 1, 20
 
@@ -78,13 +82,13 @@ def news(offset: int, broker_epoch: int | None, topic: int = 0) -> MetadataNews:
 
 
 class Begun:
-    def __init__(self, *told: MetadataNews | Exception) -> None:
+    def __init__(self, *told: MetadataNews | Exception, replicas: ReplicaManager | None = None) -> None:
         self.replicas, self.placed = Replicas(), 0
         self.current: list[int] = []
         self.waiter = ThreadWaiter()
         self.thread = BrokerThread(
             Source(*told),
-            cast("ReplicaManager", cast("Any", self.replicas)),
+            replicas or cast("ReplicaManager", cast("Any", self.replicas)),
             self.waiter,
             broker_id=BROKER,
             broker_epoch=lambda: EPOCH,
@@ -135,6 +139,17 @@ def test_who_is_replaced_leads_nothing_more() -> None:
     assert len(begun.replicas.applied) == 1
     assert isinstance(begun.thread.failure, BrokerStoppedError)
     assert begun.thread.stopped
+
+
+def test_who_is_replaced_does_not_lead_what_a_full_disk_has_kept_it_from(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    broker.take(registered(ME), *made(ME, ME))
+    broker.replicas._passing.note(PartitionId(TOPIC, 0), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+    begun = Begun(news(40, EPOCH + 10), replicas=broker.replicas)
+    begun.thread._step()
+    assert isinstance(begun.thread.failure, BrokerStoppedError)
+    assert not broker.replicas.hosted
+    broker.directories.close()
 
 
 def test_metadata_that_cannot_be_followed_ends_it() -> None:

@@ -21,13 +21,16 @@ from replication.metadata.records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
+from replication.metadata.snapshot import MetadataSnapshot
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError, MalformedResponseError
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from replication.quorum.errors import MetadataDivergedError
+from replication.quorum.fetched_snapshot import FetchedSnapshot
 from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.quorum_decisions import OtherLeader
 from tests.replication.metadata.histories import History
 from tests.replication.quorum.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
@@ -135,6 +138,32 @@ def test_a_snapshot_is_fetched_where_the_log_does_not_go_back_so_far(followed: F
     leader.commit()
     follow(followed, leader, max_bytes=piece)
     assert followed.image == history.image
+
+
+def test_a_snapshot_that_is_taken_meanwhile_leaves_the_one_that_is_being_fetched(tmp_path: Path) -> None:
+    history, leader, local = History(random.Random(1)), QuorumLeader(), LocalMetadata.open(tmp_path)
+    with FollowedMetadata(9, "cluster", local) as followed:
+        leader.commit()
+        follow(followed, leader)
+        history.go_on(20)
+        leader.append(*history.records)
+        leader.commit()
+        leader.compact()
+        while not list(tmp_path.glob("*/*.part")):
+            step(followed, leader)
+        step(followed, leader, max_bytes=100)
+        published = followed.published
+        local.take_snapshot(published.image, published.applied_offset + 1, published.epoch)
+        follow(followed, leader, max_bytes=100)
+        assert followed.image == history.image
+        assert local.snapshots == tuple(MetadataSnapshot.all_in(local.log.directory))
+        assert [each.end_offset for each in local.snapshots] == [leader.end_offset]
+
+
+def test_a_part_of_a_snapshot_may_be_gone_once_it_is_not_wanted_any_more(tmp_path: Path) -> None:
+    snapshot = FetchedSnapshot(SnapshotId(5, 1), tmp_path)
+    snapshot.file.path.unlink()
+    snapshot.discard()
 
 
 def test_who_falls_behind_the_leaders_log_goes_on_from_a_snapshot(followed: FollowedMetadata) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from logstore.errors import DirectoryLockedError
 from logstore.files.partition_metadata import PartitionMetadata
+from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.loading import load_image
 from replication.metadata.records import TopicRecord
 from replication.protocol.error_code import ErrorCode
@@ -175,3 +176,12 @@ def test_a_temporary_copy_is_gone_once_it_is_closed() -> None:
     local.close()
     local.close()
     assert not place.exists()
+
+
+def test_a_snapshot_of_more_than_the_log_has_is_refused(tmp_path: Path) -> None:
+    local, leader = LocalMetadata.open(tmp_path), QuorumLeader()
+    append(local, leader)
+    with pytest.raises(DamagedMetadataError, match="ends before a record that was replayed"):
+        local.take_snapshot(leader.image(), leader.end_offset + 1, leader.epoch)
+    assert local.snapshot is None
+    local.close()

@@ -104,9 +104,11 @@ def test_an_interval_without_news_makes_none(tmp_path: Path) -> None:
         assert local.snapshots == first
 
 
-def test_one_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_fails_is_tried_again_whatever_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     leader, local = QuorumLeader(), LocalMetadata.open(tmp_path)
-    fails = [OSError("no room"), OSError("no room")]
+    fails = [OSError("no room"), StopIteration(), AssertionError("never so")]
     take = local.take_snapshot
 
     def failing(*arguments: object) -> None:
@@ -121,3 +123,4 @@ def test_one_that_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.Monke
         with looked_after(followed, local, SnapshotTerms(record_bytes=1)):
             wait_until(lambda: local.snapshot is not None)
     assert not fails
+    assert [record.exc_info is None for record in caplog.records] == [False, False, True], "only faults of ours"

@@ -19,9 +19,9 @@ from replication.metadata.records import TopicRecord
 from replication.metadata.records.control import KRaftVersion, Voters
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.quorum.local_metadata import LocalMetadata
+from replication.standalone.controller_snapshot_thread import ControllerSnapshotThread
 from replication.standalone.controller_work import at_work
 from replication.standalone.new_cluster import begin_cluster
-from replication.standalone.snapshot_thread import SnapshotThread
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
 from tests.replication.standalone.joining import CLUSTER, Clock, join
@@ -116,7 +116,7 @@ def test_what_its_thread_cannot_write_is_told_and_holds_nothing_up(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(controller, "take_due_snapshot", fail)
-    thread = SnapshotThread(controller)
+    thread = ControllerSnapshotThread(controller)
     thread._round()
     thread._round()
     assert caplog.text.count("no snapshot of the metadata could be taken") == 1

@@ -15,7 +15,7 @@ from replication.protocol.messages.fetch import SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.standalone import stored_metadata
-from replication.standalone.snapshot_thread import SnapshotThread
+from replication.standalone.controller_snapshot_thread import ControllerSnapshotThread
 from tests.replication.standalone.quorum.led import CLUSTER, Led, fetch, told
 
 FOLLOWER = 7
@@ -24,7 +24,7 @@ FOLLOWER = 7
 @pytest.fixture
 def led(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Led]:
     monkeypatch.setattr(stored_metadata.StoredMetadata.__init__, "__defaults__", (1_000,))
-    monkeypatch.setattr(SnapshotThread, "_take_snapshot", lambda _: None)  # `grow` does, when it is to be
+    monkeypatch.setattr(ControllerSnapshotThread, "_take_snapshot", lambda _: None)  # `grow` does, when it is to be
     with closing(Led(tmp_path)) as led:
         yield led
 

@@ -14,7 +14,7 @@ _INTERVAL_SECONDS: Final = 0.25
 _RETRY_MS: Final = 60_000
 
 
-class SnapshotThread(WorkerThread):
+class ControllerSnapshotThread(WorkerThread):
     """Takes snapshots that are due; the controller decides on meanwhile (Kafka: SnapshotGenerator)."""
 
     PASSING: ClassVar[tuple[type[Exception], ...]] = ()
