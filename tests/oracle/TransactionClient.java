@@ -20,6 +20,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
 /**
  * Kafka's own transactional producers, one command a line: "open ID TIMEOUT_MS" (a producer of that transactional id), "begin ID",
  * "send ID VALUE TOPIC:PARTITION ..." (all have it by the time of the answer: their offsets), "commit ID", "abort ID",
+ * "close ID" (without a word to the coordinator),
  * "at once ID PRODUCERS TRANSACTIONS TOPIC:PARTITION ..." (so many producers at the same time, of which each aborts every third of its
  * transactions: the values of the others), "read SERVERS TOPIC:PARTITION" (all values that are committed).
  */
@@ -116,6 +117,7 @@ public final class TransactionClient {
             case "send": return send(a[1], a[2], List.of(a).subList(3, a.length));
             case "commit": producers.get(a[1]).commitTransaction(); return "ok";
             case "abort": producers.get(a[1]).abortTransaction(); return "ok";
+            case "close": producers.remove(a[1]).close(Duration.ZERO); return "ok";
             case "at": return atOnce(a[2], Integer.parseInt(a[3]), Integer.parseInt(a[4]), List.of(a).subList(5, a.length));
             case "read": return read(a[1], partition(a[2]));
             default: throw new IllegalArgumentException(a[0]);

@@ -3,9 +3,8 @@
 import random
 import signal
 import subprocess
-import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from datetime import timedelta
 from itertools import product
@@ -29,6 +28,7 @@ from tests.replication.broker.member import SESSION_MS, controllers, create_topi
 from tests.replication.broker.requests.writing.leading import one_batch
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
+from tests.replication.waiting import wait_until
 
 OURS, THEIRS = 9, 1
 ORDERS, REFUNDS, PAYMENTS = LOGS = (
@@ -45,13 +45,6 @@ LATE = sorted({*product((10, 11, 12), ("late", "other"), (-1, 0))} - {(12, "late
 """Versions of Produce, transactional ids and how much later than its own a producer's epoch is; from version 12 on what
 is left out begins a transaction.
 """
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
 
 
 class Transactional(Protocol):

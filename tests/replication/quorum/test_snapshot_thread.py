@@ -1,7 +1,6 @@
 """A copy of the metadata that is followed does not grow for ever."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
@@ -17,8 +16,8 @@ from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.snapshot_terms import SnapshotTerms
 from replication.quorum.snapshot_thread import SnapshotThread
 from tests.replication.quorum.quorum_leader import QuorumLeader
+from tests.replication.waiting import wait_until
 
-SECONDS = 60
 ROUNDS = 12
 TOPICS = 1_500
 
@@ -35,16 +34,19 @@ def follow(followed: FollowedMetadata, leader: QuorumLeader) -> None:
         followed.take(leader.answer(followed.request()))
 
 
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+class CountedThread(SnapshotThread):
+    """Counts how often it has looked."""
+
+    looks = 0
+
+    def _round(self) -> None:
+        super()._round()
+        self.looks += 1
 
 
 @contextmanager
-def looked_after(followed: FollowedMetadata, local: LocalMetadata, terms: SnapshotTerms) -> Iterator[SnapshotThread]:
-    thread = SnapshotThread(local, lambda: followed.published, terms, 0.001)
+def looked_after(followed: FollowedMetadata, local: LocalMetadata, terms: SnapshotTerms) -> Iterator[CountedThread]:
+    thread = CountedThread(local, lambda: followed.published, terms, 0.001)
     thread.start()
     try:
         yield thread
@@ -95,10 +97,10 @@ def test_an_interval_without_news_makes_none(tmp_path: Path) -> None:
     leader, local = QuorumLeader(), LocalMetadata.open(tmp_path)
     with FollowedMetadata(9, "cluster", local) as followed:
         follow(followed, leader)
-        with looked_after(followed, local, SnapshotTerms(interval_ms=1)):
+        with looked_after(followed, local, SnapshotTerms(interval_ms=1)) as thread:
             wait_until(lambda: local.snapshot is not None)
-            first = local.snapshots
-            time.sleep(0.1)
+            first, looks = local.snapshots, thread.looks
+            wait_until(lambda: thread.looks > looks + 2)
         assert local.snapshots == first
 
 

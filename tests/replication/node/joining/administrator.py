@@ -28,7 +28,8 @@ from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.error_code import ErrorCode
 from tests.replication.cli.command import Outcome, epochlog
-from tests.replication.node.joining.mixed_cluster import MixedCluster, wait_until
+from tests.replication.node.joining.mixed_cluster import MixedCluster
+from tests.replication.waiting import wait_until
 
 _SETTINGS: Final = ClientSettings(connect_timeout_ms=1_000, request_timeout_ms=3_000)
 _TIMEOUT: Final = timedelta(seconds=3)

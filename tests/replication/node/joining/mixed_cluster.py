@@ -1,8 +1,7 @@
 """A cluster of Kafka's own brokers and of ours, all of them processes, whose controller is Kafka's."""
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
@@ -14,9 +13,8 @@ from tests.oracle.kafka import kafka_options
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
 from tests.replication.testing.stopped_replicas import check_agreement, loaded
+from tests.replication.waiting import SECONDS, wait_until
 
-SECONDS: Final = 180
-"""Until when a busy machine must have done what a quiet one does at once."""
 OURS: Final = 9
 _TRUNCATIONS_ARE_LOGGED: Final = (
     f"-Dlog4j2.configurationFile={Path('tests/oracle/log4j2-truncations.properties').resolve()}"
@@ -108,11 +106,3 @@ class MixedCluster(KafkaCluster):
         elif not self.log_dir(node).exists():
             done = epochlog("format", "--config", self._configuration(node), "--cluster-id", CLUSTER_ID)
             assert done.status == 0, done.err
-
-
-def wait_until(holds: Callable[[], bool], wanted: str) -> None:
-    """Return once it holds; AssertionError says what was wanted."""
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, f"it never came true that {wanted}"
-        time.sleep(0.2)

@@ -8,8 +8,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
 from tests.oracle.kafka import JavaProgram
-from tests.replication.node.joining.chaos_writer import RESENT_AS_IT_WAS
 
+RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1}
+"""Of an idempotent producer: librdkafka puts records into other batches after NOT_ENOUGH_REPLICAS, although an
+attempt before may have written them, and fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
 _SECONDS: Final = 20.0
 _TIMEOUT_MS: Final = 60_000
 

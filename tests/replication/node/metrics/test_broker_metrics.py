@@ -10,7 +10,10 @@ from logstore import TopicPartition
 from replication.broker.events.event_counts import EventCounts
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME
 from replication.broker.partitions.hosted_partitions import HostedPartitions
+from replication.clock import monotonic_ms
 from replication.metadata.image import ClusterImage
+from replication.node.metrics import broker_metrics
+from replication.node.metrics.idle_share import IdleShare
 from replication.node.metrics.replica_metrics import replica_metrics
 from replication.planning.plan import plan
 from replication.testing import Cluster
@@ -124,14 +127,29 @@ def test_who_leads_and_what_state_the_broker_is_in(cluster: Cluster) -> None:
     for scrape in (leader, follower):
         assert scrape.value("kafka_server_kafkaserver_brokerstate") == 3
         assert scrape.value(f"{MANAGER}_partitioncount") == 1
-        assert scrape.value("epochlog_broker_heartbeat_age_seconds") >= 0
-        assert 0 <= scrape.value("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent") <= 1
     assert leader.value(f"{MANAGER}_leadercount") == 1
     assert follower.value(f"{MANAGER}_leadercount") == 0
     cluster.wait_until(lambda: lag(look(cluster, 2)) == 0, "its lag is known")
     assert follower.value("kafka_server_replicafetchermanager_maxlag", clientId="Replica") == 0
     offset = "kafka_server_broker_metadata_metrics_last_applied_record_offset"
     assert leader.value(offset) == cluster.broker(1).applied_offset
+
+
+def test_how_long_ago_the_controller_was_heard(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    session, now = cluster.broker(1).session, monotonic_ms() + 1_000_000
+    monkeypatch.setattr(broker_metrics, "monotonic_ms", lambda: now)
+    before = session.heard_at
+    age = look(cluster, 1).value("epochlog_broker_heartbeat_age_seconds")
+    after = session.heard_at
+    assert before is not None
+    assert after is not None
+    assert (now - after) / 1_000 <= age <= (now - before) / 1_000
+
+
+def test_how_idle_it_is(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IdleShare, "take", lambda _: 0.25)
+    idle = look(cluster, 1).value("kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent")
+    assert idle == 0.25
 
 
 def test_a_truncation_is_told_with_the_figures_of_plan(cluster: Cluster, events: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.campaign import Campaign
 from tests.oracle.release import KafkaRelease
 from tests.replication.node.joining.administrator import Administrator
-from tests.replication.node.joining.forked_cluster import Fork
+from tests.replication.node.joining.forks.fork import Fork
 from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.node.joining.seeds import seeds_of
 
@@ -21,7 +21,9 @@ CASES: Final = [
     *(case for case in product((THEIRS, OURS), repeat=3) if len(set(case)) == 2),
 ]
 """Whose brokers lead in turn: the last truncates the others; of each there are two."""
-REPEAT_BY: Final = "TAILS_SEED={seed} .venv/bin/python -m pytest tests/replication/node/joining/test_divergent_tails.py"
+REPEAT_BY: Final = (
+    "TAILS_SEED={seed} .venv/bin/python -m pytest tests/replication/node/joining/forks/test_divergent_tails.py"
+)
 
 
 @pytest.fixture(scope="module")

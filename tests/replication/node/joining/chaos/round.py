@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from random import Random
 from subprocess import TimeoutExpired
 from typing import Final
@@ -12,14 +13,15 @@ from replication.operations.partition_view import PartitionView
 from tests.oracle.cluster import CONTROLLER
 from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.administrator import Administrator
-from tests.replication.node.joining.chaos_reader import ChaosReader
-from tests.replication.node.joining.chaos_schedule import Action, Schedule, Step
-from tests.replication.node.joining.chaos_transactions import ChaosTransactions
-from tests.replication.node.joining.chaos_writer import ChaosWriter, value_of
-from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
+from tests.replication.node.joining.chaos.reader import ChaosReader
+from tests.replication.node.joining.chaos.schedule import Action, Schedule, Step
+from tests.replication.node.joining.chaos.transactions import ChaosTransactions
+from tests.replication.node.joining.chaos.unclean_election import UncleanElection
+from tests.replication.node.joining.chaos.writer import ChaosWriter, value_of
+from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.node.joining.transactional_clients import JavaClient, LibrdkafkaClient
-from tests.replication.node.joining.unclean_election import UncleanElection
 from tests.replication.salvage.cluster.target import Target
+from tests.replication.waiting import SECONDS, wait_until
 
 _log: Final = logging.getLogger(__name__)
 
@@ -49,18 +51,18 @@ class ChaosRound:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
         told = self._administrator
         wait_until(lambda: told.create(self.topic, self.schedule.replicas, min_insync_replicas=2), "the topic is made")
-        for each in (*self.writers, self.transactions, *self.readers):
-            each.start()
-        try:
+        with ExitStack() as stack:
+            for each in (*self.writers, self.transactions, *self.readers):
+                each.start()
+                stack.callback(each.stop)
             for step in self.schedule.steps:
                 time.sleep(step.after)
                 _log.info("%s: %s", self.topic, step)
                 self._do(step)
             _log.info("%s: all happened", self.topic)
             self._settle()
-        finally:
-            for each in (*self.writers, self.transactions, *self.readers):
-                each.stop()
+            *plain, _ = self.readers
+            wait_until(lambda: all(each.seen for each in plain), "each reader has read something")
         for writer in self.writers:
             writer.finish(SECONDS)
         _log.info("%s: all is in sync", self.topic)

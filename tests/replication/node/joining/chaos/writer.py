@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass, field
 from random import Random
-from threading import Event, Thread
 from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
+from tests.replication.node.joining.chaos.thread import ChaosThread
+from tests.replication.node.joining.transactional_clients import RESENT_AS_IT_WAS
 
 _MOST_UNANSWERED: Final = 200
 _MOST_AT_ONCE: Final = 5
@@ -21,9 +22,6 @@ _PATIENT: Final = {
     "topic.metadata.refresh.interval.ms": 1_000,
     "log_level": 2,
 }
-RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1}
-"""Of an idempotent producer: librdkafka puts records into other batches after NOT_ENOUGH_REPLICAS, although an
-attempt before may have written them, and fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
 
 
 def value_of(number: int) -> bytes:
@@ -32,7 +30,7 @@ def value_of(number: int) -> bytes:
 
 
 @dataclass
-class ChaosWriter:
+class ChaosWriter(ChaosThread):
     """Writes numbered records to one partition, in a thread of its own; idempotent or not."""
 
     bootstrap: str
@@ -43,7 +41,6 @@ class ChaosWriter:
     acknowledged: dict[int, int | None] = field(default_factory=dict)
     """The offset of each record that was, by its number; None where it was acknowledged as a duplicate."""
     failures: list[str] = field(default_factory=list)
-    _stopped: Event = field(default_factory=Event)
 
     def start(self) -> None:
         """Begin to write."""
@@ -51,13 +48,7 @@ class ChaosWriter:
         if self.is_idempotent:
             settings |= RESENT_AS_IT_WAS
         self._producer = Producer({**settings, "bootstrap.servers": self.bootstrap})
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Write no more, and do not wait for what is not acknowledged yet."""
-        self._stopped.set()
-        self._thread.join()
+        super().start()
 
     def finish(self, seconds: float) -> None:
         """Stop, and wait until all that was sent is acknowledged. Raises AssertionError where something is not."""

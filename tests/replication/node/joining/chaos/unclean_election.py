@@ -7,8 +7,9 @@ from confluent_kafka import KafkaError, Message, Producer
 
 from logstore import TopicPartition
 from tests.replication.node.joining.administrator import Administrator
-from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
+from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.testing.stopped_replicas import loaded
+from tests.replication.waiting import SECONDS, wait_until
 
 _RECORDS: Final = 30
 

@@ -1,10 +1,11 @@
 """A real consumer of what is committed that goes on whatever happens to the brokers."""
 
 from dataclasses import dataclass, field
-from threading import Event, Thread
 from typing import Any, Final
 
 from confluent_kafka import Consumer, TopicPartition
+
+from tests.replication.node.joining.chaos.thread import ChaosThread
 
 _PATIENT: Final = {
     "group.id": "chaos",
@@ -19,7 +20,7 @@ _PATIENT: Final = {
 
 
 @dataclass
-class ChaosReader:
+class ChaosReader(ChaosThread):
     """Reads one partition from its beginning on, in a thread of its own."""
 
     bootstrap: str
@@ -29,20 +30,10 @@ class ChaosReader:
     """What was at each offset."""
     changed: list[str] = field(default_factory=list)
     """Offsets at which there was something else before."""
-    _stopped: Event = field(default_factory=Event)
 
-    def start(self) -> None:
-        """Begin to read."""
+    def _run(self) -> None:
         settings: dict[str, Any] = {**_PATIENT, "bootstrap.servers": self.bootstrap}
-        self._thread = Thread(target=self._run, args=(Consumer(settings),), daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Read no more."""
-        self._stopped.set()
-        self._thread.join()
-
-    def _run(self, consumer: Consumer) -> None:
+        consumer = Consumer(settings)
         consumer.assign([TopicPartition(self.topic, self.partition, 0)])
         while not self._stopped.is_set():
             for message in consumer.consume(100, 0.2):

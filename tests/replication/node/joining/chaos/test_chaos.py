@@ -12,10 +12,10 @@ import pytest
 from tests.campaign import Campaign
 from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
-from tests.replication.node.joining import chaos_round
 from tests.replication.node.joining.administrator import Administrator
-from tests.replication.node.joining.chaos_round import ChaosRound
-from tests.replication.node.joining.chaos_schedule import Schedule, draw
+from tests.replication.node.joining.chaos import round as chaos_round
+from tests.replication.node.joining.chaos.round import ChaosRound
+from tests.replication.node.joining.chaos.schedule import Schedule, draw
 from tests.replication.node.joining.cuts import cuts
 from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.node.joining.seeds import seeds_of
@@ -27,7 +27,7 @@ AT_ONCE: Final = 10
 """Rounds of one cluster's life."""
 _FORGETFUL: Final = 0.5
 """The share of lives in which ours lose what they have not flushed."""
-REPEAT_BY: Final = "CHAOS_SEED={}:{} .venv/bin/python -m pytest tests/replication/node/joining/test_chaos.py"
+REPEAT_BY: Final = "CHAOS_SEED={}:{} .venv/bin/python -m pytest tests/replication/node/joining/chaos/test_chaos.py"
 
 
 def test_nothing_acknowledged_is_lost_whatever_happens_to_the_nodes(
@@ -74,6 +74,7 @@ def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRoun
             for node in cluster.ids:
                 cluster.stop(node)
         check_roots([cluster.log_dir(node) for node in cluster.ids])
+        assert any(each.transactions.committed for each in rounds), "no transaction was committed"
     except BaseException as error:
         error.add_note(f"repeat it by: {REPEAT_BY.format(seeds.start, seed - seeds.start + 1)}\n{happened}")
         raise

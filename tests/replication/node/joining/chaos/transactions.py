@@ -4,11 +4,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from threading import Event, Thread
 from typing import Final
 
 from logstore import TopicPartition
+from tests.replication.node.joining.chaos.thread import ChaosThread
 from tests.replication.node.joining.transactional_clients import NotDoneError, TransactionalClient
+from tests.replication.waiting import SECONDS
 
 _MOST_RECORDS: Final = 5
 _ABORTED: Final = 0.25
@@ -17,7 +18,7 @@ _ATTEMPTS: Final = 3
 
 
 @dataclass
-class ChaosTransactions:
+class ChaosTransactions(ChaosThread):
     """One transaction after the other, to one partition, in a thread of its own."""
 
     client: TransactionalClient
@@ -27,18 +28,9 @@ class ChaosTransactions:
     """Values, in their order."""
     unknown: list[list[str]] = field(default_factory=list)
     """Transactions of which nobody was told how they end."""
+    seconds: float = SECONDS
+    """How long it may take to end the last one."""
     _number: int = 0
-    _stopped: Event = field(default_factory=Event)
-
-    def start(self) -> None:
-        """Begin to write."""
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the last transaction, and write no more."""
-        self._stopped.set()
-        self._thread.join()
 
     def check(self, values: Sequence[str]) -> None:
         """Hold what a consumer of committed records gets against what was told. Raises AssertionError."""
@@ -54,10 +46,12 @@ class ChaosTransactions:
         while not self._stopped.is_set():
             is_open = self._transact() if is_open else self._is_done(self.client.open)
             time.sleep(0.05)
-        if not is_open:
+        deadline = time.monotonic() + self.seconds
+        while not is_open:
             # What was left open would keep consumers from the end of the log.
-            while not self._is_done(self.client.open):
-                time.sleep(0.5)
+            is_open = self._is_done(self.client.open)
+            assert is_open or time.monotonic() < deadline, f"{self.partition}: no producer could be opened in the end"
+            time.sleep(0.5)
 
     def _transact(self) -> bool:
         """Do one; whether the client can go on."""

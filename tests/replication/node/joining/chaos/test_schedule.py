@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.replication.node.joining.chaos_schedule import Action, Schedule, draw
+from tests.replication.node.joining.chaos.schedule import Action, Schedule, draw
 
 BROKERS, OURS = (1, 2, 3, 9), (9,)
 SEEDS = st.integers(min_value=0, max_value=1 << 32)

@@ -12,10 +12,11 @@ from replication.planning.plan import plan
 from replication.planning.truncation_plan import TruncationPlan
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.cuts import cuts
-from tests.replication.node.joining.mixed_cluster import SECONDS, MixedCluster, wait_until
-from tests.replication.node.joining.open_transaction import OpenTransaction
+from tests.replication.node.joining.forks.open_transaction import OpenTransaction
+from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.salvage.cluster.target import Target
 from tests.replication.testing.stopped_replicas import loaded
+from tests.replication.waiting import SECONDS, wait_until
 
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -68,11 +69,13 @@ class Fork:
         self._write(self.nodes[-1], acks="all")
 
     def foretell(self) -> None:
-        """Plan what those that are down will cut off once they come back."""
+        """Plan what those that are down will cut off once they come back. AssertionError: one has nothing to cut."""
         for partition in self:
             leading = loaded(self.cluster.log_dir(self.nodes[-1]), partition)
             for node in self.nodes[:-1]:
                 self.foretold.append(Foretold(node, plan(leading, loaded(self.cluster.log_dir(node), partition))))
+        forked = {each.node for each in self.foretold if each.is_cut}
+        assert forked == set(self.nodes[:-1]), f"{self.nodes} led in turn, and only the logs of {forked} have forked"
 
     def heal(self) -> None:
         """Start those that are down, and check that they do what was foretold. Raises AssertionError."""
