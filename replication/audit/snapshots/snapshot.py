@@ -33,6 +33,7 @@ from replication.planning.replica import ensure_one_cluster
 _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
 _META_BYTES: Final = 1 << 20
 _CHECKPOINT_BYTES: Final = 256 << 20
+_LET_GO: Final = frozenset({DirectoryMark.DELETE, DirectoryMark.STRAY})
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Root:
     node_id: int | None = None
     cluster_id: str | None = None
     listed: frozenset[TopicPartition] = frozenset()
-    """The partitions that its checkpoint files mention, as far as those can be read, but for what is being deleted."""
+    """The partitions that its checkpoint files mention, as far as those can be read, but for what it has let go of."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -230,8 +231,9 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
         for name, parsed in names.items()
         if parsed.mark is DirectoryMark.NONE
     }
-    # A broker writes its checkpoint files from time to time: they still mention what it has just let go of.
-    deleted = {parsed.topic_partition for parsed in names.values() if parsed.mark is DirectoryMark.DELETE}
+    # A broker writes its checkpoint files from time to time: they still mention what it has just let go of. What it has
+    # found to be stray Kafka's broker mentions even after it has stopped.
+    let_go = {parsed.topic_partition for parsed in names.values() if parsed.mark in _LET_GO}
     properties = _properties(place) if META_PROPERTIES_NAME in tree[directory] else None
     listed = {
         partition
@@ -244,7 +246,7 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
         partitions,
         node_id=properties.node_id if properties else None,
         cluster_id=properties.cluster_id if properties else None,
-        listed=frozenset(listed - deleted),
+        listed=frozenset(listed - let_go),
     )
 
 

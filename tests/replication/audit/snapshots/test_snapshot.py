@@ -132,13 +132,14 @@ def test_directories_that_are_being_deleted_are_no_copies(tmp_path: Path) -> Non
     assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].held == {TopicPartition("t", 0)}
 
 
-def test_a_checkpoint_file_may_still_mention_what_is_being_deleted(tmp_path: Path) -> None:
-    deleted, lost = TopicPartition("t", 1), TopicPartition("t", 2)
+@pytest.mark.parametrize("mark", ["delete", "stray"])
+def test_a_checkpoint_file_may_still_mention_what_was_let_go_of(tmp_path: Path, mark: str) -> None:
+    gone, lost = TopicPartition("t", 1), TopicPartition("t", 2)
     write_root(tmp_path / "a", {**T0, "t-1": batches(1)}, node=1)
     write_root(tmp_path / "b", T0, node=2)
-    checkpoint = OffsetCheckpoint(dict.fromkeys([TopicPartition("t", 0), deleted, lost], 0))
+    checkpoint = OffsetCheckpoint(dict.fromkeys([TopicPartition("t", 0), gone, lost], 0))
     checkpoint.write(tmp_path / "a" / HIGH_WATERMARK_CHECKPOINT)
-    (tmp_path / "a/t-1").rename(tmp_path / f"a/t-1.{'0' * 32}-delete")
+    (tmp_path / "a/t-1").rename(tmp_path / f"a/t-1.{'0' * 32}-{mark}")
 
     assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].listed == {TopicPartition("t", 0), lost}
 
