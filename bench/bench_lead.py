@@ -85,7 +85,7 @@ def in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Callable[[int], Non
     told(benchmark, {"times as fast as Kafka": median(ratios)})
 
 
-@pytest.mark.parametrize("idle", [0, IDLE_PARTITIONS], ids=["alone", "beside a client of 1,000 partitions"])
+@pytest.mark.parametrize("idle", [0, IDLE_PARTITIONS], ids=["alone", "beside-1000-partitions"])
 def bench_latency(benchmark: BenchmarkFixture, leaders: dict[str, Address], idle: int) -> None:
     """From a record of 1 KiB to its acknowledgement, at 1,000 a second: seconds of Kafka's for one of ours."""
     with ExitStack() as stack:
