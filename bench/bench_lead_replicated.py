@@ -26,7 +26,7 @@ from tests.oracle.release import BENCHMARKED
 OURS = "three of ours"
 LOAD = Load(1_024, 16 << 10, acks="all")
 ROUND_BYTES = 4 << 20
-AHEAD, BEHIND_BYTES = Load(1_024, 256 << 10), 128 << 20
+AHEAD, BEHIND_BYTES = Load(1_024, 256 << 10), 64 << 20
 CATCHING_UP_ROUNDS, CATCHING_UP_WARM_UP = 5, 3
 PATIENCE_MS = 60_000
 LOOK_SECONDS = 0.002
