@@ -62,7 +62,7 @@ class Laggard:
         self._resume(FOLLOWER)
         begun, first = self._wait_for(begin + (end - begin) // 10)
         ended, last = self._wait_for(end)
-        return (last - first) / max(ended - begun, 1e-6) / 1e6
+        return max(last - first, 1) / max(ended - begun, 1e-6) / 1e6  # so little may have come at once
 
     def _wait_for(self, wanted: int) -> tuple[float, int]:
         deadline = time.monotonic() + SECONDS
