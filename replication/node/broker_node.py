@@ -249,7 +249,7 @@ class BrokerNode:
                 replica_lag_time_max_ms=self._settings.replica_lag_time_max_ms,
             ),
             directory_ids=self._directory_ids,
-            broker_epoch=lambda: self.broker_epoch,
+            broker_epoch=self._epoch,
             listener=self._settings.listener.name,
             clock=monotonic_ms,
             wake=waiter.wake,

@@ -3,6 +3,8 @@
 import gc
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -19,6 +21,17 @@ def _silence(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, logger="logstore")
 
 
+@contextmanager
+def collecting_less() -> Iterator[None]:
+    """Let no collection of garbage look at all modules again."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+
+
 def test_nothing_committed_is_lost_whatever_happens_to_a_simulated_cluster() -> None:
     """`SIMULATED_SEED=N` repeats one history."""
     campaign = Campaign("histories of a simulated cluster", full=100_000, share=100)
@@ -26,13 +39,11 @@ def test_nothing_committed_is_lost_whatever_happens_to_a_simulated_cluster() -> 
     if "SIMULATED_SEED" in os.environ:
         first, count = int(os.environ["SIMULATED_SEED"]), 1
     records = milliseconds = 0
-    gc.collect()
-    gc.freeze()  # else each collection looks at all modules again
-    for seed in range(first, first + count):
-        outcome = run_history(seed)
-        records += outcome.records
-        milliseconds += outcome.clock_ms
-    gc.unfreeze()
+    with collecting_less():
+        for seed in range(first, first + count):
+            outcome = run_history(seed)
+            records += outcome.records
+            milliseconds += outcome.clock_ms
     campaign.report(count, f"{records:,} records, {milliseconds // 1_000:,} simulated seconds")
 
 

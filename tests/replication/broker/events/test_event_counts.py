@@ -4,22 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from logstore import TopicPartition
 from replication.broker.events.event_counts import EventCounts
-from replication.broker.events.partition_events import IsrChanged, Role, RoleChanged, Truncated
-
-ORDERS = TopicPartition("orders", 0)
-ISR = IsrChanged(
-    partition=ORDERS,
-    leader_epoch=1,
-    partition_epoch=1,
-    before=(1, 2),
-    after=(1,),
-    log_end_offset=0,
-    high_watermark=0,
-    is_asked=True,
-    why="",
-)
+from tests.replication.broker.events.samples import CUT, ISR, ROLE
 
 
 @pytest.mark.parametrize(
@@ -40,21 +26,9 @@ def test_what_the_controller_does_by_itself_is_not_the_leaders() -> None:
 
 def test_truncations_and_roles() -> None:
     counts = EventCounts()
-    cut = Truncated(
-        partition=ORDERS,
-        leader_epoch=1,
-        last_epoch_before=1,
-        last_epoch=1,
-        before=9,
-        after=5,
-        records=4,
-        size=100,
-        high_watermark=9,
-        is_below_high_watermark=True,
-        why="",
-    )
+    cut = replace(CUT, records=4, is_below_high_watermark=True)
     for event in (cut, replace(cut, is_below_high_watermark=False, records=None)):
         counts.note(event)
-    counts.note(RoleChanged(partition=ORDERS, before=Role.NONE, after=Role.LEADER, why=""))
+    counts.note(ROLE)
     assert (counts.truncations, counts.truncations_below_high_watermark, counts.records_truncated) == (2, 1, 4)
     assert counts.role_changes == 1
