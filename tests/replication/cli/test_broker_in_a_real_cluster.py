@@ -2,8 +2,7 @@
 
 import json
 import signal
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from tests.oracle.release import KafkaRelease
 from tests.replication.broker.member import SESSION_MS, controllers, create_topic
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
+from tests.replication.waiting import wait_until
 
 OURS, THEIRS = 9, 1
 TOPIC = "orders"
@@ -25,13 +25,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> 
     directory = tmp_path_factory.mktemp("cluster")
     with KafkaCluster(directory, release, controller_settings={"broker.session.timeout.ms": SESSION_MS}) as cluster:
         yield cluster
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
 
 
 def standing(bootstrap: str) -> tuple[int, set[int]]:
