@@ -37,22 +37,19 @@ class FailingDisk(FileSystem):
         self.failure = failure
         self.failed = ""
         """The step that failed, and the name of its file."""
-        self._paths: dict[int, Path] = {}
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
         self._named_step("open", path)
-        descriptor = super().open(path, truncate=truncate)
-        self._paths[descriptor] = path
-        return descriptor
+        return super().open(path, truncate=truncate)
 
     def write(self, descriptor: int, data: bytes | memoryview) -> None:
         if self.steps_left == 1 and self.failure.is_short:
             super().write(descriptor, memoryview(data)[: len(data) // 2])
-        self._step("write", self._paths[descriptor])
+        self._step("write", _path_of(descriptor))
         super().write(descriptor, data)
 
     def fsync(self, descriptor: int) -> None:
-        self._step("fsync", self._paths[descriptor])
+        self._step("fsync", _path_of(descriptor))
         super().fsync(descriptor)
 
     def rename(self, source: Path, target: Path) -> None:
@@ -104,6 +101,11 @@ class FailingDisk(FileSystem):
         if self.steps_left == 0:
             self.failed = f"{name} {path.name}"
             raise OSError(self.failure.number, os.strerror(self.failure.number))
+
+
+def _path_of(descriptor: int) -> Path:
+    """Find the file behind a descriptor, whoever opened it."""
+    return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
 
 
 class NamingDisk(FileSystem):
