@@ -216,6 +216,7 @@ class BrokerNode:
             broker_epoch=self._epoch,
             directory_failed=self.lifecycle.directory_failed,
             placed=has_placed.wake,
+            resend_registration=self.lifecycle.resend_registration,
             current=self.session.metadata_applied,
             lag_ms=self._settings.replica_lag_time_max_ms,
         )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from logstore import TopicPartition
+from replication.metadata.metadata_version import MetadataVersion
 from replication.testing.forgetful_disk import ForgetfulDisk
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.kafka import kafka_options
@@ -29,6 +30,8 @@ class MixedCluster(KafkaCluster):
     """The ids of our brokers."""
     is_forgetful: bool = False
     """Whether ours write so that what they have not flushed can be lost, which is not as they write otherwise."""
+    level: MetadataVersion | None = None
+    """The level of metadata.version that the cluster begins with; None for the latest of the release."""
 
     @classmethod
     def of(
@@ -96,6 +99,10 @@ class MixedCluster(KafkaCluster):
             journal = [str(self._journal(node))] if self.is_forgetful else []
             return [sys.executable, "-m", module, str(self._configuration(node)), *journal]
         return super()._command(node)
+
+    def _format_options(self, node: int) -> Sequence[str]:
+        del node
+        return () if self.level is None else ("--release-version", self.level.told)
 
     def _journal(self, node: int) -> Path:
         return self.directory / f"{node}.flushed"

@@ -34,7 +34,7 @@ class ChaosRound:
         self.cluster = cluster
         self.schedule = schedule
         self.topic: Final = f"chaos-{seed}"
-        self._administrator = Administrator(cluster)
+        self.administrator = Administrator(cluster)
         random = Random(seed)
         bootstrap = cluster.bootstrap()
         self.partitions: Final = [TopicPartition(self.topic, number) for number in range(len(schedule.replicas))]
@@ -49,16 +49,13 @@ class ChaosRound:
 
     def run(self) -> None:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
-        told = self._administrator
+        told = self.administrator
         wait_until(lambda: told.create(self.topic, self.schedule.replicas, min_insync_replicas=2), "the topic is made")
         with ExitStack() as stack:
             for each in (*self.writers, self.transactions, *self.readers):
                 each.start()
                 stack.callback(each.stop)
-            for step in self.schedule.steps:
-                time.sleep(step.after)
-                _log.info("%s: %s", self.topic, step)
-                self._do(step)
+            self._happen()
             _log.info("%s: all happened", self.topic)
             self._settle()
             *plain, _ = self.readers
@@ -69,6 +66,13 @@ class ChaosRound:
         self._check()
         _log.info("%s: all is checked", self.topic)
 
+    def _happen(self) -> None:
+        """Do what this round is about while all is written and read."""
+        for step in self.schedule.steps:
+            time.sleep(step.after)
+            _log.info("%s: %s", self.topic, step)
+            self._do(step)
+
     def _do(self, step: Step) -> None:
         actions: dict[Action, Callable[[Step], object]] = {
             Action.KILL: lambda step: self.cluster.kill(*step.nodes),
@@ -78,10 +82,10 @@ class ChaosRound:
             Action.PAUSE: lambda step: self._pause(*step.nodes, step.seconds),
             Action.PAUSE_CONTROLLER: lambda step: self._pause(CONTROLLER, step.seconds),
             Action.RESTART_CONTROLLER: self._restart_controller,
-            Action.ELECT: lambda _: self._administrator.elect("preferred"),
-            Action.REASSIGN: lambda step: self._administrator.reassign(self.partitions[step.number], step.nodes),
-            Action.CREATE: lambda step: self._administrator.create(self._aside(step), [step.nodes] * 2),
-            Action.DELETE: lambda step: self._administrator.delete(self._aside(step)),
+            Action.ELECT: lambda _: self.administrator.elect("preferred"),
+            Action.REASSIGN: lambda step: self.administrator.reassign(self.partitions[step.number], step.nodes),
+            Action.CREATE: lambda step: self.administrator.create(self._aside(step), [step.nodes] * 2),
+            Action.DELETE: lambda step: self.administrator.delete(self._aside(step)),
             Action.ELECT_UNCLEAN: self._elect_unclean,
         }
         actions[step.action](step)
@@ -125,7 +129,7 @@ class ChaosRound:
 
     def _partitions(self) -> dict[TopicPartition, PartitionView]:
         """Return what is known of this round's partitions; as one that is not whole, what is not known at all."""
-        known = self._administrator.partitions()
+        known = self.administrator.partitions()
         mine = {each: view for each, view in known.items() if f"{each.topic}-".startswith(f"{self.topic}-")}
         expected = [*self.partitions, *(each.partition for each in self.elections)]
         return {each: PartitionView(partition=each) for each in expected} | mine

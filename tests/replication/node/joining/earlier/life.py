@@ -1,0 +1,69 @@
+"""What a broker goes through in a cluster: it leads and follows, is moved, dies, leaves in order and comes back."""
+
+from replication.metadata.metadata_version import MetadataVersion
+from replication.protocol.addresses import parse_addresses
+from replication.protocol.client.connection import Connection
+from replication.protocol.messages.api_versions import ApiVersionsRequest
+from tests.oracle.kafka import JavaProgram
+from tests.replication.node.joining.chaos.round import ChaosRound
+from tests.replication.node.joining.chaos.schedule import Schedule
+from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
+
+THEIRS = 1
+_BOTH = {THEIRS, OURS}
+
+
+class Life(ChaosRound):
+    """While producers write, in transactions too, and consumers read; one broker is Kafka's and one is ours."""
+
+    def __init__(self, cluster: MixedCluster, java: JavaProgram, seed: int) -> None:
+        """`seed` says which producer writes in transactions."""
+        super().__init__(cluster, java, Schedule(((OURS, THEIRS), (THEIRS, OURS), (OURS, THEIRS)), ()), seed)
+
+    def _happen(self) -> None:
+        self._lead()
+        self._move()
+        self._die()
+        self._leave()
+
+    def _lead(self) -> None:
+        for each in (self.partitions[0], self.partitions[2]):
+            self.administrator.lead(each, (OURS, THEIRS))
+
+    def _move(self) -> None:
+        moved = self.partitions[1]
+        self.administrator.reassign(moved, [THEIRS])
+        self.administrator.wait_for(moved, replicas={THEIRS}, isr={THEIRS}, removing=set())
+        self.administrator.reassign(moved, [OURS, THEIRS])
+        self.administrator.lead(moved, (OURS, THEIRS))
+
+    def _die(self) -> None:
+        self.cluster.kill(OURS)
+        self._wait_for({THEIRS})
+        self.cluster.start(OURS)
+        self._wait_for(_BOTH)
+        self._lead()
+
+    def _leave(self) -> None:
+        self.cluster.stop(OURS)
+        self._wait_for({THEIRS})
+        self.cluster.start(OURS)
+        self._wait_for(_BOTH)
+        self._lead()
+
+    def _wait_for(self, isr: set[int]) -> None:
+        for each in self.partitions:
+            self.administrator.wait_for(each, isr=isr)
+
+
+def finalized(cluster: MixedCluster, node: int) -> dict[str, int]:
+    """Return the level of each feature at which the cluster works, as a node tells."""
+    asked = ApiVersionsRequest(client_software_name="epochlog", client_software_version="tests")
+    (address,) = parse_addresses(cluster.bootstrap(node))
+    with Connection.open(address) as connection:
+        return {name: levels.stop - 1 for name, levels in connection.ask(asked).finalized_features.items()}
+
+
+def level_of(cluster: MixedCluster, node: int) -> MetadataVersion:
+    """Return the level of metadata.version at which a cluster works, as a node tells."""
+    return MetadataVersion(finalized(cluster, node)["metadata.version"])
