@@ -239,8 +239,8 @@ class TestRefusals:
         with led(tmp_path / "elsewhere") as controller:
             finalize(controller, name, level)
             config = formatted(server_properties(tmp_path, str(controller.server.address)))
-            told = self.refused(config, f"the cluster has finalized {name} at level {level} ({known}", beside="elsewhere")
-            assert advice in told
+            reason = f"the cluster has finalized {name} at level {level} ({known}"
+            assert advice in self.refused(config, reason, beside="elsewhere")
 
     @pytest.mark.parametrize("is_new", [True, False], ids=["at the first start", "at a later one"])
     def test_metadata_records_that_a_later_kafka_has_written(self, tmp_path: Path, is_new: bool) -> None:

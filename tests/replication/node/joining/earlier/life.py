@@ -1,13 +1,13 @@
 """What a broker goes through in a cluster: it leads and follows, is moved, dies, leaves in order and comes back."""
 
-from replication.metadata.metadata_version import MetadataVersion
-from replication.protocol.addresses import parse_addresses
+from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.protocol.client.connection import Connection
 from replication.protocol.messages.api_versions import ApiVersionsRequest
 from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.chaos.round import ChaosRound
 from tests.replication.node.joining.chaos.schedule import Schedule
 from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
+from tests.replication.waiting import wait_until
 
 THEIRS = 1
 _BOTH = {THEIRS, OURS}
@@ -25,6 +25,7 @@ class Life(ChaosRound):
         self._move()
         self._die()
         self._leave()
+        self._rise()
 
     def _lead(self) -> None:
         for each in (self.partitions[0], self.partitions[2]):
@@ -51,19 +52,31 @@ class Life(ChaosRound):
         self._wait_for(_BOTH)
         self._lead()
 
+    def _rise(self) -> None:
+        """Raise the cluster to the latest level of its release, from which on directories are known."""
+        latest = MetadataVersion(self.cluster.release.metadata_version)
+        if level_of(self.cluster, OURS) is latest:
+            return
+        to = ("--bootstrap-server", self.cluster.bootstrap(THEIRS))
+        self.cluster.run_tool("org.apache.kafka.tools.FeatureCommand", *to, "upgrade", "--metadata", latest.told)
+        wait_until(lambda: level_of(self.cluster, OURS) is latest, "ours works at the new level")
+        wait_until(self._has_directories, "it is known in which directory each replica of ours lies")
+        self._wait_for(_BOTH)
+
+    def _has_directories(self) -> bool:
+        image = self.cluster.image()
+        (directory,) = image.brokers[OURS].directories or (None,)
+        topic = image.topics.by_name[self.topic]
+        return {each.directory_of(OURS) for each in topic.partitions.values()} == {directory}
+
     def _wait_for(self, isr: set[int]) -> None:
         for each in self.partitions:
             self.administrator.wait_for(each, isr=isr)
 
 
-def finalized(cluster: MixedCluster, node: int) -> dict[str, int]:
-    """Return the level of each feature at which the cluster works, as a node tells."""
-    asked = ApiVersionsRequest(client_software_name="epochlog", client_software_version="tests")
-    (address,) = parse_addresses(cluster.bootstrap(node))
-    with Connection.open(address) as connection:
-        return {name: levels.stop - 1 for name, levels in connection.ask(asked).finalized_features.items()}
-
-
 def level_of(cluster: MixedCluster, node: int) -> MetadataVersion:
     """Return the level of metadata.version at which a cluster works, as a node tells."""
-    return MetadataVersion(finalized(cluster, node)["metadata.version"])
+    asked = ApiVersionsRequest(client_software_name="epochlog", client_software_version="tests")
+    with Connection.open(cluster.bootstrap(node)) as connection:
+        levels = connection.ask(asked).finalized_features[METADATA_VERSION_FEATURE]
+    return MetadataVersion(levels.stop - 1)

@@ -2,19 +2,13 @@
 
 import re
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from shutil import copytree
 from typing import Final
 
 from logstore import TopicPartition
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.recovered_log import RecoveredLog
-from replication.metadata.loading import load_image
-from replication.metadata.partition import PartitionRegistration
-from replication.metadata_partition import METADATA_PARTITION
 from tests.campaign import Campaign
-from tests.oracle.cluster import CONTROLLER
 from tests.oracle.release import KafkaRelease
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
@@ -25,12 +19,15 @@ from tests.replication.waiting import wait_until
 
 SESSION_MS, LAG_MS = 9_000, 30_000
 """Kafka's own."""
-METADATA_DIRECTORY: Final = str(METADATA_PARTITION)
 TOPIC: Final = "soak"
 PARTITIONS: Final = 200
 _REPLICAS: Final = ((1, 2, OURS), (2, OURS, 1), (OURS, 1, 2))
 """In turn: each broker leads a third."""
-_CONCERN: Final = re.compile(r"^\[[^]]+\] (?:WARN|ERROR|FATAL) .*", re.MULTILINE)
+_CONCERN: Final = re.compile(
+    r"^\[[^]]+\] (?:WARN|ERROR|FATAL) (?!.*\(org\.apache\.kafka\.controller\.EventPerformanceMonitor\)$).*",
+    re.MULTILINE,
+)
+"""But for what takes the controller long, as it does on a busy machine."""
 
 
 def test_memory_and_isrs_stay_as_they_are_and_no_broker_complains(tmp_path: Path, release: KafkaRelease) -> None:
@@ -44,7 +41,7 @@ def test_memory_and_isrs_stay_as_they_are_and_no_broker_complains(tmp_path: Path
         reader.start()
         wait_until(lambda: reader.seen >= PARTITIONS, "records have come through")
         said = {node: len(cluster.said(node)) for node in cluster.nodes}
-        before = standing(cluster, tmp_path / "before")
+        before = cluster.image().topics.by_name[TOPIC].partitions
         watched = Watched(cluster.pid(OURS))
         watched.start()
         time.sleep(campaign.count)
@@ -52,7 +49,7 @@ def test_memory_and_isrs_stay_as_they_are_and_no_broker_complains(tmp_path: Path
         writer.finish()
         wait_until(lambda: reader.seen == writer.sent, "all is read")
         reader.stop()
-        after = standing(cluster, tmp_path / "after")
+        after = cluster.image().topics.by_name[TOPIC].partitions
         concerns = {node: _CONCERN.findall(cluster.said(node)[start:]) for node, start in said.items()}
         for node in cluster.ids:
             cluster.stop(node)
@@ -88,12 +85,6 @@ def make_topic(cluster: MixedCluster) -> None:
 
     wait_until(is_whole, "all replicas are in sync")
     wait_until(is_led, "all preferred replicas lead")
-
-
-def standing(cluster: MixedCluster, copy: Path) -> Mapping[int, PartitionRegistration]:
-    """Return leader, ISR and epochs of each partition, as the controller has them in its log."""
-    metadata = copytree(cluster.log_dir(CONTROLLER) / METADATA_DIRECTORY, copy / METADATA_DIRECTORY)
-    return load_image(metadata).image.topics.by_name[TOPIC].partitions
 
 
 def check_written(cluster: MixedCluster, sent: int) -> None:
