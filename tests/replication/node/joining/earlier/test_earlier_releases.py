@@ -42,7 +42,7 @@ CASES: Final = [
     )
     for seed in (1, 2)
 ]
-CAMPAIGN: Final = Campaign("clusters of earlier releases", full=len(CASES), share=1)
+CAMPAIGN: Final = Campaign("clusters of earlier releases", full=8, share=1)
 
 
 def cases_of_this_run() -> Sequence[Case]:

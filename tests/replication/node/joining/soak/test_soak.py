@@ -23,11 +23,9 @@ TOPIC: Final = "soak"
 PARTITIONS: Final = 200
 _REPLICAS: Final = ((1, 2, OURS), (2, OURS, 1), (OURS, 1, 2))
 """In turn: each broker leads a third."""
-_CONCERN: Final = re.compile(
-    r"^\[[^]]+\] (?:WARN|ERROR|FATAL) (?!.*\(org\.apache\.kafka\.controller\.EventPerformanceMonitor\)$).*",
-    re.MULTILINE,
-)
-"""But for what takes the controller long, as it does on a busy machine."""
+_CONCERN: Final = re.compile(r"^\[[^]]+\] (?:WARN|ERROR|FATAL) .*", re.MULTILINE)
+_SLOW: Final = re.compile(r"EventPerformanceMonitor|controller event queue overloaded")
+"""What a controller says on a busy machine, whoever asks it."""
 
 
 def test_memory_and_isrs_stay_as_they_are_and_no_broker_complains(tmp_path: Path, release: KafkaRelease) -> None:
@@ -50,7 +48,7 @@ def test_memory_and_isrs_stay_as_they_are_and_no_broker_complains(tmp_path: Path
         wait_until(lambda: reader.seen == writer.sent, "all is read")
         reader.stop()
         after = cluster.image().topics.by_name[TOPIC].partitions
-        concerns = {node: _CONCERN.findall(cluster.said(node)[start:]) for node, start in said.items()}
+        concerns = {node: concerns_of(cluster.said(node)[start:]) for node, start in said.items()}
         for node in cluster.ids:
             cluster.stop(node)
     assert reader.strange == []
@@ -85,6 +83,11 @@ def make_topic(cluster: MixedCluster) -> None:
 
     wait_until(is_whole, "all replicas are in sync")
     wait_until(is_led, "all preferred replicas lead")
+
+
+def concerns_of(said: str) -> list[str]:
+    """Return the warnings and errors in what a node of Kafka's said, but for those of a busy machine."""
+    return [line for line in _CONCERN.findall(said) if not _SLOW.search(line)]
 
 
 def check_written(cluster: MixedCluster, sent: int) -> None:
