@@ -55,6 +55,10 @@ def _reassignments(_: Any, fault: _Fault) -> Mapping[str, Any]:
     return {"responses": [], "allow_replication_factor_change": True, **fault}
 
 
+def _features(_: Any, fault: _Fault) -> Mapping[str, Any]:
+    return {"results": [], **fault}
+
+
 def _whole(_: Any, fault: _Fault) -> Mapping[str, Any]:
     return fault
 
@@ -66,10 +70,11 @@ _CONTENT: Final[Mapping[int, Callable[[Any, _Fault], Mapping[str, Any]]]] = {
     37: _enlargements,
     44: _settings,
     45: _reassignments,
+    57: _features,
     64: _whole,
 }
 """By API key: CreateTopics, DeleteTopics, AlterConfigs, CreatePartitions, IncrementalAlterConfigs,
-AlterPartitionReassignments and UnregisterBroker."""
+AlterPartitionReassignments, UpdateFeatures and UnregisterBroker."""
 ANSWERED_BY_CONTROLLER: Final = (
     *_CONTENT,
     elect_leaders.API_KEY,

@@ -57,7 +57,7 @@ class Life(ChaosRound):
         latest = MetadataVersion(self.cluster.release.metadata_version)
         if level_of(self.cluster, OURS) is latest:
             return
-        to = ("--bootstrap-server", self.cluster.bootstrap(THEIRS))
+        to = ("--bootstrap-server", self.cluster.bootstrap(OURS))
         self.cluster.run_tool("org.apache.kafka.tools.FeatureCommand", *to, "upgrade", "--metadata", latest.told)
         wait_until(lambda: level_of(self.cluster, OURS) is latest, "ours works at the new level")
         wait_until(self._has_directories, "it is known in which directory each replica of ours lies")
