@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from random import Random
 from subprocess import TimeoutExpired
-from typing import Final
+from typing import ClassVar, Final
 
 from logstore import TopicPartition
 from replication.operations.partition_view import PartitionView
@@ -29,6 +29,9 @@ _log: Final = logging.getLogger(__name__)
 class ChaosRound:
     """Its topics are named after the seed; what was begun but could not be done is none of its concern."""
 
+    MIN_IN_SYNC: ClassVar[int] = 2
+    """The setting of its topics, min.insync.replicas."""
+
     def __init__(self, cluster: MixedCluster, java: JavaProgram, schedule: Schedule, seed: int) -> None:
         """`java` is a TransactionClient, which every other round writes with."""
         self.cluster = cluster
@@ -50,7 +53,8 @@ class ChaosRound:
     def run(self) -> None:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
         told = self.administrator
-        wait_until(lambda: told.create(self.topic, self.schedule.replicas, min_insync_replicas=2), "the topic is made")
+        settings = {"min_insync_replicas": self.MIN_IN_SYNC}
+        wait_until(lambda: told.create(self.topic, self.schedule.replicas, **settings), "the topic is made")
         with ExitStack() as stack:
             for each in (*self.writers, self.transactions, *self.readers):
                 each.start()

@@ -1,5 +1,7 @@
 """What a broker goes through in a cluster: it leads and follows, is moved, dies, leaves in order and comes back."""
 
+from typing import ClassVar
+
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.protocol.client.connection import Connection
 from replication.protocol.messages.api_versions import ApiVersionsRequest
@@ -15,6 +17,9 @@ _BOTH = {THEIRS, OURS}
 
 class Life(ChaosRound):
     """While producers write, in transactions too, and consumers read; one broker is Kafka's and one is ours."""
+
+    MIN_IN_SYNC: ClassVar[int] = 1
+    """librdkafka's transactional producers may fail for good where they were told NOT_ENOUGH_REPLICAS."""
 
     def __init__(self, cluster: MixedCluster, java: JavaProgram, seed: int) -> None:
         """`seed` says which producer writes in transactions."""

@@ -34,7 +34,8 @@ def test_memory_and_isrs_stay_as_they_are_and_no_broker_complains(tmp_path: Path
     described.controller_settings = {**described.controller_settings, "auto.leader.rebalance.enable": "false"}
     with described as cluster:
         make_topic(cluster)
-        writer, reader = (kind(cluster.bootstrap(), TOPIC, PARTITIONS) for kind in (SteadyWriter, SteadyReader))
+        writer = SteadyWriter(cluster.bootstrap(), TOPIC, PARTITIONS)
+        reader = SteadyReader(cluster.bootstrap(), TOPIC, PARTITIONS)
         writer.start()
         reader.start()
         wait_until(lambda: reader.seen >= PARTITIONS, "records have come through")
