@@ -69,8 +69,8 @@ class BrokerMetrics(Collector):
             self._idle.take(),
         )
         family = gauge("kafka.server:socket-server-metrics:connection-count", "Open connections.", labels=("listener",))
-        for listener in node.server.addresses:
-            family.add_metric([listener], node.server.connection_count)
+        for listener, count in node.server.connection_counts.items():
+            family.add_metric([listener], count)
         yield family
 
     def _directories(self) -> Iterator[Metric]:

@@ -58,6 +58,7 @@ class Connection:
     def __init__(self, stream: Stream, peer: Address, settings: ListenerSettings) -> None:
         """Take what was accepted, and from whom; see `start`."""
         self.address: Final = peer.host
+        self.listener: Final = settings.name
         self._stream: Final = stream
         self._settings: Final = settings
         self._name: Final = f"epochlog-{settings.name}-{peer}"

@@ -302,7 +302,12 @@ class TestValidate:
         assert outcome.status == 1
         validate_output("broker", outcome.out)
         told = " ".join(json.loads(outcome.out)["faults"])
-        for fault in ("process.roles", "controller.listener.names", "listeners names 2", "log.retention.ms is 'soon'"):
+        for fault in (
+            "process.roles",
+            "controller.listener.names",
+            "no protocol for OTHER",
+            "log.retention.ms is 'soon'",
+        ):
             assert fault in told
 
     def test_it_starts_nothing(self, tmp_path: Path) -> None:
