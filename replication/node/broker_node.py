@@ -46,6 +46,7 @@ from replication.node.controller_link import ControllerLink
 from replication.node.listeners.advertised_listeners import advertised_listeners
 from replication.node.listeners.metadata_users import with_metadata_users
 from replication.protocol.addresses import Address
+from replication.quorum.quorum_standing import QuorumStanding
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApis
 from replication.server.server import Server
@@ -150,6 +151,11 @@ class BrokerNode:
     def applied_offset(self) -> int:
         """The highest offset of it; -1 before there is any."""
         return -1 if self._thread is None else self._thread.applied_offset
+
+    @property
+    def quorum_standing(self) -> QuorumStanding | None:
+        """Where it stands as an observer of the controllers' quorum; None where its controller is alone."""
+        return self._link.standing()
 
     @property
     def addresses(self) -> Mapping[str, Address]:

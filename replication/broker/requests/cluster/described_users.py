@@ -16,6 +16,7 @@ from replication.server.call import Call
 API_KEY: Final = 50
 VERSIONS: Final = served_versions(API_KEY) or range(0)
 
+_NO_ERROR: Final = {"error_code": ErrorCode.NONE, "error_message": ""}
 _TWICE: Final = "Cannot describe SCRAM credentials for the same user twice in a single request: {}"
 _UNKNOWN: Final = "Attempt to describe a user credential that does not exist: {}"
 
@@ -39,8 +40,7 @@ class DescribedUsers:
             known[name].append({"mechanism": mechanism, "iterations": credential.iterations})
         asked = Counter(each.name for each in request.users or ()) or dict.fromkeys(known, 1)
         results = [_described(name, count, known) for name, count in asked.items()]
-        told = {"error_code": ErrorCode.NONE, "error_message": None, "results": results}
-        return kio_answer(API_KEY, call.version, told)
+        return kio_answer(API_KEY, call.version, {**_NO_ERROR, "results": results})
 
 
 def _described(name: str, count: int, known: Mapping[str, list[dict[str, int]]]) -> dict[str, Any]:
@@ -49,6 +49,5 @@ def _described(name: str, count: int, known: Mapping[str, list[dict[str, int]]])
     elif name not in known:
         error, message = ErrorCode.RESOURCE_NOT_FOUND, _UNKNOWN.format(name)
     else:
-        described = {"error_code": ErrorCode.NONE, "error_message": None, "credential_infos": known[name]}
-        return {"user": name, **described}
+        return {"user": name, **_NO_ERROR, "credential_infos": known[name]}
     return {"user": name, "error_code": error, "error_message": message, "credential_infos": ()}

@@ -69,3 +69,11 @@ def test_nobody_has_the_same_salt_at_each_login_and_no_password() -> None:
 def test_a_listener_without_logins_stays_as_it_is() -> None:
     listener = ListenerSettings(address=Address("127.0.0.1", 0))
     assert with_metadata_users(listener, ClusterImage) is listener
+
+
+def test_keys_are_not_printed() -> None:
+    told = record("alice", "secret", "sha512")
+    for each in (told, MetadataUsers(ClusterImage, NoUsers()).credential("alice", "sha512")):
+        for secret in (told.salt, told.stored_key, told.server_key):
+            assert repr(secret) not in repr(each)
+    assert "salt" not in repr(told)
