@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from replication.node.broker_node import BrokerNode
     from replication.node.broker_node_settings import BrokerNodeSettings
     from replication.protocol.addresses import Address
+    from replication.server.connections.listener_settings import ListenerSettings
 
 _PAUSE_SECONDS: Final = 0.5
 
@@ -109,8 +110,7 @@ def _validate(config: Path, *, json: bool) -> None:
         formatted = FormattedRoots(properties.roots, properties.node_id, properties.metadata_root)
         faults += formatted.faults
         offline = formatted.offline
-        for listener in properties.listeners:
-            listener.streams()
+        faults += _unusable_files(properties.listeners)
     except (InvalidSettingsError, OSError) as error:
         faults.append(str(error))
     if json:
@@ -124,6 +124,17 @@ def _validate(config: Path, *, json: bool) -> None:
             print("A broker can start with this: properties and directories are in order. No controller was asked.")
     if faults:
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _unusable_files(listeners: "Sequence[ListenerSettings]") -> Iterator[str]:
+    """Find listeners whose certificates or keys cannot be used."""
+    from replication.protocol.errors import InvalidSettingsError
+
+    for listener in listeners:
+        try:
+            listener.streams()
+        except InvalidSettingsError as error:
+            yield f"listener {listener.name}: {error}"
 
 
 def _tell_passed_over(names: Sequence[str]) -> None:
