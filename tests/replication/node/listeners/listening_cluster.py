@@ -45,10 +45,18 @@ def login(user: str, password: str, mechanism: str = MECHANISMS[0]) -> dict[str,
 
 @dataclass
 class ListeningCluster(KafkaCluster):
-    """Brokers log in to each other, and the first user comes with the formatting of the controller (KIP-900)."""
+    """Brokers log in to each other, and the first user comes with the formatting of the controller (KIP-900).
+
+    Kafka's broker is the controller as well.
+    """
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        return self.ids
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.ports[CONTROLLER] = free_port()
         self.authority = Authority(self.directory, "authority")
         self.certificate = self.authority.issue("broker", "127.0.0.1").both
         self.of = {THEIRS: Ports(self.ports[THEIRS]), OURS: Ports()}
@@ -100,13 +108,18 @@ class ListeningCluster(KafkaCluster):
 
     def _configuration(self, node: int) -> Path:
         path = super()._configuration(node)
-        if node != CONTROLLER:
-            path.write_text(path.read_text() + _lines(self.listeners(node)))
+        told = self.listeners(node)
+        controller = f"CONTROLLER://127.0.0.1:{self.ports[CONTROLLER]}"
+        roles = {"process.roles": "broker,controller", "listeners": f"{told['listeners']},{controller}"}
+        path.write_text(path.read_text() + _lines({**told, **roles, **self.controller_settings}))
         return path
 
+    def _quorum_settings(self) -> Mapping[str, object]:
+        return {"controller.quorum.voters": f"{THEIRS}@127.0.0.1:{self.ports[CONTROLLER]}"}
+
     def _format_options(self, node: int) -> Sequence[str]:
-        user = f"SCRAM-SHA-512=[name={ADMIN},password={PASSWORD}]"
-        return ("--add-scram", user) if node == CONTROLLER else ()
+        del node
+        return "--add-scram", f"SCRAM-SHA-512=[name={ADMIN},password={PASSWORD}]"
 
 
 @contextmanager
