@@ -38,6 +38,8 @@ CLIENTS = ("PLAINTEXT", "LOGINS", "SECURE")
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[ListeningCluster]:
     with listening(tmp_path_factory.mktemp("cluster"), release) as cluster:
+        for topic in ("__consumer_offsets", "__transaction_state"):  # whose leaders coordinate, which ours does not
+            create_topic(cluster, topic, [THEIRS], cleanup_policy="compact")
         for topic, replicas in LED_BY.items():
             create_topic(cluster, topic, replicas)
         yield cluster
