@@ -307,8 +307,32 @@ class TestValidate:
         assert outcome.status == 1
         validate_output("broker", outcome.out)
         told = " ".join(json.loads(outcome.out)["faults"])
-        for fault in ("process.roles", "controller.listener.names", "listeners names 2", "log.retention.ms is 'soon'"):
+        for fault in (
+            "process.roles",
+            "controller.listener.names",
+            "no protocol for OTHER",
+            "log.retention.ms is 'soon'",
+        ):
             assert fault in told
+
+    def test_it_says_which_listeners_have_no_usable_certificate(self, tmp_path: Path) -> None:
+        config = formatted(
+            server_properties(
+                tmp_path,
+                NOBODY,
+                listeners="PLAINTEXT://127.0.0.1:9092,ONE://127.0.0.1:9093,TWO://127.0.0.1:9094",
+                advertised_listeners="PLAINTEXT://127.0.0.1:9092",
+                listener_security_protocol_map="CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,ONE:SSL,TWO:SSL",
+                ssl_keystore_location="/nowhere.pem",
+            )
+        )
+        outcome = epochlog("broker", "--config", config, "--validate", "--json")
+        assert outcome.status == 1
+        faults = json.loads(outcome.out)["faults"]
+        assert [each.split(": not a PEM")[0] for each in faults] == [
+            "listener ONE: /nowhere.pem",
+            "listener TWO: /nowhere.pem",
+        ]
 
     def test_it_starts_nothing(self, tmp_path: Path) -> None:
         config = formatted(server_properties(tmp_path, NOBODY, zookeeper_connect="here"))
