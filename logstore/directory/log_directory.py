@@ -68,6 +68,8 @@ class LogDirectory:
         """Hold no logs yet; see `open`."""
         root, settings, clock = environment.root, environment.settings, environment.clock
         self.root = root
+        self.settings = settings
+        """How often what is done in it, and how much of it is open at once."""
         self.broker_epoch: int = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._environment = environment
