@@ -1,14 +1,14 @@
 """A cluster of Kafka's own brokers and of ours, all of them processes, whose controller is Kafka's."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
 from logstore import TopicPartition
 from replication.testing.forgetful_disk import ForgetfulDisk
-from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
+from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 from tests.oracle.kafka import kafka_options
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
@@ -29,6 +29,8 @@ class MixedCluster(KafkaCluster):
     """The ids of our brokers."""
     is_forgetful: bool = False
     """Whether ours write so that what they have not flushed can be lost, which is not as they write otherwise."""
+    features: Mapping[str, int] = field(default_factory=dict)
+    """At which levels the cluster begins to work, where that is not as the controller has it by itself."""
 
     @classmethod
     def of(
@@ -99,6 +101,11 @@ class MixedCluster(KafkaCluster):
 
     def _journal(self, node: int) -> Path:
         return self.directory / f"{node}.flushed"
+
+    def _format_options(self, node: int) -> Sequence[str]:
+        if node != CONTROLLER:
+            return ()
+        return [each for name, level in self.features.items() for each in ("--feature", f"{name}={level}")]
 
     def _format(self, node: int) -> None:
         if node not in self.ours:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
+from tests.replication.node.joining.chaos.keyed_records import KeyedRecord, keyed_record
 from tests.replication.node.joining.chaos.thread import ChaosThread
 from tests.replication.node.joining.transactional_clients import RESENT_AS_IT_WAS
 
@@ -31,12 +32,13 @@ def value_of(number: int) -> bytes:
 
 @dataclass
 class ChaosWriter(ChaosThread):
-    """Writes numbered records to one partition, in a thread of its own; idempotent or not."""
+    """Writes numbered records to one partition, in a thread of its own; idempotent or not, with keys or without."""
 
     bootstrap: str
     partition: TopicPartition
     random: Random
     is_idempotent: bool
+    has_keys: bool = False
     sent: int = 0
     acknowledged: dict[int, int | None] = field(default_factory=dict)
     """The offset of each record that was, by its number; None where it was acknowledged as a duplicate."""
@@ -82,4 +84,5 @@ class ChaosWriter(ChaosThread):
                 self.failures.append(f"record {number}: {error}")
 
         topic, partition = self.partition
-        self._producer.produce(topic, value_of(number), partition=partition, on_delivery=note)
+        record = keyed_record(number) if self.has_keys else KeyedRecord(None, value_of(number))
+        self._producer.produce(topic, record.value, record.key, partition=partition, on_delivery=note)
