@@ -94,6 +94,14 @@ class Scene:
         return [each["leader_epoch"] for each in own if each["event"] == "role-change" and each["to"] == "leader"]
 
 
+def answers(asking: OldEpoch) -> set[ErrorCode]:
+    """Return what a broker answers that runs."""
+    asking.start()
+    wait_until(lambda: bool(asking.answers), "it answers")
+    asking.stop()
+    return asking.answers
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("lost-pages")
@@ -110,6 +118,7 @@ def test_it_comes_back_at_once_and_neither_leads_by_its_old_epoch_nor_keeps_what
     forgotten, flushed = scene.lead("forgotten"), scene.lead("flushed", flush_messages=1)
     both = {each: scene.write(each, "both") for each in (forgotten, flushed)}
     epoch = told.partitions()[forgotten].leader_epoch
+    assert answers(OldEpoch(cluster.bootstrap(OURS), forgotten, epoch)) == {ErrorCode.NONE}
     cluster.pause(THEIRS)
     for partition in both:
         # What a fetch that waits is answered with is read by a follower once it goes on.
