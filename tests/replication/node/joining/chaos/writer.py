@@ -60,8 +60,11 @@ class ChaosWriter(ChaosThread):
         assert not self.failures, f"records to {self.partition} were refused for good: {self.failures[:3]}"
 
     def _run(self) -> None:
+        # A leader takes any first sequence number of a producer that it does not know, and librdkafka takes that for
+        # an acknowledgement of what it sent to the leader before: so nothing follows the first record before that is.
+        self._send(1)
         while not self._stopped.wait(0.02):
-            if len(self._producer) < _MOST_UNANSWERED:
+            if self.acknowledged and len(self._producer) < _MOST_UNANSWERED:
                 self._send(self.random.randint(1, _MOST_AT_ONCE))
             self._producer.poll(0)
 
