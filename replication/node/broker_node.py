@@ -42,6 +42,7 @@ from replication.node.asking.isr_queue import IsrQueue
 from replication.node.broker_apis import BrokerApis
 from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.broker_thread import BrokerThread
+from replication.node.cleaner_thread import CleanerThread
 from replication.node.controller_link import ControllerLink
 from replication.node.listeners.advertised_listeners import advertised_listeners
 from replication.node.listeners.metadata_users import with_metadata_users
@@ -119,10 +120,11 @@ class BrokerNode:
                 AskingThread("broker-isrs", link.channel(), isr_queue, wants_isrs, self._epoch),
                 AskingThread("broker-directories", link.channel(), assignments, has_placed, self._epoch),
             )
-            for each in asking:
+            cleaner = CleanerThread(directories)
+            for each in (*asking, cleaner):
                 stack.callback(each.stop)
                 each.start()
-            self._workers = (thread, *asking, self.replicas.moves)
+            self._workers = (thread, *asking, cleaner, self.replicas.moves)
             self.lifecycle.ready_to_unfence()
             self.lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):

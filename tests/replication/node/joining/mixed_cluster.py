@@ -1,8 +1,8 @@
 """A cluster of Kafka's own brokers and of ours, all of them processes, whose controller is Kafka's."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copytree
 from tempfile import TemporaryDirectory
@@ -37,6 +37,8 @@ class MixedCluster(KafkaCluster):
     """Whether ours write so that what they have not flushed can be lost, which is not as they write otherwise."""
     level: MetadataVersion | None = None
     """The level of metadata.version that the cluster begins with; None for the latest of the release."""
+    features: Mapping[str, int] = field(default_factory=dict)
+    """At which levels the cluster begins to work, where that is not as the controller has it by itself."""
 
     @classmethod
     def of(
@@ -112,12 +114,13 @@ class MixedCluster(KafkaCluster):
             return [sys.executable, "-m", module, str(self._configuration(node)), *journal]
         return super()._command(node)
 
-    def _format_options(self, node: int) -> Sequence[str]:
-        del node
-        return () if self.level is None else ("--release-version", self.level.told)
-
     def _journal(self, node: int) -> Path:
         return self.directory / f"{node}.flushed"
+
+    def _format_options(self, node: int) -> Sequence[str]:
+        release = () if self.level is None else ("--release-version", self.level.told)
+        features = self.features if node == CONTROLLER else {}
+        return [*release, *(each for name, level in features.items() for each in ("--feature", f"{name}={level}"))]
 
     def _format(self, node: int) -> None:
         if node not in self.ours:

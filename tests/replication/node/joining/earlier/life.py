@@ -23,7 +23,8 @@ class Life(ChaosRound):
 
     def __init__(self, cluster: MixedCluster, java: JavaProgram, seed: int) -> None:
         """`seed` says which producer writes in transactions."""
-        super().__init__(cluster, java, Schedule(((OURS, THEIRS), (THEIRS, OURS), (OURS, THEIRS)), ()), seed)
+        replicas = ((OURS, THEIRS), (THEIRS, OURS), (OURS, THEIRS), (THEIRS, OURS))
+        super().__init__(cluster, java, Schedule(replicas, ()), seed)
 
     def _happen(self) -> None:
         self._lead()
