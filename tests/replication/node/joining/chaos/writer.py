@@ -60,6 +60,11 @@ class ChaosWriter(ChaosThread):
         assert not self.failures, f"records to {self.partition} were refused for good: {self.failures[:3]}"
 
     def _run(self) -> None:
+        # The first alone: of a producer that it does not know a broker takes any sequence number, so that of several
+        # under way the first may be refused, the next stored, and the first then taken for a duplicate.
+        self._send(1)
+        while not (self.acknowledged or self._stopped.wait(0.02)):
+            self._producer.poll(0)
         while not self._stopped.wait(0.02):
             if len(self._producer) < _MOST_UNANSWERED:
                 self._send(self.random.randint(1, _MOST_AT_ONCE))
