@@ -22,6 +22,7 @@ from tests.replication.testing.stopped_replicas import check_agreement, loaded
 from tests.replication.waiting import SECONDS, wait_until
 
 OURS: Final = 9
+_GAVE_UP_MARKERS: Final = "Couldn't find leader endpoint for partitions"
 _TRUNCATIONS_ARE_LOGGED: Final = (
     f"-Dlog4j2.configurationFile={Path('tests/oracle/log4j2-truncations.properties').resolve()}"
 )
@@ -80,6 +81,14 @@ class MixedCluster(KafkaCluster):
         """Return all that a node has said so far."""
         path = self.directory / f"{node}.out"
         return path.read_text(errors="replace") if path.exists() else ""
+
+    def gave_up_markers(self, partition: TopicPartition) -> bool:
+        """Whether a coordinator of Kafka's has ended a transaction without a marker in a partition.
+
+        It takes a partition that has no leader for one that was deleted (KAFKA-20734).
+        """
+        told = (line for node in super().ids for line in self.said(node).splitlines())
+        return any(_GAVE_UP_MARKERS in line and str(partition) in line for line in told)
 
     def lose(self, node: int) -> None:
         """End one of ours as a loss of power would."""

@@ -1,12 +1,14 @@
 """What must hold of a compacted partition, of which no two replicas need to have the same batches."""
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
 from logstore import LogStoreError, TopicPartition
 from logstore.segment.read_view import ReadView
 from tests.replication.node.joining.chaos.keyed_records import KeyedRecord, keyed_record, last_writes, state_of
+from tests.replication.node.joining.chaos.producer_epochs import without_resent
 from tests.replication.node.joining.chaos.reader import ChaosReader
 from tests.replication.node.joining.chaos.writer import ChaosWriter
 from tests.replication.node.joining.mixed_cluster import MixedCluster
@@ -22,10 +24,10 @@ SETTINGS: Final = {
 """Of its topic. Who is away for longer than tombstones stay may come back with what they have deleted, as in Kafka."""
 
 
-def check_written(writer: ChaosWriter, there: Mapping[int, KeyedRecord]) -> None:
+def check_written(writer: ChaosWriter, there: Mapping[int, KeyedRecord], resumed: AbstractSet[int]) -> None:
     """Check that each key has what was written of it last, and nothing lies where it was not acknowledged.
 
-    Raises AssertionError.
+    The producer went on in a later epoch at the offsets `resumed`. Raises AssertionError.
     """
     assert len(writer.acknowledged) == writer.sent
     misplaced = [
@@ -38,7 +40,7 @@ def check_written(writer: ChaosWriter, there: Mapping[int, KeyedRecord]) -> None
     found = state_of(there.values())
     wrong = sorted(str(key) for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
     assert not wrong, f"{writer.partition}: {wrong[:5]} have not what was written last"
-    values = [record.value for record in there.values() if record.value is not None]
+    values = [value for value in without_resent(there, resumed) if value.value is not None]
     assert len(set(values)) == len(values), f"{writer.partition}: records are twice there"
 
 

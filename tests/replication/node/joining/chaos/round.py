@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack
 from random import Random
 from subprocess import TimeoutExpired
@@ -15,6 +16,7 @@ from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.chaos import compacted
 from tests.replication.node.joining.chaos.keyed_records import KeyedRecord
+from tests.replication.node.joining.chaos.producer_epochs import resumed_at, without_resent
 from tests.replication.node.joining.chaos.reader import ChaosReader
 from tests.replication.node.joining.chaos.schedule import Action, Schedule, Step
 from tests.replication.node.joining.chaos.transactions import ChaosTransactions
@@ -23,6 +25,7 @@ from tests.replication.node.joining.chaos.writer import ChaosWriter, value_of
 from tests.replication.node.joining.mixed_cluster import MixedCluster
 from tests.replication.node.joining.transactional_clients import JavaClient, LibrdkafkaClient
 from tests.replication.salvage.cluster.target import Target
+from tests.replication.testing.stopped_replicas import loaded
 from tests.replication.waiting import SECONDS, wait_until
 
 _log: Final = logging.getLogger(__name__)
@@ -55,6 +58,8 @@ class ChaosRound:
         )
         self.readers: Final = [ChaosReader(bootstrap, *each) for each in self.partitions]
         self.elections: Final[list[UncleanElection]] = []
+        self.gave_up_markers = False
+        """Whether a coordinator of Kafka's left transactions without their ends."""
 
     def run(self) -> None:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
@@ -148,24 +153,32 @@ class ChaosRound:
         return {each: PartitionView(partition=each) for each in expected} | mine
 
     def _check(self) -> None:
-        partitions = self._partitions()
+        known = self._partitions()
+        partitions = dict(known)
         compacted_on = partitions.pop(self.compacted).replicas
         for partition, view in partitions.items():
             self.cluster.ensure_equal(partition, view.replicas)
         committed = {each: self._committed(each) for each in self.partitions}
         keyed = committed.pop(self.compacted)
         values = {each: {offset: value or b"" for offset, (_, value) in committed[each].items()} for each in committed}
+        resumed = {each: self._resumed(each, view) for each, view in known.items() if each in self.partitions}
         for writer in self.writers:
-            _check_written(writer, values[writer.partition])
+            _check_written(writer, values[writer.partition], resumed[writer.partition])
         *readers, keyed_reader = self.readers
         for reader, there in zip(readers, values.values(), strict=True):
             _check_read(reader, there)
-        self.transactions.check([value.decode() for value in values[self.transactions.partition].values()])
-        compacted.check_written(self.keyed_writer, keyed)
+        transactional = self.transactions.partition
+        self.gave_up_markers = self.cluster.gave_up_markers(transactional)
+        visible = [value.decode() for value in values[transactional].values()]
+        self.transactions.check(visible, has_all_markers=not self.gave_up_markers)
+        compacted.check_written(self.keyed_writer, keyed, resumed[self.compacted])
         compacted.check_read(keyed_reader, keyed, self.keyed_writer.sent)
         compacted.check_replicas(self.cluster, self.compacted, compacted_on, self.keyed_writer.sent)
         for election in self.elections:
             election.check()
+
+    def _resumed(self, partition: TopicPartition, view: PartitionView) -> set[int]:
+        return resumed_at(loaded(self.cluster.log_dir(view.replicas[0]), partition))
 
     def _committed(self, partition: TopicPartition) -> dict[int, KeyedRecord]:
         """Return what a consumer of committed records gets, by its offset."""
@@ -177,9 +190,8 @@ def _is_in_sync(view: PartitionView) -> bool:
     return view.has_leader and not view.is_reassigning and set(view.isr) == set(view.replicas)
 
 
-def _check_written(writer: ChaosWriter, there: Mapping[int, bytes]) -> None:
+def _check_written(writer: ChaosWriter, there: Mapping[int, bytes], resumed: AbstractSet[int]) -> None:
     """Check that a partition has what was acknowledged where that was, and nothing else. Raises AssertionError."""
-    values = list(there.values())
     expected = [value_of(number) for number in range(writer.sent)]
     assert len(writer.acknowledged) == writer.sent
     misplaced = [
@@ -189,9 +201,10 @@ def _check_written(writer: ChaosWriter, there: Mapping[int, bytes]) -> None:
     ]
     assert not misplaced, f"{writer.partition}: records {misplaced[:5]} are not where they were acknowledged"
     if writer.is_idempotent:
-        assert values == expected, f"records of {writer.partition} are twice there, or out of order"
+        in_order = without_resent(there, resumed)
+        assert in_order == expected, f"records of {writer.partition} are twice there, or out of order"
     else:
-        assert set(values) == set(expected), f"{writer.partition} lacks records, or has some that nobody sent"
+        assert set(there.values()) == set(expected), f"{writer.partition} lacks records, or has some that nobody sent"
 
 
 def _check_read(reader: ChaosReader, there: Mapping[int, bytes]) -> None:

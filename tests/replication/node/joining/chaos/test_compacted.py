@@ -33,14 +33,14 @@ def reader() -> ChaosReader:
 def test_compacted_or_not_it_is_as_it_should_be(
     writer: ChaosWriter, reader: ChaosReader, there: dict[int, KeyedRecord]
 ) -> None:
-    check_written(writer, there)
+    check_written(writer, there, set())
     check_read(reader, there, COUNT)
 
 
 def test_a_last_write_that_is_lost_is_told(writer: ChaosWriter, reader: ChaosReader) -> None:
     there = {number: record for number, record in KEPT.items() if number != LAST}
     with pytest.raises(AssertionError, match="have not what was written last"):
-        check_written(writer, there)
+        check_written(writer, there, set())
     with pytest.raises(AssertionError, match="the last of its key, is gone"):
         check_read(reader, there, COUNT)
 
@@ -50,12 +50,12 @@ def test_a_value_that_was_deleted_and_is_back_is_told(writer: ChaosWriter) -> No
     older = next(n for n in range(deleted) if keyed_record(n).key == keyed_record(deleted).key)
     there = {number: record for number, record in KEPT.items() if number != deleted}
     with pytest.raises(AssertionError, match="have not what was written last"):
-        check_written(writer, dict(sorted(({older: keyed_record(older)} | there).items())))
+        check_written(writer, dict(sorted(({older: keyed_record(older)} | there).items())), set())
 
 
 def test_a_record_that_lies_where_another_was_acknowledged_is_told(writer: ChaosWriter, reader: ChaosReader) -> None:
     there = {**KEPT, 2: keyed_record(3)}
     with pytest.raises(AssertionError, match="others lie where records"):
-        check_written(writer, there)
+        check_written(writer, there, set())
     with pytest.raises(AssertionError, match="is not what was read there"):
         check_read(reader, there, COUNT)

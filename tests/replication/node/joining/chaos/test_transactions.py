@@ -39,3 +39,13 @@ def test_one_that_is_refused_first_is_opened_in_the_end() -> None:
     transactions.start()
     transactions.stop()
     assert client.refusals == 0
+
+
+def test_where_markers_are_missing_what_was_aborted_may_be_committed_with_the_next() -> None:
+    transactions = ChaosTransactions(Client(0), TopicPartition("orders", 0), Random(1), committed=["1-0", "3-0"])
+    visible = ["1-0", "2-0", "3-0"]
+    with pytest.raises(AssertionError, match="has not what was committed"):
+        transactions.check(visible)
+    transactions.check(visible, has_all_markers=False)
+    with pytest.raises(AssertionError, match="has not what was committed"):
+        transactions.check(["1-0", "2-0"], has_all_markers=False)
