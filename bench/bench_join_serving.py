@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_lead import told
-from bench.joined_cluster import LEADER, create_partitions, joined_cluster
+from bench.joined_cluster import LEADER, create_partitions, joined_cluster, moment_when_unfenced
 from bench.measuring import is_measuring
 from bench.produced import SECONDS
 from replication.metadata.image_publisher import PublishedImage
@@ -115,12 +115,14 @@ def bench_elected(
     """Partitions that it has followed, whose leader stops in order."""
     count = most if benchmark.enabled else min(most, FEW)
     topic = f"elected-{count}"
-    create_partitions(AdminClient({"bootstrap.servers": cluster.bootstrap(LEADER)}), topic, [LEADER, OURS], count)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap(LEADER)})
+    create_partitions(admin, topic, [LEADER, OURS], count)
     given = Given(broker, topic, monkeypatch)
     assert broker.wait_until(lambda: is_in_sync(broker, topic, count), SECONDS)
     taken: list[float] = []
     benchmark.pedantic(lambda: taken.append(given.seconds_to_serve(count, lambda: cluster.stop(LEADER))), rounds=1)
     cluster.start(LEADER)
+    moment_when_unfenced(admin, LEADER)
     told(benchmark, {"s": taken[0]})
 
 

@@ -8,14 +8,22 @@ from confluent_kafka.admin import AdminClient
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_lead import KAFKA, told
-from bench.joined_cluster import LEADER, OUR_BROKER, SIDES, create_partitions, joined_cluster, moment_when
+from bench.joined_cluster import (
+    LEADER,
+    OUR_BROKER,
+    SIDES,
+    create_partitions,
+    joined_cluster,
+    moment_when,
+    moment_when_unfenced,
+)
 from bench.measuring import is_measuring
 from bench.produced import SECONDS
 from tests.replication.node.joining.mixed_cluster import MixedCluster
 
 MANY, FEW = 1_000, 10
 ROUNDS = 3
-SESSION_MS = 3_000
+SESSION_MS = 6_000
 """A broker that starts again is refused until its last session is over: that is waited for first."""
 
 
@@ -46,7 +54,7 @@ def seconds_to_start(cluster: MixedCluster, admin: AdminClient, node: int, count
     time.sleep(SESSION_MS / 1_000)
     begun = time.perf_counter()
     cluster.start(node, wait=False)
-    return moment_when(lambda: node in admin.list_topics("none", timeout=SECONDS).brokers, f"{node} is back") - begun
+    return moment_when_unfenced(admin, node) - begun
 
 
 def led(admin: AdminClient, node: int) -> int:

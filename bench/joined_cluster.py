@@ -52,6 +52,9 @@ def joined_cluster(
         java_options=_JAVA if is_measured else None,
         ours=ours,
     ) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap(LEADER)})
+        for node in cluster.ids:
+            moment_when_unfenced(admin, node)
         yield cluster
     shutil.rmtree(directory)
 
@@ -69,3 +72,13 @@ def moment_when(holds: Callable[[], bool], wanted: str) -> float:
         assert time.monotonic() < deadline, f"it never came true: {wanted}"
         time.sleep(_LOOK_SECONDS)
     return time.perf_counter()
+
+
+def moment_when_unfenced(admin: AdminClient, node: int) -> float:
+    """Return when clients were told of a broker, by `perf_counter`: of those that are fenced they are not."""
+
+    def is_told() -> bool:
+        described = admin.describe_cluster(request_timeout=SECONDS).result(SECONDS)
+        return any(each.id == node for each in described.nodes)
+
+    return moment_when(is_told, f"broker {node} is unfenced")

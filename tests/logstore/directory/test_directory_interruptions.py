@@ -197,11 +197,10 @@ class Interruptions:
             life.partitions.pop(about)
 
 
-HERE, GONE, MORE = (TopicPartition("t", number) for number in range(3))
+HERE, GONE = TopicPartition("t", 0), TopicPartition("t", 1)
 GOES_ON: dict[str, Callable[[LogDirectory], object]] = {
     "create": lambda directory: directory.create(GONE, topic_id=UUID(int=7)),
     "create without an id": lambda directory: directory.create(GONE),
-    "create many": lambda directory: directory.create_many({GONE: UUID(int=7), MORE: UUID(int=7)}),
     "delete": lambda directory: directory.delete(HERE),
     "checkpoint": lambda directory: directory.checkpoint(),
     "checkpoint_high_watermarks": lambda directory: directory.checkpoint_high_watermarks(),
