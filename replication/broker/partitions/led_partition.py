@@ -148,9 +148,10 @@ class LedPartition:
 
         Kafka: checkEnoughReplicasReachOffset.
         """
-        if not self._leads:
+        is_reached = self._log.high_watermark >= offset
+        if not self._leads:  # looked at last: who leads now led then, and it was its own high watermark
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        if self._log.high_watermark < offset:
+        if not is_reached:
             return None
         is_enough = len(self._state.maximal_isr) >= self._min_isr
         return ErrorCode.NONE if is_enough else ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
