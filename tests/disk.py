@@ -105,7 +105,7 @@ class FailingDisk(FileSystem):
 
 def _path_of(descriptor: int) -> Path:
     """Find the file behind a descriptor, whoever opened it."""
-    return Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+    return Path(f"/proc/self/fd/{descriptor}").readlink()
 
 
 class NamingDisk(FileSystem):
