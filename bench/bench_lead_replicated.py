@@ -5,71 +5,39 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from statistics import median
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_lead import KAFKA, SETTINGS, in_turn, told
 from bench.brokers_of_ours import BROKERS
+from bench.laggard import AHEAD, Laggard, catching_up_in_turn
 from bench.measuring import is_measuring
 from bench.produced import HANDED_OVER, SECONDS, Load, Throughput, create_topic, end_offset
 from bench.room import BUILD, require_room
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.testing.cluster import Cluster
+from replication.testing.links import Links
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
 
 OURS = "three of ours"
 LOAD = Load(1_024, 16 << 10, acks="all")
 ROUND_BYTES = 4 << 20
-AHEAD, BEHIND_BYTES = Load(1_024, 256 << 10), 64 << 20
-CATCHING_UP_ROUNDS, CATCHING_UP_WARM_UP = 5, 3
+BEHIND_BYTES = 64 << 20
 PATIENCE_MS = 60_000
-LOOK_SECONDS = 0.002
+UNHURRIED_MS = 10_000
+"""A session in which the logs of many partitions are made on a busy machine, and nobody is fenced."""
 FOLLOWER = 2
 TOPIC = "replicated"
 MANY, FEW = 1_000, 10
 IDLE_SECONDS, SHORT_SECONDS = 8.0, 1.5
 SETTLING_SECONDS = 2.0
 LEADER, FOLLOWERS = 1, (2, 3)
-
-
-class Laggard:
-    """A follower, and how soon it has what its leader has: by the sizes of their files."""
-
-    def __init__(
-        self,
-        leader: str,
-        leader_root: Path,
-        root: Path,
-        pause: Callable[[int], object],
-        resume: Callable[[int], object],
-    ) -> None:
-        self._producer = Throughput(leader, TOPIC, AHEAD)
-        self._roots = (leader_root / f"{TOPIC}-0", root / f"{TOPIC}-0")
-        self._pause = pause
-        self._resume = resume
-
-    def fall_back_and_catch_up(self, size: int) -> float:
-        """Return how many MB a second were written, but for the first of them: until then connections are made."""
-        self._pause(FOLLOWER)
-        self._producer.produce(size)
-        end, begin = (sum(file.stat().st_size for file in root.glob("*.log")) for root in self._roots)
-        self._resume(FOLLOWER)
-        begun, first = self._wait_for(begin + (end - begin) // 10)
-        ended, last = self._wait_for(end)
-        return max(last - first, 1) / max(ended - begun, 1e-6) / 1e6  # so little may have come at once
-
-    def _wait_for(self, wanted: int) -> tuple[float, int]:
-        deadline = time.monotonic() + SECONDS
-        while (size := sum(file.stat().st_size for file in self._roots[1].glob("*.log"))) < wanted:
-            assert time.monotonic() < deadline, f"the follower has {size} of {wanted} bytes"
-            time.sleep(LOOK_SECONDS)
-        return time.perf_counter(), size
 
 
 @contextmanager
@@ -138,24 +106,18 @@ def bench_catching_up(benchmark: BenchmarkFixture, request: pytest.FixtureReques
             processes=True,
         ) as ours,
     ):
-        for each in (theirs.bootstrap(1), str(ours.address(1))):
-            create_topic(each, TOPIC, [1, FOLLOWER])
+
+        def laggard(bootstrap: str, roots: list[Path], processes: KafkaCluster | Links) -> Laggard:
+            create_topic(bootstrap, TOPIC, [1, FOLLOWER])
+            leader, follower = (root / f"{TOPIC}-0" for root in roots)
+            pause, resume = (partial(each, FOLLOWER) for each in (processes.pause, processes.resume))
+            return Laggard(Throughput(bootstrap, TOPIC, AHEAD), leader, follower, pause, resume)
+
         sides = {
-            KAFKA: Laggard(theirs.bootstrap(1), theirs.log_dir(1), theirs.log_dir(2), theirs.pause, theirs.resume),
-            OURS: Laggard(str(ours.address(1)), ours.root(1), ours.root(2), ours.links.pause, ours.links.resume),
+            KAFKA: laggard(theirs.bootstrap(1), [theirs.log_dir(1), theirs.log_dir(FOLLOWER)], theirs),
+            OURS: laggard(str(ours.address(1)), [ours.root(1), ours.root(FOLLOWER)], ours.links),
         }
-        rates: dict[str, list[float]] = {side: [] for side in sides}
-
-        def both() -> None:
-            for side in list(rates)[:: 1 if len(rates[OURS]) % 2 else -1]:
-                rates[side].append(sides[side].fall_back_and_catch_up(size))
-
-        warm_up = CATCHING_UP_WARM_UP if measured else 0
-        benchmark.pedantic(both, rounds=CATCHING_UP_ROUNDS if measured else 1, warmup_rounds=warm_up)
-    counted = {side: each[warm_up:] for side, each in rates.items()}
-    told(benchmark, {f"{side}, MB/s": median(each) for side, each in counted.items()})
-    ratios = [mine / other for mine, other in zip(counted[OURS], counted[KAFKA], strict=True)]
-    told(benchmark, {"times as fast as Kafka": median(ratios)})
+        catching_up_in_turn(benchmark, sides, OURS, size)
     shutil.rmtree(build)
 
 
@@ -170,7 +132,7 @@ def bench_becoming_leader(benchmark: BenchmarkFixture, monkeypatch: pytest.Monke
         apply(self, image, changes)  # type: ignore[arg-type]  as it was called
         applied.append(time.perf_counter() - begun)
 
-    with Cluster(2) as cluster:
+    with Cluster(2, session_timeout_ms=UNHURRIED_MS) as cluster:
         cluster.create_topic(TOPIC, replicas=[(1, 2)] * count)
 
         def stop_leader() -> None:

@@ -1,11 +1,11 @@
 """The several log.dirs roots of one broker: a disk that fails takes only its own partitions offline (KIP-112)."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sized
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypedDict, Unpack
+from types import MappingProxyType, TracebackType
+from typing import Final, Self, TypedDict, Unpack
 from uuid import UUID
 
 from epoch.filesystem import FileSystem
@@ -27,6 +27,8 @@ from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import TopicPartition
+
+_NONE: Final[Mapping[LogDirectory, Sized]] = MappingProxyType({})
 
 
 class _Options(TypedDict, total=False):
@@ -127,6 +129,11 @@ class LogDirectories:
         """The logs of all roots that are online."""
         return {partition: log for root in self.roots for partition, log in root.partitions.items()}
 
+    def get(self, partition: TopicPartition) -> Log | None:
+        """Return a partition's log; None where no root that is online has one (Kafka: LogManager.getLog)."""
+        found = (root.partitions.get(partition) for root in self.roots)
+        return next((log for log in found if log is not None), None)
+
     def log(self, partition: TopicPartition) -> Log:
         """Return a partition's log. Raises UnknownPartitionError, or OfflineDirectoryError if it may be offline."""
         return self._root_of(partition).log(partition)
@@ -136,16 +143,21 @@ class LogDirectories:
 
         Raises PartitionExistsError, OfflineDirectoryError if no root is online, and OSError.
         """
-        # Each root refuses what it has itself only; a lock would be one more that a fork may inherit.
-        claim = object()
-        try:
-            # Within, for what a signal handler raises right after it must not leave the claim behind.
-            if self._being_made.setdefault(partition, claim) is not claim:
-                raise PartitionExistsError(f"another call is creating the partition {partition}")
+        with self._claimed([partition]):
             return self._root_for(partition).create(partition, topic_id=topic_id)
-        finally:
-            if self._being_made.get(partition) is claim:
-                del self._being_made[partition]
+
+    def create_many(self, topic_ids: Mapping[TopicPartition, UUID | None]) -> None:
+        """Create partitions at once, with the ids of their topics, each in the root with the fewest partitions.
+
+        Raises what `create` raises for one of them: some of the others are there by then, and some are not.
+        """
+        with self._claimed(topic_ids):
+            shares: dict[LogDirectory, dict[TopicPartition, UUID | None]] = {root: {} for root in self.roots}
+            for partition, topic_id in topic_ids.items():
+                shares[self._root_for(partition, shares)][partition] = topic_id
+            for root, share in shares.items():
+                if share:
+                    root.create_many(share)
 
     def delete(self, partition: TopicPartition) -> None:
         """Delete a partition: its directory is renamed now, and removed later."""
@@ -181,15 +193,31 @@ class LogDirectories:
         """Close all files and write nothing, as if the process had died."""
         do_all([root.abandon for root in self.roots], "the log directories")
 
-    def _root_for(self, partition: TopicPartition) -> LogDirectory:
-        """Return the root with the fewest partitions, where none holds this one."""
+    @contextmanager
+    def _claimed(self, partitions: Collection[TopicPartition]) -> Iterator[None]:
+        """Let no other call make these meanwhile. Raises PartitionExistsError where one does."""
+        # Each root refuses what it has itself only; a lock would be one more that a fork may inherit.
+        claim = object()
+        try:
+            # Within, for what a signal handler raises right after it must not leave the claim behind.
+            for partition in partitions:
+                if self._being_made.setdefault(partition, claim) is not claim:
+                    raise PartitionExistsError(f"another call is creating the partition {partition}")
+            yield
+        finally:
+            for partition in partitions:
+                if self._being_made.get(partition) is claim:
+                    del self._being_made[partition]
+
+    def _root_for(self, partition: TopicPartition, shares: Mapping[LogDirectory, Sized] = _NONE) -> LogDirectory:
+        """Return the root with the fewest partitions, counting those that it is to get, where none holds this one."""
         online = [root for root in self.roots if root.failure is None]
         if not online:
             raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
         for root in online:
             if partition in root.partitions or partition in root.unreadable:
                 raise PartitionExistsError(f"the partition {partition} already exists", file=root.root)
-        return min(online, key=lambda root: len(root.partitions))
+        return min(online, key=lambda root: len(root.partitions) + len(shares.get(root, ())))
 
     def _root_of(self, partition: TopicPartition) -> LogDirectory:
         for root in self.roots:

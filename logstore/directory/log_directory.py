@@ -32,7 +32,6 @@ from logstore.directory.state.disk_watch import DiskWatch
 from logstore.directory.state.partitions import Partitions
 from logstore.directory.upkeep import Upkeep
 from logstore.errors import (
-    InvalidDirectoryNameError,
     LogStoreError,
     UnknownPartitionError,
     inherited_directory,
@@ -44,7 +43,7 @@ from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_walk import OnBytes
-from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition, parse_directory_name
+from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition
 
 if TYPE_CHECKING:
     from logstore.compaction.compaction_report import CompactionReport
@@ -144,9 +143,10 @@ class LogDirectory:
         try:
             if not lock.held:
                 lock.take()
+            same = LogConfig() if config is None or callable(config) else config
             environment = DirectoryEnvironment(
                 root,
-                config_of=config if callable(config) else lambda _: config or LogConfig(),
+                config_of=config if callable(config) else lambda _: same,
                 settings=settings or DirectorySettings(),
                 filesystem=filesystem,
                 clock=clock,
@@ -247,14 +247,20 @@ class LogDirectory:
 
         Raises InvalidDirectoryNameError, PartitionExistsError, OSError.
         """
-        if parse_directory_name(str(partition)).topic_partition != partition:
-            raise InvalidDirectoryNameError(
-                f"{partition!r} is no partition", file=self.root, advice="name a topic, and a number from 0 on"
-            )
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._guard.ensure_online()
             return self._creation.create(partition, topic_id)
+
+    def create_many(self, topic_ids: Mapping[TopicPartition, UUID | None]) -> None:
+        """Create partitions at once, with the ids of their topics, in the time that the disk takes for a few.
+
+        Raises what `create` raises for one of them: some of the others are there by then, and some are not.
+        """
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
+            self._guard.ensure_online()
+            self._creation.create_many(topic_ids)
 
     def recover(self, partition: TopicPartition) -> Log:
         """Close a poisoned log and return a new one, opened again and checked from its recovery point on.

@@ -1,6 +1,9 @@
 """The logs of a broker's replicas, as they are when one is to be led or followed."""
 
 import logging
+from collections import defaultdict
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
@@ -9,6 +12,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.broker.errors import LostTailError, OtherTopicError
+from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces
 from replication.metadata.image_changes import PartitionId
@@ -41,7 +45,7 @@ class ReplicaLogs:
 
         Raises OtherTopicError where an earlier topic's files have its place, LostTailError, LogStoreError, and OSError.
         """
-        log = self._directories.partitions.get(partition)
+        log = self._directories.get(partition)
         changed = PartitionId(topic_id, partition.partition)
         if log is None:
             self._lost.pop(changed, None)
@@ -54,6 +58,18 @@ class ReplicaLogs:
         elif held.topic_id != topic_id:
             raise OtherTopicError(log.directory, held.topic_id, topic_id)
         return log
+
+    def make_new(self, partitions: Mapping[TopicPartition, tuple[UUID, PartitionRegistration]]) -> None:
+        """Make the logs of new partitions, in the time that it takes for a few: their topics' ids and where they lie.
+
+        Whatever keeps one of them from being made, `open` meets it again.
+        """
+        wanted: defaultdict[UUID, dict[TopicPartition, UUID | None]] = defaultdict(dict)
+        for partition, (topic_id, state) in partitions.items():
+            if self._directories.get(partition) is None:
+                wanted[state.directory_of(self._broker_id)][partition] = topic_id
+        with suppress(*PARTITION_ERRORS):
+            self._places.make_many(wanted)
 
     def _recovered(
         self, log: Log, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration

@@ -114,9 +114,14 @@ class ReplicaManager:
         if self._throttles is not None:  # before new replicas are followed
             self._throttles.take(image, changes.configurations)
         others = self._view.followed_from(changes.brokers, self._names) | self._sort_out()
+        changed = changes.partitions | others
+        kept = frozenset(filter(self._view.has_replica, changed))
         # Deletions first: a topic may have been made again under the same name.
-        for changed in sorted(changes.partitions | others, key=self._view.has_replica):
-            self._try(changed)
+        for each in changed - kept:
+            self._try(each)
+        self._make_new_logs(kept)
+        for each in kept:
+            self._try(each)
         if self._view.has_directories and not had_directories:
             self._note_places(self._names)
         self._begin_to_lead()
@@ -349,6 +354,16 @@ class ReplicaManager:
     def _note_place(self, changed: PartitionId, log: ReadableLog, state: PartitionRegistration) -> None:
         wanted = self.moves.wanted(self._names[changed])
         self._places.note(changed, log.directory.parent, self._view.directory_of(state), wanted)
+
+    def _make_new_logs(self, partitions: frozenset[PartitionId]) -> None:
+        """Make the logs of those that are new, where there are several; what is left out is made as it is taken up."""
+        new: dict[TopicPartition, tuple[UUID, PartitionRegistration]] = {}
+        for each in partitions & self._new:
+            state, name = self._view.state(each), self._view.name(each)
+            if state is not None and name is not None and self.moves.wanted(name) is None:
+                new[name] = each.topic_id, state
+        if len(new) > 1:
+            self._logs.make_new(new)
 
     def _log(self, partition: TopicPartition, topic_id: UUID, state: PartitionRegistration) -> Log:
         """Return a partition's log, made where there is none. Raises LogStoreError, OtherTopicError, and OSError."""

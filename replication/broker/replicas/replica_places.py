@@ -45,12 +45,26 @@ class ReplicaPlaces:
         metadata names a directory that works says nothing: it is told of a move before that is made. Where it names
         none, that is the one that is preferred.
         """
+        root = self._root_for(partition, directory_id, is_new=is_new, preferred=preferred)
+        return (root or self._directories).create(partition, topic_id=topic_id)
+
+    def make_many(self, topic_ids: Mapping[UUID, Mapping[TopicPartition, UUID | None]]) -> None:
+        """Make logs of new partitions at once: the ids of their topics, by the directory that each is to lie in.
+
+        Raises what `make` raises for one of them: some of the others are there by then, and some are not.
+        """
+        for directory_id, partitions in topic_ids.items():
+            root = self._root_for(next(iter(partitions)), directory_id, is_new=True, preferred=None)
+            (root or self._directories).create_many(partitions)
+
+    def _root_for(
+        self, partition: TopicPartition, directory_id: UUID, *, is_new: bool, preferred: LogDirectory | None
+    ) -> LogDirectory | None:
+        """Return where a log is to be made; None: in any root. Raises OfflineDirectoryError as `make` does."""
         if not is_new:
             self._ensure_none_is_hidden(partition)
         if directory_id in _NO_DIRECTORIES:
-            if preferred is not None and preferred.failure is None:
-                return preferred.create(partition, topic_id=topic_id)
-            return self._directories.create(partition, topic_id=topic_id)
+            return preferred if preferred is not None and preferred.failure is None else None
         root = self._by_id.get(directory_id)
         if root is None or root.failure is not None:
             name = format_uuid(directory_id)
@@ -58,7 +72,7 @@ class ReplicaPlaces:
                 f"{partition} lies in the directory with the id {name}, which is not there or has failed",
                 advice=_DISK_ADVICE,
             )
-        return root.create(partition, topic_id=topic_id)
+        return root
 
     def _ensure_none_is_hidden(self, partition: TopicPartition) -> None:
         for root in self._directories.roots:

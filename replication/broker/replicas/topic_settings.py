@@ -34,13 +34,24 @@ class TopicSettings:
         self._defaults: Final = dict(defaults)
         self._broker: Final = "" if broker_id is None else str(broker_id)
         self._lag_ms: Final = replica_lag_time_max_ms
+        self._image: ClusterImage | None = None
+        self._of_logs: dict[str, LogConfig] = {}
+        """By topics, as of that image: a topic has many partitions."""
         LogConfig.of(self._defaults)
 
     def of_log(self, image: ClusterImage, topic: str) -> LogConfig:
-        """Return how a topic's logs are kept. Raises ValueError for settings that cannot be.
+        """Return how a topic's logs are kept. Raises ValueError for settings that cannot be. One thread asks.
 
         Those of brokers are passed over where the topic's own cannot be together with them.
         """
+        if image is not self._image:
+            self._image = image
+            self._of_logs.clear()
+        if topic not in self._of_logs:
+            self._of_logs[topic] = self._log_config(image, topic)
+        return self._of_logs[topic]
+
+    def _log_config(self, image: ClusterImage, topic: str) -> LogConfig:
         own = image.configurations.of(ConfigResourceType.TOPIC, topic)
         shared = self._shared(image)
         if shared:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread, main_thread
 from time import sleep
+from uuid import uuid4
 
 import pytest
 
@@ -82,6 +83,18 @@ def test_the_brokers_epoch_is_not_known_while_a_root_is_offline(tmp_path: Path) 
     with LogDirectories.open(roots(tmp_path)) as directories:
         assert directories.offline
         assert directories.broker_epoch == -1
+
+
+def test_many_that_are_made_at_once_are_spread_too(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        directories.create(PARTITIONS[0])
+        directories.create_many({partition: uuid4() for partition in PARTITIONS[1:]})
+        assert [len(root.partitions) for root in directories.roots] == [2, 2]
+        assert all(directories.get(partition) is directories.log(partition) for partition in PARTITIONS)
+        assert directories.get(TopicPartition("orders", 9)) is None
+        with pytest.raises(PartitionExistsError, match="orders-3"):
+            directories.create_many({TopicPartition("new", 0): None, PARTITIONS[3]: None})
+        directories.create(TopicPartition("new", 0))
 
 
 def test_a_failed_disk_takes_only_its_own_partitions_offline(tmp_path: Path) -> None:

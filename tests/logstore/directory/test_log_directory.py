@@ -86,6 +86,11 @@ def checkpoint(root: Path, name: str) -> dict[TopicPartition, int]:
     return OffsetCheckpoint.read(root / f"{name}-checkpoint")
 
 
+def contents(root: Path) -> dict[str, bytes]:
+    """All files of a root's partitions."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.glob("*/*")}
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / "kafka-logs"
@@ -260,6 +265,48 @@ class TestPartitions:
             with pytest.raises(InvalidDirectoryNameError):
                 directory.create(TopicPartition("no/such", 0))
         assert PartitionMetadata.read(root / "orders-0/partition.metadata").topic_id == topic_id
+
+    def test_many_are_made_at_once_as_each_is_made_alone(self, root: Path, tmp_path: Path) -> None:
+        topic_ids = {TopicPartition("orders", number): uuid4() for number in range(40)}
+        alone = tmp_path / "alone"
+        with LogDirectory.open(root) as directory, LogDirectory.open(alone) as other:
+            directory.create_many(topic_ids)
+            for partition, topic_id in topic_ids.items():
+                other.create(partition, topic_id=topic_id)
+                directory.log(partition).append(records(), leader_epoch=0)
+                other.log(partition).append(records(), leader_epoch=0)
+        assert contents(root) == contents(alone)
+
+    def test_what_keeps_one_of_many_from_being_made_is_raised_and_others_can_be_made(self, root: Path) -> None:
+        topic_ids = {ORDERS: uuid4(), OTHERS: uuid4()}
+        with LogDirectory.open(root) as directory:
+            (root / str(OTHERS)).mkdir()
+            with pytest.raises(PartitionExistsError, match="orders-1"):
+                directory.create_many(topic_ids)
+            assert OTHERS not in directory.partitions
+            directory.create(ORDERS)
+
+    def test_many_whose_disk_fails_take_their_root_offline(self, root: Path) -> None:
+        disk = FailingDisk()
+        directory = LogDirectory.open(root, filesystem=disk)
+        disk.error = errno.EIO
+        with pytest.raises(OSError, match="Input/output"):
+            directory.create_many({ORDERS: uuid4(), OTHERS: uuid4()})
+        assert directory.failure is not None
+        assert not directory.partitions
+        directory.close()
+
+    def test_many_that_a_full_disk_has_broken_off_are_made_by_the_next_call(self, root: Path) -> None:
+        disk = FailingDisk()
+        topic_ids = {ORDERS: uuid4(), OTHERS: uuid4()}
+        with LogDirectory.open(root, filesystem=disk) as directory:
+            disk.error = errno.ENOSPC
+            with pytest.raises(OSError, match="No space"):
+                directory.create_many(topic_ids)
+            assert directory.failure is None
+            disk.error = None
+            directory.create_many({each: topic_ids[each] for each in topic_ids if each not in directory.partitions})
+            assert set(directory.partitions) == set(topic_ids)
 
     @pytest.mark.parametrize("partition", [TopicPartition("orders", -3), "orders-3", TopicPartition("orders/x", 0)])
     def test_what_a_directory_cannot_be_named_after_is_none(self, root: Path, partition: TopicPartition) -> None:

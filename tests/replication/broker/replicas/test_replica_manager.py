@@ -1,5 +1,6 @@
 """A broker's logs follow the metadata: made, led, followed, deleted."""
 
+import errno
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,9 @@ from uuid import UUID
 
 import pytest
 
+from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig, TopicPartition
+from logstore.files.partition_metadata import PartitionMetadata
 from replication.broker.errors import NotLeaderError
 from replication.fetcher.fetcher_manager import LeaderAddress
 from replication.metadata.records import (
@@ -245,4 +248,27 @@ def test_many_begin_to_lead_at_once_and_one_that_cannot_is_offline_alone(
     broker.take(registered(ME), topic, *(replace(first, partition_id=number) for number in range(count)))
     led = {each.partition for each, hosted in broker.replicas.hosted.items() if hosted.led is not None}
     assert led == set(range(count)) - {3}
+    assert broker.replicas.hosted.offline == {TopicPartition("orders", 3)}
+
+
+def test_many_logs_are_made_at_once_and_one_that_cannot_be_is_offline_alone(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 8
+    write, all_there, begun = PartitionMetadata.write, Barrier(count), set[Path]()
+
+    def write_together(self: PartitionMetadata, path: Path, filesystem: FileSystem = REAL) -> None:
+        if path not in begun:
+            begun.add(path)
+            all_there.wait(20)
+        if path.parent.name == "orders-3":
+            raise OSError(errno.ENOSPC, "the disk is full")
+        write(self, path, filesystem)
+
+    broker.take(registered(ME), registered(OTHER))
+    monkeypatch.setattr(PartitionMetadata, "write", write_together)
+    topic, first = made(OTHER, ME, OTHER)
+    assert isinstance(first, PartitionRecord)
+    broker.take(topic, *(replace(first, partition_id=number) for number in range(count)))
+    assert {each.partition for each in broker.replicas.hosted} == set(range(count)) - {3}
     assert broker.replicas.hosted.offline == {TopicPartition("orders", 3)}

@@ -1,0 +1,84 @@
+"""A real cluster of Kafka's brokers and one of ours, which is in a role that one of Kafka's is in too."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from bench.bench_lead import KAFKA, SETTINGS
+from bench.produced import SECONDS
+from bench.room import BUILD, require_room
+from tests.oracle.release import BENCHMARKED
+from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
+
+LEADER, BESIDE = 1, 2
+"""Kafka's brokers: the one that both others work with, and the one that takes turns with ours."""
+OUR_BROKER: Final = "epochlog broker"
+SIDES: Final = {KAFKA: BESIDE, OUR_BROKER: OURS}
+"""Who takes turns in a role, and the broker's id."""
+_JAVA: Final = ("-Xms512m", "-Xmx512m")
+_LISTENERS: Final = {"listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT"}
+_LOOK_SECONDS: Final = 0.02
+
+
+@contextmanager
+def joined_cluster(
+    name: str,
+    *,
+    is_measured: bool,
+    session_ms: int,
+    disk: int,
+    kafkas: int = 2,
+    ours: Sequence[int] = (OURS,),
+    settings: Mapping[str, object] | None = None,
+) -> Iterator[MixedCluster]:
+    """Run one below build/bench, with brokers that are silent for `session_ms` fenced; remove it in the end.
+
+    Skips where there is no room for so many bytes on `disk`, and for the processes.
+    """
+    require_room(disk=disk, memory=4 << 30)
+    directory = BUILD / name
+    shutil.rmtree(directory, ignore_errors=True)
+    session = {"broker.session.timeout.ms": session_ms}
+    with MixedCluster(
+        directory,
+        BENCHMARKED,
+        brokers=kafkas,
+        settings={**SETTINGS, **_LISTENERS, **session, **(settings or {})},
+        controller_settings=session,
+        java_options=_JAVA if is_measured else None,
+        ours=ours,
+    ) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap(LEADER)})
+        for node in cluster.ids:
+            moment_when_unfenced(admin, node)
+        yield cluster
+    shutil.rmtree(directory)
+
+
+def create_partitions(admin: AdminClient, topic: str, replicas: list[int], count: int) -> None:
+    """Make a topic of so many partitions, all of them on these brokers."""
+    new = NewTopic(topic, count, replica_assignment=[replicas] * count)
+    admin.create_topics([new], request_timeout=SECONDS, operation_timeout=SECONDS)[topic].result(SECONDS)
+
+
+def moment_when(holds: Callable[[], bool], wanted: str) -> float:
+    """Return when something held, by `perf_counter`."""
+    deadline = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, f"it never came true: {wanted}"
+        time.sleep(_LOOK_SECONDS)
+    return time.perf_counter()
+
+
+def moment_when_unfenced(admin: AdminClient, node: int) -> float:
+    """Return when clients were told of a broker, by `perf_counter`: of those that are fenced they are not."""
+
+    def is_told() -> bool:
+        described = admin.describe_cluster(request_timeout=SECONDS).result(SECONDS)
+        return any(each.id == node for each in described.nodes)
+
+    return moment_when(is_told, f"broker {node} is unfenced")
