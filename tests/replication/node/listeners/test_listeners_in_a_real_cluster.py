@@ -74,7 +74,8 @@ def refusal(cluster: ListeningCluster, node: int, user: str, password: str, mech
     try:
         Connection.open(parse_address(cluster.of[node].address("LOGINS")), login).close()
     except AuthenticationFailedError as error:
-        return f"{error.reason}; {error.advice}"
+        # The mechanisms that are accepted instead come in any order.
+        return " ".join((error.reason, *sorted(error.advice.replace(",", "").split())))
     return ""
 
 
