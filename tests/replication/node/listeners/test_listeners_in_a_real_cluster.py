@@ -121,8 +121,8 @@ class Users:
         of = ("--bootstrap-server", self._cluster.of[node].address("PLAINTEXT"), "--entity-type", "users")
         return self._tools.run("kafka-configs", *of, *arguments)
 
-    def put(self, name: str, *credentials: str) -> None:
-        done = self.ask("--alter", "--entity-name", name, "--add-config", ",".join(credentials))
+    def put(self, name: str, credential: str) -> None:
+        done = self.ask("--alter", "--entity-name", name, "--add-config", credential)
         assert done.status == 0, done
 
     def remove(self, name: str, mechanism: str) -> None:
@@ -171,9 +171,11 @@ def test_whoever_is_refused_is_told_the_same_by_both(
 
 def test_users_are_described_as_kafkas_broker_does(cluster: ListeningCluster, tools: KafkaTools) -> None:
     users = Users(cluster, tools)
-    users.put("bob", "SCRAM-SHA-256=[iterations=5000,password=bob]", "SCRAM-SHA-512=[password=bob]")
+    for credential in ("SCRAM-SHA-256=[iterations=5000,password=bob]", "SCRAM-SHA-512=[password=bob]"):
+        users.put("bob", credential)
+    for node in BOTH:
+        wait_until(lambda at=node: "SCRAM-SHA-512" in users.ask("--describe", "--entity-name", "bob", node=at).out)
     for arguments in (["--describe"], ["--describe", "--entity-name", "bob"], ["--describe", "--entity-name", "none"]):
-        wait_until(lambda: "bob" in users.ask("--describe", node=THEIRS).out + users.ask("--describe").out)
         ours, theirs = users.ask(*arguments), users.ask(*arguments, node=THEIRS)
         assert (ours.status, ours.out) == (theirs.status, theirs.out)
     assert "iterations=5000" in users.ask("--describe").out
