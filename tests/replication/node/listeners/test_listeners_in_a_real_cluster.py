@@ -169,19 +169,6 @@ def test_whoever_is_refused_is_told_the_same_by_both(
     assert ours == theirs != ""
 
 
-def test_users_are_described_as_kafkas_broker_does(cluster: ListeningCluster, tools: KafkaTools) -> None:
-    users = Users(cluster, tools)
-    for credential in ("SCRAM-SHA-256=[iterations=5000,password=bob]", "SCRAM-SHA-512=[password=bob]"):
-        users.put("bob", credential)
-    for node in BOTH:
-        wait_until(lambda at=node: "SCRAM-SHA-512" in users.ask("--describe", "--entity-name", "bob", node=at).out)
-    for arguments in (["--describe"], ["--describe", "--entity-name", "bob"], ["--describe", "--entity-name", "none"]):
-        ours, theirs = users.ask(*arguments), users.ask(*arguments, node=THEIRS)
-        assert (ours.status, ours.out) == (theirs.status, theirs.out)
-    assert "iterations=5000" in users.ask("--describe").out
-    assert users.ask("--alter", "--entity-name", "none", "--delete-config", "SCRAM-SHA-256").status == 1
-
-
 def test_clients_of_java_come_by_each_listener(cluster: ListeningCluster, tools: KafkaTools) -> None:
     for node, listener in product(BOTH, ("LOGINS", "SECURE")):
         file = cluster.client_file(listener, ADMIN, PASSWORD, "SCRAM-SHA-512")
