@@ -14,6 +14,8 @@ LONGEST: Final = (
     "tests/epoch/kept_code/test_kernel_cache.py",
     "tests/epoch/kept_code/test_standalone_kernel.py",
     "tests/replication/testing/test_process_history.py",
+    "tests/replication/node/joining/soak/test_soak.py",
+    "tests/replication/node/joining/earlier/test_earlier_releases.py",
     "tests/replication/node/joining/chaos/test_chaos.py",
     "tests/replication/node/joining/forks/test_divergent_tails.py",
     "tests/replication/testing/test_cluster_of_processes.py",

@@ -14,17 +14,13 @@ from logstore.files.offset_checkpoint import (
 )
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
-from logstore.topic_partition import TopicPartition, parse_directory_name
+from logstore.topic_partition import TopicPartition
 
 _OF_OPEN_LOGS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
 
 
-class CheckpointFiles(LogObserver):
-    """Written from the open logs; entries of partitions that are not open here are kept.
-
-    How far each log was compacted it learns as an observer, of compactions and truncations.
-    """
+class CheckpointFiles:
+    """Written from the open logs; entries of partitions that are not open here are kept."""
 
     def __init__(self, root: Path, filesystem: FileSystem = REAL) -> None:
         """Write nothing yet; see `read`."""
@@ -33,6 +29,7 @@ class CheckpointFiles(LogObserver):
         self._found: dict[str, OffsetCheckpoint] = {}
         self._others: set[TopicPartition] = set()
         self._cleaned = OffsetCheckpoint()
+        """How far each log was compacted, of which that is known: those that are not here are not forgotten."""
 
     def read(self) -> RootCheckpoints:
         """Read all files; one that cannot be read counts as empty."""
@@ -44,30 +41,6 @@ class CheckpointFiles(LogObserver):
     def keep(self, partition: TopicPartition) -> None:
         """Keep the entries of a partition that is not open here."""
         self._others.add(partition)
-
-    def is_cleaned(self, partition: TopicPartition) -> bool:
-        """Whether a cleaner has compacted the log."""
-        return partition in self._cleaned
-
-    def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
-        """Note that what comes from `log_end_offset` on was never compacted (Kafka: maybeTruncateCheckpoint)."""
-        del bytes_removed
-        self._lower(parse_directory_name(log.name).topic_partition, log_end_offset)
-
-    def compacted(self, log: Path, cleaner_offset: int, bytes_removed: int) -> None:
-        """Note how far a log was compacted."""
-        del bytes_removed
-        self._cleaned[parse_directory_name(log.name).topic_partition] = cleaner_offset
-
-    def cleaned_below(self, offsets: Mapping[TopicPartition, int]) -> OffsetCheckpoint:
-        """Return how far each of these logs was compacted, at most up to its offset."""
-        known = self._cleaned
-        return OffsetCheckpoint({each: min(known[each], offset) for each, offset in offsets.items() if each in known})
-
-    def opened(self, partition: TopicPartition, log: Log) -> None:
-        """Note how far a log was compacted, of which recovery may have taken something back."""
-        if log.cleaner_offset is not None:
-            self._cleaned[partition] = log.cleaner_offset
 
     def speak_of(self, partition: TopicPartition) -> bool:
         """Whether the files say how far a log reaches, as far as is known from reading and writing them."""
@@ -87,16 +60,14 @@ class CheckpointFiles(LogObserver):
         # As Kafka does: the others start where their first segment does.
         inside = {each: log for each, log in logs.items() if log.log_start_offset > log.segments[0].base_offset}
         self._write(LOG_START_OFFSET_CHECKPOINT, {each: log.log_start_offset for each, log in inside.items()})
+        offsets = {each: log.cleaner_offset for each, log in logs.items()}
+        self._cleaned |= {each: offset for each, offset in offsets.items() if offset is not None}
         if self._cleaned != self._found.get(CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint()):
             self._put(CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint(self._cleaned))
 
     def write_high_watermarks(self, logs: Mapping[TopicPartition, Log]) -> None:
         """Write the high watermarks, durably. Raises OSError."""
         self._write(HIGH_WATERMARK_CHECKPOINT, {each: log.high_watermark for each, log in logs.items()})
-
-    def _lower(self, partition: TopicPartition, offset: int) -> None:
-        if self._cleaned.get(partition, 0) > offset:
-            self._cleaned[partition] = offset
 
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
         found = self._found.get(name, OffsetCheckpoint())

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogClosedError
@@ -30,12 +29,11 @@ _ROOT_FILES = (*OFFSET_CHECKPOINTS, META_PROPERTIES_NAME, CLEAN_SHUTDOWN_NAME, B
 class DirectoryBackups:
     """Copies one log after the other; each is as it was at a moment of its own."""
 
-    def __init__(self, environment: DirectoryEnvironment, partitions: Partitions, checkpoints: CheckpointFiles) -> None:
+    def __init__(self, environment: DirectoryEnvironment, partitions: Partitions) -> None:
         """Make none yet."""
         self._root = environment.root
         self._filesystem = environment.filesystem
         self._partitions = partitions
-        self._checkpoints = checkpoints
 
     def make(self, path: Path) -> Mapping[TopicPartition, LogBackup]:
         """Make or update the backup at `path`; see `LogDirectory.backup`."""
@@ -72,7 +70,7 @@ class DirectoryBackups:
             RECOVERY_POINT_CHECKPOINT: ends,
             HIGH_WATERMARK_CHECKPOINT: {each: backup.high_watermark for each, backup in made.items()},
             LOG_START_OFFSET_CHECKPOINT: {each: backup.log_start_offset for each, backup in made.items()},
-            CLEANER_OFFSET_CHECKPOINT: self._checkpoints.cleaned_below(ends),
+            CLEANER_OFFSET_CHECKPOINT: self._cleaned_below(ends),
         }
         for name, known in offsets.items():
             OffsetCheckpoint(known).write(target / name, filesystem)
@@ -80,6 +78,12 @@ class DirectoryBackups:
         if identity.is_file():
             filesystem.write_atomically(target / META_PROPERTIES_NAME, identity.read_bytes())
         CleanShutdown().write(target / CLEAN_SHUTDOWN_NAME, filesystem)
+
+    def _cleaned_below(self, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Return how far each of these logs was compacted, at most up to its end."""
+        logs = self._partitions.logs
+        offsets = {each: logs[each].cleaner_offset for each in ends if each in logs}
+        return {each: min(offset, ends[each]) for each, offset in offsets.items() if offset is not None}
 
 
 def _ensure_unwritten(path: Path) -> None:

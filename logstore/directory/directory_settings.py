@@ -17,6 +17,8 @@ class DirectorySettings:
     """How often recovery points and log start offsets are written."""
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     log_retention_check_interval_ms: int = 300_000
+    log_cleaner_backoff_ms: int = 15_000
+    """How long who calls `LogDirectory.compact` again and again is to wait in between, as brokers do."""
     max_open_files: int = field(default_factory=default_limit)
     """How many segment files are open at once; those not used recently are closed (not in Kafka).
 

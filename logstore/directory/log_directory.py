@@ -67,6 +67,8 @@ class LogDirectory:
         """Hold no logs yet; see `open`."""
         root, settings, clock = environment.root, environment.settings, environment.clock
         self.root = root
+        self.settings = settings
+        """How often what is done in it, and how much of it is open at once."""
         self.broker_epoch: int = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._environment = environment
@@ -77,7 +79,7 @@ class LogDirectory:
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
         checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
-        opener = self._opener = LogOpener(environment, checkpoints)
+        opener = self._opener = LogOpener(environment)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
         self.futures: FuturePartitions = FuturePartitions(
@@ -383,7 +385,7 @@ class LogDirectory:
         self._guard.ensure_online()
         from logstore.directory.directory_backup import DirectoryBackups  # noqa: PLC0415  start-up time
 
-        backups = DirectoryBackups(self._environment, self._partitions, self._checkpoints)
+        backups = DirectoryBackups(self._environment, self._partitions)
         return backups.make(Path(root).absolute())
 
     # --- the end

@@ -1,11 +1,8 @@
 """Opens the logs of one root."""
 
-from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
-from logstore.log.observers.log_observers import LogObservers
 from logstore.recovery.segment_walk import OnBytes
 from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import TopicPartition
@@ -14,10 +11,9 @@ from logstore.topic_partition import TopicPartition
 class LogOpener:
     """Gives each log its configuration, and what all of a root share."""
 
-    def __init__(self, environment: DirectoryEnvironment, checkpoints: CheckpointFiles) -> None:
+    def __init__(self, environment: DirectoryEnvironment) -> None:
         """Open nothing yet."""
         self._environment = environment
-        self._checkpoints = checkpoints
         self._open_files = OpenFiles(environment.settings.max_open_files)
 
     def open(
@@ -40,13 +36,7 @@ class LogOpener:
             in_directory=True,
             filesystem=environment.filesystem,
             clock=environment.clock,
-            observer=self._observer_of(partition),
+            observer=environment.observer,
             open_files=self._open_files,
             progress=progress,
         )
-
-    def _observer_of(self, partition: TopicPartition) -> LogObserver | None:
-        observer = self._environment.observer
-        if not (self._checkpoints.is_cleaned(partition) or self._environment.config_of(partition).is_compacted):
-            return observer
-        return LogObservers(self._checkpoints, observer) if observer else self._checkpoints

@@ -106,9 +106,7 @@ class RootLoader:
     def _load_one(self, partition: TopicPartition, known: RootCheckpoints, progress: OnBytes) -> None:
         try:
             DirectoryLock.ensure_free(self._root / str(partition))
-            log = self._opener.open(partition, self._known_of(partition, known), progress)
-            self._partitions.logs[partition] = log
-            self._checkpoints.opened(partition, log)
+            self._partitions.logs[partition] = self._opener.open(partition, self._known_of(partition, known), progress)
         except LogStoreError as error:
             self._partitions.unreadable[partition] = error
             self._checkpoints.keep(partition)

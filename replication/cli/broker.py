@@ -1,7 +1,6 @@
 """`epochlog broker`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from replication.cli.joining_properties import JoiningProperties
     from replication.node.broker_node import BrokerNode
     from replication.node.broker_node_settings import BrokerNodeSettings
+    from replication.protocol.addresses import Address
+    from replication.server.connections.listener_settings import ListenerSettings
 
 _PAUSE_SECONDS: Final = 0.5
 
@@ -109,7 +110,7 @@ def _validate(config: Path, *, json: bool) -> None:
         formatted = FormattedRoots(properties.roots, properties.node_id, properties.metadata_root)
         faults += formatted.faults
         offline = formatted.offline
-        properties.broker.serving.listener.streams()
+        faults += _unusable_files(properties.listeners)
     except (InvalidSettingsError, OSError) as error:
         faults.append(str(error))
     if json:
@@ -125,6 +126,17 @@ def _validate(config: Path, *, json: bool) -> None:
         raise typer.Exit(EXIT_FINDINGS)
 
 
+def _unusable_files(listeners: "Sequence[ListenerSettings]") -> Iterator[str]:
+    """Find listeners whose certificates or keys cannot be used."""
+    from replication.protocol.errors import InvalidSettingsError
+
+    for listener in listeners:
+        try:
+            listener.streams()
+        except InvalidSettingsError as error:
+            yield f"listener {listener.name}: {error}"
+
+
 def _tell_passed_over(names: Sequence[str]) -> None:
     if names:
         complain(f"makes no difference here: {', '.join(names)}")
@@ -138,12 +150,12 @@ def _tell_offline(roots: Mapping[Path, OSError]) -> None:
 def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
     from replication.node.broker_node_settings import BrokerNodeSettings
 
-    of_broker, advertised = properties.broker, properties.advertised
+    of_broker = properties.broker
+    for_brokers, *more = properties.listeners
     return BrokerNodeSettings(
-        listener=replace(of_broker.serving.listener, name=properties.listener_name),
+        listener=for_brokers,
+        more_listeners=tuple(more),
         limits=of_broker.serving.limits,
-        advertised_host=advertised and advertised.host,
-        advertised_port=advertised and advertised.port,
         rack=properties.rack,
         topic_defaults=of_broker.topic_defaults,
         replica_lag_time_max_ms=of_broker.replica_lag_time_max_ms,
@@ -165,6 +177,7 @@ def _as_json(node: "BrokerNode", properties: "JoiningProperties", metrics: str |
         "node_id": node.identity.broker_id,
         "broker_epoch": node.broker_epoch,
         "bootstrap": str(node.address),
+        "listeners": {name: str(address) for name, address in node.addresses.items()},
         "partitions": len(hosted),
         "leads": sum(each.is_leader for each in hosted.values()),
         "offline": sorted(map(str, hosted.offline)),
@@ -179,7 +192,7 @@ def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
     led = sum(each.is_leader for each in hosted.values())
     yield from wrapped(
         f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
-        f"{node.address}: {counted(len(hosted), 'partition')}, leads {led}."
+        f"{_told(node.addresses)}: {counted(len(hosted), 'partition')}, leads {led}."
     )
     _tell_offline(node.directories.offline)
     if metrics is not None:
@@ -190,3 +203,10 @@ def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
         )
     for partition in sorted(hosted.offline):
         complain(f"{partition}: offline; the log says why")
+
+
+def _told(addresses: "Mapping[str, Address]") -> str:
+    """Name where it listens, and the listeners where there are several."""
+    if len(addresses) == 1:
+        return str(*addresses.values())
+    return ", ".join(f"{address} ({name})" for name, address in addresses.items())

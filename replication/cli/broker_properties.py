@@ -1,6 +1,6 @@
 """A file of properties for a broker of our own, under the names that a broker's have in server.properties."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Self
@@ -76,10 +76,13 @@ class BrokerProperties:
         return from_file(path, lambda properties: cls.of(properties, address))
 
     @classmethod
-    def of(cls, properties: Mapping[str, str], address: Address) -> Self:
-        """Take properties by name. Raises InvalidSettingsError, which says all that is wrong."""
+    def of(cls, properties: Mapping[str, str], address: Address, *more: Address) -> Self:
+        """Take properties by name, for a listener at an address, beside those at others.
+
+        Raises InvalidSettingsError, which says all that is wrong.
+        """
         given = {name: value.strip() for name, value in properties.items()}
-        if faults := list(_faults(given, address)):
+        if faults := list(_faults(given, address, *more)):
             raise InvalidSettingsError("; ".join(faults))
         numbers = {name: whole_number(given, name) for name in _NUMBERS if name in given}
         topics = _topic_defaults(given)
@@ -114,7 +117,7 @@ def _topic_defaults(given: Mapping[str, str]) -> dict[str, str]:
     return coarse_first | {_TOPICS[name]: value for name, value in given.items() if name in _TOPICS}
 
 
-def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
+def _faults(given: Mapping[str, str], address: Address, *more: Address) -> Iterator[str]:
     """Find all that is wrong."""
     known = {*KNOWN, *serving_properties.KNOWN}
     if unknown := sorted(given.keys() - known):
@@ -133,7 +136,7 @@ def _faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
         if given.get(name, "true").lower() not in {"true", "false"}:
             yield f"{name} is {given[name]!r:.60}, and must be true or false"
     yield from _authorizer_faults(given)
-    yield from _metrics_faults(given, address)
+    yield from _metrics_faults(given, {address.port, *(each.port for each in more)})
     fault = settings_fault(_topic_defaults(given)) if are_numbers else None
     if fault is not None:
         yield fault
@@ -153,7 +156,7 @@ def _authorizer_faults(given: Mapping[str, str]) -> Iterator[str]:
         yield f"{', '.join(unused)}: of no use without {AUTHORIZER}"
 
 
-def _metrics_faults(given: Mapping[str, str], address: Address) -> Iterator[str]:
+def _metrics_faults(given: Mapping[str, str], ports: Collection[int]) -> Iterator[str]:
     """Find where metrics cannot be served; whether others have the port is not looked at."""
     text = given.get(METRICS)
     if not text:
@@ -163,5 +166,5 @@ def _metrics_faults(given: Mapping[str, str], address: Address) -> Iterator[str]
     except ValueError as error:
         yield f"{METRICS}: {error}"
         return
-    if metrics.port and metrics.port == address.port:
+    if metrics.port and metrics.port in ports:
         yield f"{METRICS} has port {metrics.port}, which clients are answered on"

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from replication.cli import broker_properties, serving_properties
+from replication.cli import broker_properties, named_listeners, serving_properties
 from replication.cli.broker_properties import BrokerProperties
-from replication.cli.named_listeners import NamedAddress, NamedListeners
+from replication.cli.listener_faults import listener_faults
+from replication.cli.listener_security import ListenerSecurity
+from replication.cli.named_listeners import NamedListeners
 from replication.cli.serving_properties import from_file, whole_number
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.errors import InvalidAddressError, InvalidSettingsError
 from replication.quorum.snapshot_terms import SnapshotTerms
+from replication.server.connections.listener_settings import ListenerSettings
 
 _OLDER_NAMES: Final = {"broker.id": "node.id", "log.dir": "log.dirs"}
 """What Kafka takes as well."""
@@ -25,29 +29,25 @@ _SNAPSHOTS: Final = {
     "metadata.max.retention.ms": ("retention_ms", -1),
 }
 """What each is to `SnapshotTerms`, and its least value."""
-_INTER_BROKER: Final = "inter.broker.listener.name"
 _CORDONED: Final = "cordoned.log.dirs"
 _OWN: Final = frozenset(
     {
         "broker.rack",
         _CORDONED,
-        "controller.listener.names",
         "controller.quorum.bootstrap.servers",
         "controller.quorum.voters",
-        _INTER_BROKER,
         "log.dirs",
         "metadata.log.dir",
         "process.roles",
-        "security.inter.broker.protocol",
         _FETCHERS,
         _REGISTRATION,
+        *named_listeners.KNOWN,
         *_SNAPSHOTS,
     }
 )
 _CONTROLLERS_OWN: Final = frozenset({"num.partitions", "default.replication.factor"})
 """What `epochlog serve` acts upon as a controller, which this broker is not."""
 _OF_BROKER: Final = frozenset({*broker_properties.KNOWN, *serving_properties.LIMITS}) - _CONTROLLERS_OWN
-_DEFAULT_LISTENER: Final = NamedAddress("PLAINTEXT", Address("", 9092))
 
 T = TypeVar("T")
 
@@ -64,8 +64,8 @@ class JoiningProperties:
     """How the controllers' listener is protected."""
     to_brokers: ClientSettings
     """And the other brokers'."""
-    listener_name: str
-    advertised: Address | None
+    listeners: tuple[ListenerSettings, ...]
+    """Where it listens: first for other brokers."""
     rack: str | None
     cordoned: tuple[Path, ...] | None
     """Those of `roots` that are to get no new replicas; None: nothing is said of that."""
@@ -85,7 +85,7 @@ class JoiningProperties:
     def of(cls, properties: Mapping[str, str]) -> Self:
         """Take properties by name. Raises InvalidSettingsError, which says all that is wrong."""
         given = _named(properties)
-        listeners, faults = NamedListeners(given), list(_faults(given))
+        faults = list(_faults(given))
 
         def tried(read: Callable[[], T]) -> T | None:
             try:
@@ -94,16 +94,15 @@ class JoiningProperties:
                 faults.append(str(error))
                 return None
 
-        own = tried(lambda: listeners.only("listeners")) or _DEFAULT_LISTENER
-        advertised = tried(lambda: listeners.only("advertised.listeners"))
-        faults += _name_faults(given, own, advertised)
+        listeners = tried(lambda: NamedListeners.of(given)) or NamedListeners.of({})
+        faults += listener_faults(given, listeners)
+        security = ListenerSecurity(given, listeners)
+        serving = [tried(partial(security.serving, name)) for name in listeners.names]
         taken = {name: value for name, value in given.items() if name in _OF_BROKER}
-        serving = tried(lambda: listeners.serving(own.name)) or {}
-        broker = tried(lambda: BrokerProperties.of({**taken, **serving}, own.address))
+        broker = tried(lambda: BrokerProperties.of(taken, *(each.address for each in listeners.own)))
         controllers = tried(lambda: _controllers(given)) or ()
-        of_controllers = given.get("controller.listener.names", "").partition(",")[0].strip()
-        to_controllers = tried(lambda: listeners.client(of_controllers, "sasl.mechanism.controller.protocol"))
-        to_brokers = tried(lambda: listeners.client(own.name, "sasl.mechanism.inter.broker.protocol"))
+        to_controllers = tried(security.to_controllers) if listeners.controllers else None
+        to_brokers = tried(security.to_brokers)
         fetchers = tried(lambda: _positive(given, _FETCHERS, 1)) or 1
         snapshots = tried(lambda: _snapshots(given)) or SnapshotTerms()
         registration_ms = tried(lambda: _positive(given, _REGISTRATION, 60_000)) or 1
@@ -117,15 +116,14 @@ class JoiningProperties:
             controllers=controllers,
             to_controllers=to_controllers,
             to_brokers=to_brokers,
-            listener_name=own.name,
-            advertised=advertised and advertised.address,
+            listeners=tuple(each for each in serving if each is not None),
             rack=given.get("broker.rack") or None,
             cordoned=_cordoned(given),
             fetchers=fetchers,
             registration_seconds=registration_ms / 1_000,
             snapshots=snapshots,
             broker=broker,
-            passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - listeners.used)),
+            passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - security.used)),
         )
 
 
@@ -184,16 +182,6 @@ def _faults(given: Mapping[str, str]) -> Iterator[str]:
         yield f"{_CORDONED} names {', '.join(sorted(map(str, others)))}, which log.dirs does not"
     if not given.get("controller.listener.names"):
         yield "controller.listener.names is missing: by what name do the controllers listen?"
-
-
-def _name_faults(given: Mapping[str, str], own: NamedAddress, advertised: NamedAddress | None) -> Iterator[str]:
-    """Find where the broker's one listener is called otherwise."""
-    if advertised is not None and advertised.name != own.name:
-        yield f"advertised.listeners names {advertised.name}, and listeners {own.name}"
-    named = given.get(_INTER_BROKER, given.get("security.inter.broker.protocol", "PLAINTEXT"))
-    if named != own.name:
-        told = _INTER_BROKER if _INTER_BROKER in given else f"without {_INTER_BROKER}, security.inter.broker.protocol"
-        yield f"{told} is {named}, and must be {own.name}, the listener that this broker has"
 
 
 def _controllers(given: Mapping[str, str]) -> tuple[Address, ...]:

@@ -1,20 +1,25 @@
-"""`listeners` and what protects each, as a server.properties of Kafka's has them."""
+"""`listeners` of a server.properties of Kafka's: names, addresses and protocols (Kafka: SocketServerConfigs)."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Self
 
-from replication.cli import client_properties, serving_properties
-from replication.cli.client_properties import PROTOCOLS, ClientProperties
+from replication.cli.client_properties import PROTOCOLS
 from replication.protocol.addresses import LAST_PORT, Address
-from replication.protocol.client.client_settings import ClientSettings
-from replication.protocol.client.oauth import OAUTHBEARER
 from replication.protocol.errors import InvalidSettingsError
 
-_PROTOCOL_MAP: Final = "listener.security.protocol.map"
+LISTENERS: Final = "listeners"
+ADVERTISED: Final = "advertised.listeners"
+PROTOCOL_MAP: Final = "listener.security.protocol.map"
+INTER_BROKER: Final = "inter.broker.listener.name"
+INTER_BROKER_PROTOCOL: Final = "security.inter.broker.protocol"
+CONTROLLERS: Final = "controller.listener.names"
+KNOWN: Final = (LISTENERS, ADVERTISED, PROTOCOL_MAP, INTER_BROKER, INTER_BROKER_PROTOCOL, CONTROLLERS)
+"""The properties that are read here."""
+_PLAINTEXT: Final = "PLAINTEXT"
 _LISTENER: Final = re.compile(
-    r"(?P<name>[\w.-]+)://(?:\[(?P<ipv6>[^\[\]]*)\]|(?P<host>[^\[\]:]*)):(?P<port>\d{1,5})", re.ASCII
+    r"(?P<name>[^\s,:/]+)://(?:\[(?P<ipv6>[^\[\]]*)\]|(?P<host>[^\[\]/\s]*)):(?P<port>\d{1,5})", re.ASCII
 )
 
 
@@ -25,70 +30,83 @@ class NamedAddress(NamedTuple):
     address: Address
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NamedListeners:
-    """Reads them, and notes in `used` which properties it has taken something from. Raises InvalidSettingsError."""
+    """What the properties say of a broker's listeners. Names are in capitals, as Kafka makes them."""
 
-    given: Mapping[str, str]
-    used: set[str] = field(default_factory=set)
+    own: tuple[NamedAddress, ...]
+    """Where it listens."""
+    advertised: tuple[NamedAddress, ...]
+    """Where others are told that listeners are, the controllers' too."""
+    inter_broker: str
+    """The name of the one for other brokers."""
+    controllers: tuple[str, ...]
+    """What the controllers' are called; the first is that by which they are asked."""
+    protocols: Mapping[str, str]
+    """How each is protected, by its name; a name of which nothing is said is not there."""
 
-    def only(self, name: str) -> NamedAddress | None:
-        """Return the one listener of a list of them; None where there is no such property."""
-        text = self.given.get(name)
-        self.used.add(name)
-        if not text:
-            return None
-        entries = [entry.strip() for entry in text.split(",")]
-        if len(entries) > 1:
-            raise InvalidSettingsError(f"{name} names {len(entries)} listeners, and this broker has one, for all")
-        match = _LISTENER.fullmatch(entries[0])
-        if match is None or int(match["port"]) > LAST_PORT:
-            raise InvalidSettingsError(f"{name} is {text!r:.60}, and must be NAME://HOST:PORT")
-        host = match["ipv6"] or match["host"] or ""
-        return NamedAddress(match["name"], Address("" if host in {"0.0.0.0", "::"} else host, int(match["port"])))  # noqa: S104  told apart, not bound to
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Self:
+        """Take properties by name. Raises InvalidSettingsError where an entry is none; see `listener_faults`."""
+        own = tuple(_entries(given, LISTENERS)) or (NamedAddress(_PLAINTEXT, Address("", 9092)),)
+        controllers = tuple(map(_normal, _split(given.get(CONTROLLERS, ""))))
+        return cls(
+            own=own,
+            advertised=tuple(_entries(given, ADVERTISED)) or own,
+            inter_broker=_normal(given.get(INTER_BROKER) or given.get(INTER_BROKER_PROTOCOL) or _PLAINTEXT),
+            controllers=controllers,
+            protocols=_protocols(given, [each.name for each in own], controllers),
+        )
 
-    def protocol(self, listener: str) -> str:
-        """Return the security protocol of a listener; one that nothing is said of has its own name's, or PLAINTEXT."""
-        self.used.add(_PROTOCOL_MAP)
-        text = self.given.get(_PROTOCOL_MAP)
-        pairs = dict(entry.strip().partition(":")[::2] for entry in text.split(",")) if text else {}
-        found = pairs.get(listener, listener if listener in PROTOCOLS else "" if text else "PLAINTEXT")
+    @property
+    def names(self) -> list[str]:
+        """Those of its own; the one for brokers is the first."""
+        return sorted(dict.fromkeys(each.name for each in self.own), key=lambda name: name != self.inter_broker)
+
+    @property
+    def registered(self) -> tuple[NamedAddress, ...]:
+        """Those by which this broker is found: of its own some may be missing, but not the one for brokers."""
+        return tuple(each for each in self.advertised if each.name not in self.controllers)
+
+    def protocol(self, name: str) -> str:
+        """Return how a listener is protected. Raises InvalidSettingsError where nothing, or nothing known, is said."""
+        found = self.protocols.get(name)
+        if found is None:
+            raise InvalidSettingsError(f"{PROTOCOL_MAP} has no protocol for {name}")
         if found not in PROTOCOLS:
-            choices = ", ".join(PROTOCOLS)
-            raise InvalidSettingsError(f"{_PROTOCOL_MAP} has {found!r} for {listener}, and supported are {choices}")
+            raise InvalidSettingsError(
+                f"{PROTOCOL_MAP} has {found!r:.60} for {name}, and supported are {', '.join(PROTOCOLS)}"
+            )
         return found
 
-    def serving(self, listener: str) -> dict[str, str]:
-        """Return what serves clients on a listener, as `ServingProperties.of` takes it."""
-        protocol = self.protocol(listener)
-        tls, sasl = PROTOCOLS[protocol]
-        names = (*(serving_properties.TLS if tls else ()), *(serving_properties.SASL if sasl else ()))
-        return {"security.protocol": protocol, **self._secured(listener, names)}
 
-    def client(self, listener: str, mechanism_name: str) -> ClientSettings:
-        """Return how to connect to others' listener of this name, with the mechanism that a property names."""
-        protocol = self.protocol(listener)
-        tls, sasl = PROTOCOLS[protocol]
-        names = [name for name in client_properties.SUPPORTED if name.startswith("ssl.") and tls]
-        taken = {"security.protocol": protocol, **self._secured(listener, names)}
-        if sasl:
-            self.used.add(mechanism_name)
-            mechanism = self.given.get(mechanism_name, "GSSAPI")
-            taken["sasl.mechanism"] = mechanism
-            prefix = f"{mechanism.lower()}."
-            for name in (each for each in client_properties.SUPPORTED if each.startswith("sasl.")):
-                taken |= self._secured(listener, [f"{prefix}{name}"], under=name) or self._secured(listener, [name])
-            if mechanism != OAUTHBEARER:
-                taken.pop("sasl.login.callback.handler.class", None)
-            taken["sasl.mechanism"] = mechanism
-        return ClientProperties.of(taken).settings
+def _entries(given: Mapping[str, str], name: str) -> Iterator[NamedAddress]:
+    """Yield the listeners of a list; none where there is no such property."""
+    text = given.get(name)
+    if text is None:
+        return
+    # Of equal entries Kafka takes the first.
+    for entry in dict.fromkeys(each.strip() for each in text.split(",")):
+        match = _LISTENER.fullmatch(entry)
+        if match is None or int(match["port"]) > LAST_PORT:
+            raise InvalidSettingsError(f"{name} has {entry!r:.60}, and must be of NAME://HOST:PORT,...")
+        host = match["host"] if match["ipv6"] is None else match["ipv6"]
+        yield NamedAddress(_normal(match["name"]), Address(host, int(match["port"])))
 
-    def _secured(self, listener: str, names: "tuple[str, ...] | list[str]", under: str | None = None) -> dict[str, str]:
-        """Return the properties of these names, a listener's own before those of all listeners."""
-        found: dict[str, str] = {}
-        for name in names:
-            for each in (f"listener.name.{listener.lower()}.{name}", name):
-                if each in self.given:
-                    self.used.add(each)
-                    found.setdefault(under or name, self.given[each])
-        return found
+
+def _protocols(given: Mapping[str, str], own: list[str], controllers: tuple[str, ...]) -> dict[str, str]:
+    """Return the protocols by listener: by default a listener has that of its name."""
+    if PROTOCOL_MAP in given:
+        pairs = (entry.rpartition(":") for entry in _split(given[PROTOCOL_MAP]))
+        return {_normal(name): _normal(protocol) for name, _, protocol in pairs}
+    of_names = {name: name for name in PROTOCOLS}
+    is_plain = not (set(own) | set(controllers)) & (of_names.keys() - {_PLAINTEXT})
+    return {**(dict.fromkeys(controllers, _PLAINTEXT) if is_plain else {}), **of_names}
+
+
+def _split(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _normal(name: str) -> str:
+    return name.strip().upper()

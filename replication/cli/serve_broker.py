@@ -1,6 +1,7 @@
 """`epochlog serve` without `--read-only`: a broker of our own."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -88,11 +89,11 @@ def validate_broker(roots: Sequence[Path], file: Path | None, address: "Address"
 
 def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "BrokerNodeSettings":
     from replication.node.broker_node_settings import BrokerNodeSettings
+    from replication.protocol.addresses import Address
 
     return BrokerNodeSettings(
-        listener=properties.serving.listener,
+        listener=replace(properties.serving.listener, advertised=Address(advertised_host or "", 0)),
         limits=properties.serving.limits,
-        advertised_host=advertised_host,
         topic_defaults=properties.topic_defaults,
         replica_lag_time_max_ms=properties.replica_lag_time_max_ms,
         heartbeat_interval_ms=properties.heartbeat_interval_ms,

@@ -12,6 +12,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.client.security import SaslMechanism
 from replication.protocol.errors import InvalidSettingsError
 from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.security.no_users import NoUsers
 from replication.server.security.sasl_authentication import SaslSettings
 from replication.server.security.server_tls import ClientAuth, ServerTls
 from replication.server.security.users import UsersFile
@@ -62,23 +63,29 @@ class ServingProperties:
         return from_file(path, lambda properties: cls.of(properties, address))
 
     @classmethod
-    def of(cls, properties: Mapping[str, str], address: Address) -> Self:
-        """Take properties by name. Raises InvalidSettingsError for those that are not known, and for wrong values."""
+    def of(cls, properties: Mapping[str, str], address: Address, *, has_metadata: bool = False) -> Self:
+        """Take properties by name; without a file of users they may be those of a cluster that `has_metadata`.
+
+        Raises InvalidSettingsError for those that are not known, and for wrong values.
+        """
         given = {name: value.strip() for name, value in properties.items()}
         if unknown := sorted(given.keys() - set(KNOWN)):
             raise InvalidSettingsError(f"{', '.join(unknown)}: not known here; these are: {', '.join(sorted(KNOWN))}")
         limits = {name.replace(".", "_"): whole_number(given, name) for name in LIMITS if name in given}
-        return cls(_listener(given, address), ServerLimits(**limits))
+        return cls(_listener(given, address, has_metadata=has_metadata), ServerLimits(**limits))
 
 
-def _listener(given: Mapping[str, str], address: Address) -> ListenerSettings:
+def _listener(given: Mapping[str, str], address: Address, *, has_metadata: bool) -> ListenerSettings:
     protocol = given.get("security.protocol", "PLAINTEXT")
     tls, sasl = _chosen("security.protocol", protocol, PROTOCOLS)
     unused = [name for name in given if (name in TLS and not tls) or (name in SASL and not sasl)]
     if unused:
         raise InvalidSettingsError(f"{', '.join(unused)}: of no use with security.protocol {protocol}")
     return ListenerSettings(
-        address=address, name=protocol, tls=_tls(given) if tls else None, sasl=_sasl(given) if sasl else None
+        address=address,
+        name=protocol,
+        tls=_tls(given) if tls else None,
+        sasl=_sasl(given, has_metadata=has_metadata) if sasl else None,
     )
 
 
@@ -97,19 +104,28 @@ def _tls(given: Mapping[str, str]) -> ServerTls:
     )
 
 
-def _sasl(given: Mapping[str, str]) -> SaslSettings:
+def _sasl(given: Mapping[str, str], *, has_metadata: bool) -> SaslSettings:
     path = given.get(USERS_FILE)
-    if path is None:
+    if path is None and not has_metadata:
         raise InvalidSettingsError(f"{USERS_FILE} is missing: who may log in?")
     known = {each.value: each for each in SaslMechanism}
+    if path is None:
+        # Of a password the metadata keeps what proves it by SCRAM.
+        del known[SaslMechanism.PLAIN.value]
     names = given.get("sasl.enabled.mechanisms", ",".join(known)).split(",")
     times = {
         name.replace(".", "_"): whole_number(given, name)
         for name in ("connections.max.reauth.ms", "connection.failed.authentication.delay.ms")
         if name in given
     }
-    mechanisms = tuple(_chosen("sasl.enabled.mechanisms", name.strip(), known) for name in names)
-    return SaslSettings(users=UsersFile(path), mechanisms=mechanisms, **times)
+    mechanisms = tuple(_mechanism(name.strip(), known) for name in names)
+    return SaslSettings(users=NoUsers() if path is None else UsersFile(path), mechanisms=mechanisms, **times)
+
+
+def _mechanism(name: str, known: Mapping[str, SaslMechanism]) -> SaslMechanism:
+    if name == SaslMechanism.PLAIN.value and name not in known:
+        raise InvalidSettingsError(f"{USERS_FILE} is missing: who may log in by {name}?")
+    return _chosen("sasl.enabled.mechanisms", name, known)
 
 
 def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:

@@ -65,6 +65,11 @@ class MetadataVersion(IntEnum):
     V4_4_IV2 = 33
     """Controllers may be unregistered."""
 
+    @property
+    def told(self) -> str:
+        """As Kafka's tools name it: 3.9-IV0."""
+        return self.name[1:].replace("_IV", "-IV").replace("_", ".")
+
 
 LATEST_METADATA_VERSION: Final = MetadataVersion.V4_4_IV2
 

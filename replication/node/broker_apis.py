@@ -33,6 +33,7 @@ from replication.node.producer_ids import ProducerIds
 from replication.node.session_guard import SessionGuard
 from replication.protocol.addresses import Address
 from replication.protocol.messages.topic_ids import Endpoint
+from replication.server.call import Call
 from replication.server.served_api import ServedApi, ServedApis
 
 
@@ -47,13 +48,16 @@ class BrokerApis:
         link: ControllerLink,
         settings: BrokerNodeSettings,
         *,
-        address: Address,
+        addresses: Mapping[str, Address],
         directory_ids: Mapping[UUID, LogDirectory],
         broker_epoch: Callable[[], int],
         throttles: ReplicaThrottles,
         session: OwnSession,
     ) -> None:
-        """Answer at an address, by the replicas of these directories; the link stays the caller's."""
+        """Answer at addresses, by the listener's name, by the replicas of these directories.
+
+        The link stays the caller's.
+        """
         self._known: Final = known
         self._replicas: Final = replicas
         self._directories: Final = directories
@@ -62,7 +66,7 @@ class BrokerApis:
         self._broker_epoch: Final = broker_epoch
         self._throttles: Final = throttles
         self._session: Final = session
-        self._endpoint: Final = Endpoint(known.node_id, *address)
+        self._addresses: Final = addresses
         self._permissions: Final[PermissionsOf] = (
             unlimited if settings.authorizer is None else Authorizer(known.image, settings.authorizer).permissions
         )
@@ -119,11 +123,16 @@ class BrokerApis:
         groups = group_apis(
             GroupCoordinator(coordinates=lambda _: is_coordinator),
             image=self._known.image,
-            endpoint=(lambda *_: self._endpoint) if is_coordinator else OtherCoordinators(self._known, GROUPS).endpoint,
+            endpoint=self._own_endpoint if is_coordinator else OtherCoordinators(self._known, GROUPS).endpoint,
             transactions=None if is_coordinator else OtherCoordinators(self._known, TRANSACTIONS).endpoint,
             permissions=self._permissions,
         )
         return groups if is_coordinator else {**groups, **transactions_elsewhere()}
+
+    def _own_endpoint(self, _: str, call: Call) -> Endpoint | None:
+        """Return where this broker is reached by who has come by a listener."""
+        address = self._addresses.get(call.caller.listener)
+        return None if address is None else Endpoint(self._known.node_id, *address)
 
     def _administering(self) -> ServedApis:
         if self._settings.authorizer is None:

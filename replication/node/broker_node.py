@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -41,9 +42,13 @@ from replication.node.asking.isr_queue import IsrQueue
 from replication.node.broker_apis import BrokerApis
 from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.broker_thread import BrokerThread
+from replication.node.cleaner_thread import CleanerThread
 from replication.node.controller_link import ControllerLink
-from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
-from replication.server.advertised_address import advertised_address
+from replication.node.listeners.advertised_listeners import advertised_listeners
+from replication.node.listeners.metadata_users import with_metadata_users
+from replication.protocol.addresses import Address
+from replication.quorum.quorum_standing import QuorumStanding
+from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApis
 from replication.server.server import Server
 from replication.worker_thread import WorkerThread
@@ -82,10 +87,12 @@ class BrokerNode:
         self._link: Final = link
         with ExitStack() as stack:
             stack.callback(link.close)
-            server = self.server = stack.enter_context(Server([settings.listener], settings.limits))
-            address = advertised_address(server.addresses[settings.listener.name], settings.advertised_host)
-            self.address: Final = address._replace(port=settings.advertised_port or address.port)
-            """Where clients are told that it listens."""
+            listeners = self._listeners()
+            server = self.server = stack.enter_context(Server(listeners, settings.limits))
+            self.listeners: Final = advertised_listeners(listeners, server.addresses)
+            """As the cluster is told of them."""
+            self.address: Final = self.addresses[settings.listener.name]
+            """Where other brokers are told that it listens."""
             self._thread: BrokerThread | None = None
             self._workers: tuple[WorkerThread, ...] = ()
             self._is_closing = False
@@ -113,10 +120,11 @@ class BrokerNode:
                 AskingThread("broker-isrs", link.channel(), isr_queue, wants_isrs, self._epoch),
                 AskingThread("broker-directories", link.channel(), assignments, has_placed, self._epoch),
             )
-            for each in asking:
+            cleaner = CleanerThread(directories)
+            for each in (*asking, cleaner):
                 stack.callback(each.stop)
                 each.start()
-            self._workers = (thread, *asking, self.replicas.moves)
+            self._workers = (thread, *asking, cleaner, self.replicas.moves)
             self.lifecycle.ready_to_unfence()
             self.lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
@@ -145,6 +153,16 @@ class BrokerNode:
     def applied_offset(self) -> int:
         """The highest offset of it; -1 before there is any."""
         return -1 if self._thread is None else self._thread.applied_offset
+
+    @property
+    def quorum_standing(self) -> QuorumStanding | None:
+        """Where it stands as an observer of the controllers' quorum; None where its controller is alone."""
+        return self._link.standing()
+
+    @property
+    def addresses(self) -> Mapping[str, Address]:
+        """Where clients are told that it listens, by the listener's name."""
+        return {each.name: Address(each.host, each.port) for each in self.listeners}
 
     @property
     def failure(self) -> BaseException | None:
@@ -182,13 +200,16 @@ class BrokerNode:
 
     # --- its parts
 
+    def _listeners(self) -> list[ListenerSettings]:
+        """Return the listeners, with the users of the metadata."""
+        first, *more = (self._settings.listener, *self._settings.more_listeners)
+        listeners = [replace(first, is_for_brokers=bool(more)), *more]
+        return [with_metadata_users(each, lambda: self.image) for each in listeners]
+
     def _register(self, stack: ExitStack) -> LifecycleThread:
         """Return what keeps it in the cluster, once it is registered."""
         news = RegistrationNews()
-        listens = self._settings.listener
-        protocol = SecurityProtocol[f"{'SASL_' if listens.sasl else ''}{'SSL' if listens.tls else 'PLAINTEXT'}"]
-        listener = Listener(listens.name, *self.address, protocol)
-        request = self.identity.registration(uuid4(), (listener,), SUPPORTED_FEATURES, self._settings.rack)
+        request = self.identity.registration(uuid4(), self.listeners, SUPPORTED_FEATURES, self._settings.rack)
         seconds = self._settings.registration_seconds
         states = BrokerLifecycle(
             heartbeat_interval_ms=self._settings.heartbeat_interval_ms,
@@ -216,6 +237,7 @@ class BrokerNode:
             broker_epoch=self._epoch,
             directory_failed=self.lifecycle.directory_failed,
             placed=has_placed.wake,
+            resend_registration=self.lifecycle.resend_registration,
             current=self.session.metadata_applied,
             lag_ms=self._settings.replica_lag_time_max_ms,
         )
@@ -270,7 +292,7 @@ class BrokerNode:
             self.directories,
             self._link,
             self._settings,
-            address=self.address,
+            addresses=self.addresses,
             directory_ids=self._directory_ids,
             broker_epoch=self._epoch,
             throttles=self._throttles,

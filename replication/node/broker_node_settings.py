@@ -16,11 +16,9 @@ class BrokerNodeSettings:
     """How a broker listens, leads and follows."""
 
     listener: ListenerSettings
-    """For clients and for other brokers."""
-    advertised_host: str | None = None
-    """Where clients are told that it listens; None: where it does, and of all addresses of this machine its name."""
-    advertised_port: int | None = None
-    """None: the one that it listens on."""
+    """For other brokers, and clients (Kafka: inter.broker.listener.name)."""
+    more_listeners: tuple[ListenerSettings, ...] = ()
+    """For clients alone."""
     rack: str | None = None
     limits: ServerLimits | None = None
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
@@ -33,7 +31,7 @@ class BrokerNodeSettings:
     registration_seconds: float = 60.0
     """How long to ask for the first registration (initial.broker.registration.timeout.ms)."""
     peers: ClientSettings = field(default_factory=ClientSettings)
-    """How the other brokers' listeners of this name are protected (security.inter.broker.protocol)."""
+    """How the other brokers' listeners of the name of `listener` are protected (security.inter.broker.protocol)."""
     fetchers: int = 1
     """Threads that follow each leader (num.replica.fetchers)."""
     coordinates_groups: bool = True

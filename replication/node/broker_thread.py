@@ -11,6 +11,7 @@ from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
 from replication.fetcher.errors import FetchersClosedError
 from replication.metadata.image import ClusterImage
+from replication.metadata.metadata_version import MetadataVersion
 from replication.node.controller_link import MetadataSource
 from replication.node.own_metadata import OwnMetadata
 from replication.protocol.client.deadline import Deadline
@@ -41,11 +42,13 @@ class BrokerThread(WorkerThread):
         broker_epoch: Callable[[], int],
         directory_failed: Callable[[UUID], None],
         placed: Callable[[], None],
+        resend_registration: Callable[[], None],
         current: Callable[[int], None],
         lag_ms: int,
     ) -> None:
         """Take over all that it is given. The source wakes the waiter; `placed` hears of replicas in new places.
 
+        `resend_registration` is called where the controller has not kept all of the registration, and would by now.
         `current` is told as of when the metadata is applied, by the monotonic clock.
         """
         super().__init__("broker-metadata")
@@ -61,6 +64,7 @@ class BrokerThread(WorkerThread):
         self._broker_epoch: Final = broker_epoch
         self._directory_failed: Final = directory_failed
         self._placed: Final = placed
+        self._resend_registration: Final = resend_registration
         self._current: Final = current
         self._metadata: Final = OwnMetadata(broker_id)
         self._failed: frozenset[UUID] = frozenset()
@@ -128,12 +132,21 @@ class BrokerThread(WorkerThread):
         if admitted is None:
             return
         self._replicas.apply(admitted.image, admitted.changes)
+        if self._can_have_directories(admitted.image):
+            self._resend_registration()
         with self._applied:
             self.image = admitted.image
             self.applied_offset = admitted.applied_offset
             self._applied.notify_all()
         self._current(self._source.as_of_ms)
         self._tell_places()
+
+    def _can_have_directories(self, image: ClusterImage) -> bool:
+        """Whether they are not in the metadata, but may be from now on (Kafka: BrokerRegistrationTracker)."""
+        since = MetadataVersion.V3_7_IV2
+        broker = image.brokers.get(self._broker_id)
+        is_new = self.image.metadata_version < since <= image.metadata_version
+        return is_new and broker is not None and not broker.directories
 
     def _tell_places(self) -> None:
         if self._replicas.unassigned:

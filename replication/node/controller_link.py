@@ -8,6 +8,7 @@ from replication.broker.lifecycle.errors import NoControllerError
 from replication.errors import ReplicationError
 from replication.node.metadata_feed import MetadataNews
 from replication.protocol.messages.request import Request
+from replication.quorum.quorum_standing import QuorumStanding
 from replication.server.served_api import ServedApis
 
 
@@ -39,6 +40,9 @@ class ControllerLink(Protocol):
 
     def metadata(self, waiter: Waiter) -> MetadataSource:
         """Return what tells of the metadata; the waiter, held weakly, is woken by each change."""
+
+    def standing(self) -> QuorumStanding | None:
+        """Return where the broker stands as an observer of the quorum; None where it follows none."""
 
     def administration(self, node_id: int) -> ServedApis:
         """Return how a broker answers what administrators ask the controller through it."""

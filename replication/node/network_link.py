@@ -18,6 +18,7 @@ from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.metadata_follower import MetadataFollower
 from replication.quorum.metadata_observer import MetadataObserver
+from replication.quorum.quorum_standing import QuorumStanding
 from replication.quorum.snapshot_terms import SnapshotTerms
 from replication.quorum.snapshot_thread import SnapshotThread
 from replication.server.served_api import ServedApis
@@ -95,6 +96,10 @@ class NetworkLink:
         if feed.failure is not None:
             waiter.wake()
         return feed
+
+    def standing(self) -> QuorumStanding:
+        """Return where it stood after the last answer."""
+        return self._follower.standing
 
     def administration(self, node_id: int) -> ServedApis:
         """Return what passes the requests of administrators on, and the controller's answers back."""

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.broker.requests import altered_users
+from replication.broker.requests.altered_users import users_of
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
 from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest
@@ -55,6 +57,14 @@ def _reassignments(_: Any, fault: _Fault) -> Mapping[str, Any]:
     return {"responses": [], "allow_replication_factor_change": True, **fault}
 
 
+def _features(_: Any, fault: _Fault) -> Mapping[str, Any]:
+    return {"results": [], **fault}
+
+
+def _users(request: Any, fault: _Fault) -> Mapping[str, Any]:
+    return {"results": [{"user": name, **fault} for name in users_of(request)]}
+
+
 def _whole(_: Any, fault: _Fault) -> Mapping[str, Any]:
     return fault
 
@@ -66,10 +76,12 @@ _CONTENT: Final[Mapping[int, Callable[[Any, _Fault], Mapping[str, Any]]]] = {
     37: _enlargements,
     44: _settings,
     45: _reassignments,
+    altered_users.API_KEY: _users,
+    57: _features,
     64: _whole,
 }
 """By API key: CreateTopics, DeleteTopics, AlterConfigs, CreatePartitions, IncrementalAlterConfigs,
-AlterPartitionReassignments and UnregisterBroker."""
+AlterPartitionReassignments, AlterUserScramCredentials, UpdateFeatures and UnregisterBroker."""
 ANSWERED_BY_CONTROLLER: Final = (
     *_CONTENT,
     elect_leaders.API_KEY,

@@ -25,6 +25,7 @@ from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, F
 from replication.quorum.fetched_snapshot import FetchedSnapshot
 from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.quorum_decisions import QUORUM_RULES, OtherLeader, after_answer, other_leader
+from replication.quorum.quorum_standing import QuorumStanding
 
 _MAX_BYTES: Final = 1 << 20
 _MAX_WAIT_MS: Final = 500
@@ -49,6 +50,7 @@ class FollowedMetadata:
         # A leader names its epoch to whoever asks in an older one, though not if the copy has batches of a later one.
         self._log, self._state = self._following(max(local.state().latest_epoch, 0))
         self._snapshot: FetchedSnapshot | None = None
+        self._leader_id = -1
         self.is_current: bool = False
         """Whether the last answer has shown that all is here which its leader had committed."""
         self._publisher = ImagePublisher()
@@ -87,6 +89,14 @@ class FollowedMetadata:
     def applied_offset(self) -> int:
         """The highest offset that is in the image; -1 before the first."""
         return self.published.applied_offset
+
+    @property
+    def standing(self) -> QuorumStanding:
+        """Where it stands by now; only the thread that follows asks."""
+        log = self._local.state()
+        return QuorumStanding(
+            self._leader_id, self._state.leader_epoch, log.high_watermark, log.log_end_offset, max(log.latest_epoch, 0)
+        )
 
     def request(self) -> QuorumRequest:
         """Return what to ask the leader, or who is taken for it."""
@@ -146,6 +156,8 @@ class FollowedMetadata:
         fetched = response.partitions.get(METADATA_PARTITION)
         if fetched is None:
             raise MalformedResponseError("the answer to a Fetch of the metadata does not contain it")
+        if fetched.current_leader is not None:
+            self._leader_id = fetched.current_leader[0]
         other = other_leader(fetched, response.leaders)
         if other is not None:
             self._log, self._state = self._following(other.leader_epoch)

@@ -20,6 +20,7 @@ from replication.quorum.errors import MetadataDivergedError, MetadataRefusedErro
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.metadata_observer import MetadataObserver
 from replication.quorum.quorum_decisions import OtherLeader
+from replication.quorum.quorum_standing import QuorumStanding
 from replication.worker_thread import WorkerThread
 
 _REQUEST_TIMEOUT_MS: Final = 2_000
@@ -66,6 +67,8 @@ class MetadataFollower(WorkerThread):
         self._changed = Condition()
         self.as_of_ms: int = -1
         """What the leader had committed by then, by the monotonic clock, has been published; -1 before that."""
+        self.standing: QuorumStanding = QuorumStanding()
+        """Where it stood after the last answer."""
         self._target: Address | None = None
 
     @property
@@ -118,6 +121,7 @@ class MetadataFollower(WorkerThread):
             other = followed.take(response)
         except KafkaError as error:
             raise MetadataRefusedError(error.code, connection.address) from error
+        self.standing = followed.standing
         self._publish(followed.published)
         if followed.is_current:
             self.as_of_ms = asked_at
@@ -152,6 +156,7 @@ class MetadataFollower(WorkerThread):
             return
         self._hang_up()
         self._target = None
+        self.standing = self.standing._replace(leader_id=-1)
         self._controller.lost(str(error))
         if not self._stopped.is_set():
             self._observer.metadata_interrupted(error)

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Mapping
 from threading import Lock
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 _RECENT: Final = 1_000
 """Of so many the times are kept (Kafka's reservoirs hold 1,028)."""
@@ -18,14 +18,34 @@ class RequestKind(NamedTuple):
     """Whether another broker fetches, to keep a copy."""
 
 
+class RequestSeconds(NamedTuple):
+    """Where the time of requests went, from when they had come in full; there is no queue, as Kafka has two."""
+
+    local: float = 0.0
+    """Reading and carrying them out (Kafka: LocalTimeMs)."""
+    waiting: float = 0.0
+    """For what they had to wait for, such as followers or records (Kafka: RemoteTimeMs)."""
+    sending: float = 0.0
+    """Their answers (Kafka: ResponseSendTimeMs)."""
+
+    @property
+    def total(self) -> float:
+        """From a request to its answer."""
+        return self.local + self.waiting + self.sending
+
+
+_Seconds: TypeAlias = tuple[float, float, float]
+"""The same, as long as nobody asks: it is made for each request."""
+
+
 class _Tally:
     """Of one kind, on one connection: only the connection's thread adds to it."""
 
-    __slots__ = ("count", "recent", "seconds")
+    __slots__ = ("count", "local", "recent", "sending", "waiting")
 
-    def __init__(self, recent: deque[float]) -> None:
+    def __init__(self, recent: deque[_Seconds]) -> None:
         self.count = 0
-        self.seconds = 0.0
+        self.local = self.waiting = self.sending = 0.0
         self.recent = recent
 
 
@@ -33,10 +53,9 @@ class RequestTotals(NamedTuple):
     """Of all requests of a kind."""
 
     requests: int = 0
-    seconds: float = 0.0
-    """From when a request had come in full to when its answer was sent: with what it had to wait for."""
-    recent: tuple[float, ...] = ()
-    """The seconds that the latest ones took."""
+    seconds: RequestSeconds = RequestSeconds()
+    recent: tuple[RequestSeconds, ...] = ()
+    """What the latest ones took."""
 
 
 class ConnectionTimes:
@@ -47,14 +66,17 @@ class ConnectionTimes:
         self._server: Final = server
         self.tallies: Final[dict[RequestKind, _Tally]] = {}
 
-    def note(self, kind: RequestKind, seconds: float) -> None:
-        """Count a request that was answered."""
+    def note(self, kind: RequestKind, local: float, waiting: float, sending: float) -> None:
+        """Count a request that was answered, with where its time went (see `RequestSeconds`)."""
         tally = self.tallies.get(kind)
         if tally is None:
             tally = self.tallies[kind] = _Tally(self._server.recent(kind))
         tally.count += 1
-        tally.seconds += seconds
-        tally.recent.append(seconds)
+        tally.local += local
+        tally.sending += sending
+        if waiting:
+            tally.waiting += waiting
+        tally.recent.append((local, waiting, sending))
 
 
 class RequestTimes:
@@ -65,7 +87,7 @@ class RequestTimes:
         self._lock: Final = Lock()
         self._open: Final[set[ConnectionTimes]] = set()
         self._closed: Final[dict[RequestKind, RequestTotals]] = {}
-        self._recent: Final[dict[RequestKind, deque[float]]] = {}
+        self._recent: Final[dict[RequestKind, deque[_Seconds]]] = {}
 
     def begin(self) -> ConnectionTimes:
         """Return what counts for a new connection."""
@@ -80,7 +102,7 @@ class RequestTimes:
             self._open.discard(times)
             _add(self._closed, times)
 
-    def recent(self, kind: RequestKind) -> deque[float]:
+    def recent(self, kind: RequestKind) -> deque[_Seconds]:
         """Return where the latest times of a kind are kept, of all connections."""
         with self._lock:
             return self._recent.setdefault(kind, deque(maxlen=_RECENT))
@@ -91,10 +113,13 @@ class RequestTimes:
             totals = dict(self._closed)
             for times in self._open:
                 _add(totals, times)
-            return {kind: each._replace(recent=tuple(self._recent[kind].copy())) for kind, each in totals.items()}
+            recent = {kind: tuple(map(RequestSeconds._make, self._recent[kind].copy())) for kind in totals}
+            return {kind: each._replace(recent=recent[kind]) for kind, each in totals.items()}
 
 
 def _add(totals: dict[RequestKind, RequestTotals], times: ConnectionTimes) -> None:
     for kind, tally in times.tallies.copy().items():
         known = totals.get(kind, RequestTotals())
-        totals[kind] = RequestTotals(known.requests + tally.count, known.seconds + tally.seconds)
+        local, waiting, sending = known.seconds
+        seconds = RequestSeconds(local + tally.local, waiting + tally.waiting, sending + tally.sending)
+        totals[kind] = RequestTotals(known.requests + tally.count, seconds)

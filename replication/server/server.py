@@ -75,6 +75,11 @@ class Server(OwnedByProcess):
         """How many connections are open."""
         return len(self._connections)
 
+    @property
+    def connection_counts(self) -> Mapping[str, int]:
+        """How many of them came by each listener, by its name."""
+        return {name: self._connections.count(name) for name in self._listeners}
+
     def start(self, apis: ServedApis, features: Callable[[], Features] = Features) -> None:
         """Answer these APIs, and those by which a connection begins. Raises ResourceLimitError for want of threads."""
         self._ensure_own()

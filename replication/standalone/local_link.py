@@ -29,6 +29,9 @@ class LocalLink:
         """Return what tells of all changes."""
         return self._controller.feed(waiter)
 
+    def standing(self) -> None:
+        """Return None: the controller has no quorum here."""
+
     def administration(self, node_id: int) -> ServedApis:
         """Return how administrators are answered, which is by the controller itself."""
         return administration_apis(self._controller, node_id=node_id)

@@ -11,6 +11,7 @@ from replication.node.controller_link import ControllerLink, MetadataSource
 from replication.node.metadata_feed import MetadataNews
 from replication.protocol.addresses import Address
 from replication.protocol.messages.request import Request
+from replication.quorum.quorum_standing import QuorumStanding
 from replication.server.call import Call
 from replication.server.served_api import ServedApi, ServedApis
 from replication.testing.links import CONTROLLER, Links
@@ -37,6 +38,10 @@ class LinkedController:
         """Return what tells of all changes, once the link is whole."""
         behind = self._behind.metadata(waiter)
         return _LinkedSource(behind, lambda: self._links.is_cut(self._broker_id, CONTROLLER))
+
+    def standing(self) -> QuorumStanding | None:
+        """Return where it stands, cut off or not."""
+        return self._behind.standing()
 
     def administration(self, node_id: int) -> ServedApis:
         """Return how administrators are answered while the link is whole."""

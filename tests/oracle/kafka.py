@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 TIMERS = HERE.parent.parent / "bench/peer/kafka"
 ZOOKEEPER = BUILD / "zookeeper"
 OLDEST_JAVA = 17
+OTHER_LOGGERS = "reload4j,slf4j-reload4j"
+"""What releases before 4.0 would log with."""
 
 # Requests sent before the first answer is read: what they and their answers take must fit the two pipes.
 WINDOW = 40
@@ -42,7 +44,8 @@ def classpath(release: KafkaRelease) -> str:
     """Kafka's jars, and the programs of this directory compiled against them; skips where that cannot be had."""
     _require_java()
     with only_maker(BUILD):
-        _resolve(HERE / "pom.xml", release.jars, str(release), f"-Dkafka.version={release.version}")
+        options = (f"-Dkafka.version={release.version}", f"-DexcludeArtifactIds={OTHER_LOGGERS}")
+        _resolve(HERE / "pom.xml", release.jars, str(release), *options)
         _compile(release)
     return f"{release.jars}/*:{release.classes}"  # an archive of classes asks for its jars first
 
@@ -91,7 +94,8 @@ def _resolve(pom: Path, lib: Path, what: str, *options: str) -> None:
 
 def _compile(release: KafkaRelease) -> None:
     """Compile the Java programs, with what is written for this release alone, when one of them changed."""
-    sources = sorted([*HERE.glob("*.java"), *(HERE / release.version).glob("*.java")])
+    named = [HERE / f"{name}.java" for name in release.programs]
+    sources = named or sorted([*HERE.glob("*.java"), *(HERE / release.version).glob("*.java")])
     if release == BENCHMARKED:
         sources += sorted(TIMERS.glob("*.java"))
     stamp = _digest([HERE / "pom.xml", *sources])

@@ -18,6 +18,8 @@ class KafkaRelease:
     version: str
     metadata_version: int
     """The level of `metadata.version` that its clusters are formatted with, the latest that it knows."""
+    programs: tuple[str, ...] = ()
+    """Which Java programs are compiled against it: all where none is named."""
 
     @property
     def is_before_4_4(self) -> bool:
@@ -37,6 +39,9 @@ class KafkaRelease:
 
 
 RELEASES: Final = (KafkaRelease("4.3.1", MetadataVersion.V4_3_IV0), KafkaRelease("4.4.0", MetadataVersion.V4_4_IV2))
+KAFKA_3_9: Final = KafkaRelease("3.9.2", MetadataVersion.V3_9_IV0, ("TransactionClient",))
+KAFKA_4_0: Final = KafkaRelease("4.0.2", MetadataVersion.V4_0_IV3, ("TransactionClient",))
+"""Whose clusters brokers of ours join too; nothing is compared with their classes."""
 BENCHMARKED: Final = RELEASES[0]
 """What the benchmarks compare with, so that their figures and floors stay comparable."""
 

@@ -44,10 +44,9 @@ class UnsupportedFeaturesError(ReplicationError, ValueError):
     def __init__(self, controller: object, levels: Mapping[str, int], supported: Mapping[str, range]) -> None:
         """Take the levels that are none of `supported`, and where the controller listens."""
         told = ", ".join(f"{name} at level {level} ({_known(supported.get(name))})" for name, level in levels.items())
-        super().__init__(
-            f"{controller}: the cluster has finalized {told}; join it with a later epochlog, or lower the level with "
-            "kafka-features.sh"
-        )
+        is_early = any(name in supported and level < supported[name].start for name, level in levels.items())
+        advice = "raise" if is_early else "join it with a later epochlog, or lower"
+        super().__init__(f"{controller}: the cluster has finalized {told}; {advice} the level with kafka-features.sh")
 
 
 def _known(levels: range | None) -> str:

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from typing import Final
+from uuid import UUID
 
 from logstore import TopicPartition
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import PartitionId
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
+from replication.metadata.records import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 from replication.protocol.addresses import Address
 
 
@@ -30,6 +32,20 @@ class BrokerView:
         """Whether it is no older than the broker's registration."""
         broker = self.broker(self._broker_id)
         return broker is not None and broker.epoch == self._broker_epoch()
+
+    @property
+    def has_directories(self) -> bool:
+        """Whether the broker's directories are in it, so that replicas can be assigned to them."""
+        broker = self.broker(self._broker_id)
+        return broker is not None and bool(broker.directories)
+
+    def directory_of(self, state: PartitionRegistration) -> UUID:
+        """Return the id of the directory that the broker's replica lies in; of none where that is not said yet.
+
+        It is not of what is older than the level of metadata.version from which on it is said, 3.7-IV2.
+        """
+        told = state.directory_of(self._broker_id)
+        return UNASSIGNED_DIRECTORY if told == MIGRATING_DIRECTORY and self.has_directories else told
 
     def state(self, partition: PartitionId) -> PartitionRegistration | None:
         """Return a partition of which the broker has a replica; None for any other."""

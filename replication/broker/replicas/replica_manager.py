@@ -108,7 +108,7 @@ class ReplicaManager:
         Raises DuplicatePartitionError where two roots hold the same partition of this broker's.
         """
         # What an image adds that may be older than this start may have a log here.
-        is_known = self._view.knows_this_start
+        is_known, had_directories = self._view.knows_this_start, self._view.has_directories
         self._new = frozenset(each for each in changes.partitions if is_known and not self._view.has_replica(each))
         self._view.image = image
         if self._throttles is not None:  # before new replicas are followed
@@ -122,6 +122,8 @@ class ReplicaManager:
         self._make_new_logs(kept)
         for each in kept:
             self._try(each)
+        if self._view.has_directories and not had_directories:
+            self._note_places(self._names)
         self._begin_to_lead()
         for resource in changes.configurations:
             if resource.type == ConfigResourceType.TOPIC:
@@ -151,22 +153,19 @@ class ReplicaManager:
                     self._give_up(changed, OSError(f"{hosted.log.directory.parent} has failed"))
                     state = self._view.state(changed)
                     if state is not None:
-                        told = state.directory_of(self._broker_id)
+                        told = self._view.directory_of(state)
                         self._places.note_failed(changed, hosted.log.directory.parent, told)
         return self._places.failed()
 
     def move_on(self) -> None:
         """Let copies that have caught up take their logs' places, once the metadata says that they are to lie there."""
-        for changed in list(self._places.ahead):
-            state, hosted = self._view.state(changed), self.hosted.get(self._names.get(changed, _NOBODY))
-            if state is not None and hosted is not None:
-                self._note_place(changed, hosted.log, state)
+        self._note_places(self._places.ahead)
         for move in self.moves.caught_up():
             changed = PartitionId(move.topic_id, move.partition.partition)
             state, hosted = self._view.state(changed), self.hosted.get(move.partition)
             if state is None or hosted is None or hosted.topic_id != move.topic_id:
                 continue
-            if self._places.may_switch(changed, move.target.root, state.directory_of(self._broker_id)):
+            if self._places.may_switch(changed, move.target.root, self._view.directory_of(state)):
                 self._switch.make(changed, move, hosted)
 
     def retry(self) -> None:
@@ -346,9 +345,15 @@ class ReplicaManager:
 
     # --- what it needs for that
 
+    def _note_places(self, partitions: Iterable[PartitionId]) -> None:
+        for changed in list(partitions):
+            state, hosted = self._view.state(changed), self.hosted.get(self._names.get(changed, _NOBODY))
+            if state is not None and hosted is not None:
+                self._note_place(changed, hosted.log, state)
+
     def _note_place(self, changed: PartitionId, log: ReadableLog, state: PartitionRegistration) -> None:
         wanted = self.moves.wanted(self._names[changed])
-        self._places.note(changed, log.directory.parent, state.directory_of(self._broker_id), wanted)
+        self._places.note(changed, log.directory.parent, self._view.directory_of(state), wanted)
 
     def _make_new_logs(self, partitions: frozenset[PartitionId]) -> None:
         """Make the logs of those that are new, where there are several; what is left out is made as it is taken up."""

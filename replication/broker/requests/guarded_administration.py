@@ -9,6 +9,8 @@ from replication.broker.authorization.operation import Operation
 from replication.broker.authorization.permissions import Permissions, PermissionsOf
 from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.broker.requests import altered_users
+from replication.broker.requests.altered_users import users_of
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
@@ -25,6 +27,7 @@ _ALTER_CONFIGS: Final = 33
 _CREATE_PARTITIONS: Final = 37
 _INCREMENTAL_ALTER_CONFIGS: Final = 44
 _ALTER_PARTITION_REASSIGNMENTS: Final = 45
+_UPDATE_FEATURES: Final = 57
 _UNREGISTER_BROKER: Final = 64
 _NAMES_IDS: Final = 6
 """The first version of DeleteTopics that may name topics by their ids."""
@@ -175,6 +178,15 @@ def _quorum(_: Any, __: Call) -> DescribedQuorum:
     return DescribedQuorum(error=_CLUSTER_DENIED, error_message=message_of(_CLUSTER_DENIED))
 
 
+def _as_they_were(_: Any, call: Call) -> Any:
+    return kio_answer(_UPDATE_FEATURES, call.version, {**_said(_CLUSTER_DENIED), "results": []})
+
+
+def _unaltered(request: Any, call: Call) -> Any:
+    results = [{"user": name, **_said(_CLUSTER_DENIED)} for name in users_of(request)]
+    return kio_answer(altered_users.API_KEY, call.version, {"results": results})
+
+
 def _kept(_: Any, call: Call) -> Any:
     return kio_answer(_UNREGISTER_BROKER, call.version, {"error_code": _CLUSTER_DENIED, "error_message": None})
 
@@ -190,6 +202,8 @@ _WHOLE: Final[Mapping[int, tuple[Operation, Answer]]] = {
     _ALTER_PARTITION_REASSIGNMENTS: (Operation.ALTER, _reassigned),
     list_partition_reassignments.API_KEY: (Operation.DESCRIBE, _listed),
     describe_quorum.API_KEY: (Operation.DESCRIBE, _quorum),
+    _UPDATE_FEATURES: (Operation.ALTER, _as_they_were),
+    altered_users.API_KEY: (Operation.ALTER, _unaltered),
     _UNREGISTER_BROKER: (Operation.ALTER, _kept),
 }
 """What each takes of the cluster, and its answer to whoever may not."""

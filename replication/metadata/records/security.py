@@ -1,6 +1,6 @@
 """Records of who may do what, and of how they prove who they are."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from replication.codec.fields import Bytes, Int8, Int32, Int64, String, Strings, Uuid
@@ -41,9 +41,9 @@ class UserScramCredentialRecord(MetadataRecord):
     name: String
     mechanism: Int8
     """1 SCRAM-SHA-256, 2 SCRAM-SHA-512."""
-    salt: Bytes
-    stored_key: Bytes
-    server_key: Bytes
+    salt: Bytes = field(repr=False)
+    stored_key: Bytes = field(repr=False)
+    server_key: Bytes = field(repr=False)
     iterations: Int32
 
 

@@ -12,6 +12,7 @@ from replication.node.metrics.fetcher_metrics import fetcher_metrics
 from replication.node.metrics.flush_times import FlushTimes
 from replication.node.metrics.idle_share import IdleShare
 from replication.node.metrics.kafka_families import Times, gauge
+from replication.node.metrics.quorum_metrics import quorum_metrics
 from replication.node.metrics.replica_metrics import log_metrics, replica_metrics
 from replication.node.metrics.request_metrics import request_metrics
 from replication.node.metrics.traffic_metrics import traffic_metrics
@@ -34,6 +35,8 @@ class BrokerMetrics(Collector):
         """Yield all metrics."""
         node = self._node
         yield from self._membership()
+        if (standing := node.quorum_standing) is not None:
+            yield from quorum_metrics(standing)
         yield from replica_metrics(node.replicas.hosted, node.image, node.event_counts)
         yield from log_metrics(node.replicas.hosted)
         yield from fetcher_metrics(node.fetchers)
@@ -69,8 +72,8 @@ class BrokerMetrics(Collector):
             self._idle.take(),
         )
         family = gauge("kafka.server:socket-server-metrics:connection-count", "Open connections.", labels=("listener",))
-        for listener in node.server.addresses:
-            family.add_metric([listener], node.server.connection_count)
+        for listener, count in node.server.connection_counts.items():
+            family.add_metric([listener], count)
         yield family
 
     def _directories(self) -> Iterator[Metric]:

@@ -1,8 +1,9 @@
 """Metrics of the requests that a broker answers."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Final
 
 from prometheus_client.core import Metric
@@ -10,15 +11,21 @@ from prometheus_client.core import Metric
 from replication.node.metrics.kafka_families import Times, counter
 from replication.protocol.messages import fetch
 from replication.protocol.messages.apis import api_with
-from replication.server.request_times import RequestKind, RequestTotals
+from replication.server.request_times import RequestKind, RequestSeconds, RequestTotals
 
 _REQUESTS: Final = "kafka.network:RequestMetrics"
+_PARTS: Final[Sequence[tuple[str, str, Callable[[RequestSeconds], float]]]] = (
+    ("TotalTimeMs", "From a request to its answer, with what it had to wait for.", attrgetter("total")),
+    ("LocalTimeMs", "Of that, reading the request and carrying it out.", attrgetter("local")),
+    ("RemoteTimeMs", "Of that, waiting for others, or for records.", attrgetter("waiting")),
+    ("ResponseSendTimeMs", "Of that, sending the answer.", attrgetter("sending")),
+)
 
 
 def request_metrics(totals: Mapping[RequestKind, RequestTotals]) -> Iterator[Metric]:
     """Yield them by request, under the names that Kafka gives: a Fetch counts once more by who fetches."""
     count = counter(f"{_REQUESTS}:RequestsPerSec", "Requests that were answered.", labels=("request", "version"))
-    times = Times(f"{_REQUESTS}:TotalTimeMs", "From a request to its answer, with what it had to wait for.")
+    times = [(Times(f"{_REQUESTS}:{name}", meaning), seconds_of) for name, meaning, seconds_of in _PARTS]
     by_version: defaultdict[tuple[str, int], int] = defaultdict(int)
     by_name: defaultdict[str, list[RequestTotals]] = defaultdict(list)
     for kind, total in totals.items():
@@ -29,9 +36,13 @@ def request_metrics(totals: Mapping[RequestKind, RequestTotals]) -> Iterator[Met
         count.add_metric([name, str(version)], number)
     for name, each in sorted(by_name.items()):
         recent = tuple(chain.from_iterable(total.recent for total in each))
-        times.add({"request": name}, sum(one.requests for one in each), sum(one.seconds for one in each), recent)
+        requests = sum(one.requests for one in each)
+        for part, seconds_of in times:
+            seconds = sum(seconds_of(one.seconds) for one in each)
+            part.add({"request": name}, requests, seconds, [seconds_of(one) for one in recent])
     yield count
-    yield times.metric
+    for part, _ in times:
+        yield part.metric
 
 
 def _names(kind: RequestKind) -> tuple[str, ...]:

@@ -58,6 +58,7 @@ class Connection:
     def __init__(self, stream: Stream, peer: Address, settings: ListenerSettings) -> None:
         """Take what was accepted, and from whom; see `start`."""
         self.address: Final = peer.host
+        self.listener: Final = settings.name
         self._stream: Final = stream
         self._settings: Final = settings
         self._name: Final = f"epochlog-{settings.name}-{peer}"
@@ -115,13 +116,19 @@ class Connection:
         while (frame := self._next_frame(frames, surroundings.memory)) is not None:
             received_at = time.perf_counter()
             found = conversation.receive(frame)
+            done_at = time.perf_counter()
             has_much_room = frames.holds_more_than(_IDLE_BYTES)
             if not has_much_room:
                 # So little is each connection's own: who waits for records, or reads slowly, keeps nobody else out.
                 self._give_back(surroundings.memory)
-            self._stream.send(self._answer(found) if isinstance(found, Waiting) else found)
+            answered_at = done_at
+            if isinstance(found, Waiting):
+                found = self._answer(found)
+                answered_at = time.perf_counter()
+            self._stream.send(found)
             if conversation.kind is not None:
-                times.note(conversation.kind, time.perf_counter() - received_at)
+                sending = time.perf_counter() - answered_at
+                times.note(conversation.kind, done_at - received_at, answered_at - done_at, sending)
             frames.limit = authentication.most_bytes or most_bytes
             if has_much_room:
                 self._give_back(surroundings.memory)

@@ -70,7 +70,8 @@ class Listener:
         connections = surroundings.connections
         is_failing = False
         while not connections.is_closed:
-            connections.wait_for_room()
+            if not self._settings.is_for_brokers:
+                connections.wait_for_room()
             try:
                 connected, peer = self._socket.accept()
             except OSError as error:
@@ -93,7 +94,7 @@ class Listener:
             connected.close()
             return
         connection = Connection(stream, peer, self._settings)
-        if not surroundings.connections.add(connection):
+        if not surroundings.connections.add(connection, waits=not self._settings.is_for_brokers):
             stream.close()
             if not surroundings.connections.is_closed:
                 surroundings.complaints.tell(peer.host, "connections", "it has max.connections.per.ip already")

@@ -25,6 +25,14 @@ class ListenerSettings:
     """How it encrypts; None: not at all."""
     sasl: SaslSettings | None = None
     """How clients log in; None: they need not."""
+    advertised: Address | None = None
+    """Where clients are told that it listens; without a host where it does, and of all addresses of this machine its
+    name; port 0: the one that it listens on."""
+    is_advertised: bool = True
+    """Whether clients are told of it at all (Kafka: advertised.listeners may leave some out)."""
+    is_for_brokers: bool = False
+    """Whether its connections are accepted though there are max.connections already: other brokers have to get in,
+    however many clients come by other listeners."""
 
     def streams(self) -> Callable[[socket.socket, float | None], Stream]:
         """Return what makes the stream of a socket that was accepted, and may be idle for so many seconds.

@@ -15,6 +15,10 @@ class OpenConnection(Protocol):
     def address(self) -> str:
         """Whose connection it is: an IP address."""
 
+    @property
+    def listener(self) -> str:
+        """The name of the listener that it came by."""
+
     def end(self) -> None:
         """Let its thread come to its end; called by any thread."""
 
@@ -31,6 +35,7 @@ class OpenConnections:
         self._changed: Final = Condition()
         self._open: Final[set[OpenConnection]] = set()
         self._by_address: Final[Counter[str]] = Counter()
+        self._by_listener: Final[Counter[str]] = Counter()
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -42,10 +47,14 @@ class OpenConnections:
         """Whether there will be no more."""
         return self._is_closed
 
+    def count(self, listener: str) -> int:
+        """Return how many came by a listener."""
+        return self._by_listener[listener]
+
     def wait_for_room(self) -> None:
         """Return once there may be one more, or none any more."""
         with self._changed:
-            self._changed.wait_for(lambda: len(self._open) < self._limits.max_connections or self._is_closed)
+            self._changed.wait_for(self._has_room)
 
     def wait_for_end(self, seconds: float) -> None:
         """Return once one has ended, and its descriptor is free; or after some time, as others may have freed some."""
@@ -53,20 +62,25 @@ class OpenConnections:
             if not self._is_closed:
                 self._changed.wait(seconds)
 
-    def add(self, connection: OpenConnection) -> bool:
-        """Count one more; return whether it may stay."""
+    def add(self, connection: OpenConnection, *, waits: bool = True) -> bool:
+        """Count one more, once there is room where it `waits` for that; return whether it may stay."""
         with self._changed:
+            if waits:
+                # Once more: another listener may have taken what was free.
+                self._changed.wait_for(self._has_room)
             has_room = self._by_address[connection.address] < self._limits.max_connections_per_ip
             if self._is_closed or not has_room:
                 return False
             self._open.add(connection)
             self._by_address[connection.address] += 1
+            self._by_listener[connection.listener] += 1
             return True
 
     def remove(self, connection: OpenConnection) -> None:
         """Count one less. It is not ended by others from now on, so that it can close its socket."""
         with self._changed:
             self._open.discard(connection)
+            self._by_listener[connection.listener] -= 1
             self._by_address[connection.address] -= 1
             if not self._by_address[connection.address]:
                 del self._by_address[connection.address]
@@ -82,3 +96,6 @@ class OpenConnections:
             self._changed.notify_all()
         for connection in ended:
             connection.join(max(0.0, until - time.monotonic()))
+
+    def _has_room(self) -> bool:
+        return len(self._open) < self._limits.max_connections or self._is_closed

@@ -1,6 +1,7 @@
 """What a root's checkpoint files say of partitions that are not open, and of how far each log was compacted."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ OTHERS = TopicPartition("orders", 1)
 MOVED = TopicPartition("orders", 2)
 STRAY = TopicPartition("orders", 3)
 GONE = TopicPartition("orders", 4)
+NEW = TopicPartition("orders", 5)
 FUTURE_NAME = f"orders-2.{'7a' * 16}-future"
 STRAY_NAME = f"orders-3.{'7b' * 16}-stray"
 CLEANER = "cleaner-offset-checkpoint"
@@ -113,6 +115,16 @@ class TestHowFarLogsAreCompacted:
         log.write_bytes(log.read_bytes()[:-1])
         LogDirectory.open(root, CONFIG).close()
         assert told(root, CLEANER)[ORDERS] == 4
+
+    def test_what_is_to_be_compacted_only_since_it_was_opened_is_noted_too(self, root: Path) -> None:
+        with LogDirectory.open(root, CONFIG) as directory:
+            log = directory.create(NEW)
+            log.config = replace(CONFIG, cleanup_policy=frozenset({"compact"}))
+            fill(directory, NEW)
+            log.roll()
+            log.update_high_watermark(log.log_end_offset)
+            done = directory.compact()
+            assert told(root, CLEANER)[NEW] == done[NEW].end_offset > 0
 
     def test_a_deleted_partition_is_forgotten(self, root: Path) -> None:
         with LogDirectory.open(root, CONFIG) as directory:

@@ -225,18 +225,22 @@ class TestRefusals:
             self.refused(config, "the log directory is locked")
 
     @pytest.mark.parametrize(
-        ("name", "level", "known"),
+        ("name", "level", "known", "advice"),
         [
-            ("transaction.version", 9, "known here are 0 to 2"),
-            ("metadata.version", 90, "known here are 7 to"),
-            ("flying.version", 1, "not known here"),
+            ("transaction.version", 9, "known here are 0 to 2", "lower the level"),
+            ("metadata.version", 90, "known here are 7 to", "join it with a later epochlog"),
+            ("metadata.version", 4, "known here are 7 to", "; raise the level with kafka-features.sh"),
+            ("flying.version", 1, "not known here", "lower the level"),
         ],
     )
-    def test_features_at_levels_that_it_does_not_know(self, tmp_path: Path, name: str, level: int, known: str) -> None:
+    def test_features_at_levels_that_it_does_not_know(
+        self, tmp_path: Path, name: str, level: int, known: str, advice: str
+    ) -> None:
         with led(tmp_path / "elsewhere") as controller:
             finalize(controller, name, level)
             config = formatted(server_properties(tmp_path, str(controller.server.address)))
-            self.refused(config, f"the cluster has finalized {name} at level {level} ({known}", beside="elsewhere")
+            reason = f"the cluster has finalized {name} at level {level} ({known}"
+            assert advice in self.refused(config, reason, beside="elsewhere")
 
     @pytest.mark.parametrize("is_new", [True, False], ids=["at the first start", "at a later one"])
     def test_metadata_records_that_a_later_kafka_has_written(self, tmp_path: Path, is_new: bool) -> None:
@@ -272,8 +276,8 @@ class TestRefusals:
         assert outcome.err.count("\n") == 1
 
     @staticmethod
-    def refused(config: Path, reason: str, beside: str = "") -> None:
-        """`beside` lies what others change."""
+    def refused(config: Path, reason: str, beside: str = "") -> str:
+        """Return what is said; `beside` lies what others change."""
 
         def ours() -> dict[Path, tuple[int, int, int, bytes]]:
             found = everything(config.parent)
@@ -285,6 +289,7 @@ class TestRefusals:
         assert reason in outcome.err
         assert outcome.err.count("\n") == 1
         assert ours() == before
+        return outcome.err
 
 
 class TestValidate:
@@ -302,8 +307,32 @@ class TestValidate:
         assert outcome.status == 1
         validate_output("broker", outcome.out)
         told = " ".join(json.loads(outcome.out)["faults"])
-        for fault in ("process.roles", "controller.listener.names", "listeners names 2", "log.retention.ms is 'soon'"):
+        for fault in (
+            "process.roles",
+            "controller.listener.names",
+            "no protocol for OTHER",
+            "log.retention.ms is 'soon'",
+        ):
             assert fault in told
+
+    def test_it_says_which_listeners_have_no_usable_certificate(self, tmp_path: Path) -> None:
+        config = formatted(
+            server_properties(
+                tmp_path,
+                NOBODY,
+                listeners="PLAINTEXT://127.0.0.1:9092,ONE://127.0.0.1:9093,TWO://127.0.0.1:9094",
+                advertised_listeners="PLAINTEXT://127.0.0.1:9092",
+                listener_security_protocol_map="CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,ONE:SSL,TWO:SSL",
+                ssl_keystore_location="/nowhere.pem",
+            )
+        )
+        outcome = epochlog("broker", "--config", config, "--validate", "--json")
+        assert outcome.status == 1
+        faults = json.loads(outcome.out)["faults"]
+        assert [each.split(": not a PEM")[0] for each in faults] == [
+            "listener ONE: /nowhere.pem",
+            "listener TWO: /nowhere.pem",
+        ]
 
     def test_it_starts_nothing(self, tmp_path: Path) -> None:
         config = formatted(server_properties(tmp_path, NOBODY, zookeeper_connect="here"))

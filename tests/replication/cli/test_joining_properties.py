@@ -27,8 +27,9 @@ def test_the_least_that_it_takes() -> None:
     taken = read()
     assert (taken.node_id, taken.roots, taken.metadata_root) == (9, (Path("/one"), Path("/two")), Path("/one"))
     assert taken.controllers == (Address("c1", 9093), Address("c2", 9093))
-    assert (taken.listener_name, taken.broker.serving.listener.address) == ("PLAINTEXT", Address("", 9092))
-    assert (taken.passed_over, taken.advertised, taken.rack, taken.cordoned) == ((), None, None, None)
+    (listener,) = taken.listeners
+    assert (listener.name, listener.address, listener.advertised) == ("PLAINTEXT", Address("", 9092), Address("", 9092))
+    assert (taken.passed_over, taken.rack, taken.cordoned) == ((), None, None)
 
 
 def test_bootstrap_servers_come_before_voters_and_older_names_are_taken() -> None:
@@ -67,11 +68,78 @@ def test_listeners_and_what_protects_them() -> None:
         "metadata.log.dir": "/apart",
     }
     taken = JoiningProperties.of(properties)
-    assert taken.advertised == Address("broker9", 19092)
+    (listener,) = taken.listeners
+    assert (listener.name, listener.address) == ("INSIDE", Address("", 9092))
+    assert listener.advertised == Address("broker9", 19092)
     assert taken.to_controllers.sasl == SaslSettings(SaslMechanism.SCRAM_SHA_512, "b", "secret")
     assert (taken.to_brokers.sasl, taken.to_brokers.tls) == (None, None)
     assert (taken.cordoned, taken.metadata_root) == (taken.roots, Path("/apart"))
     assert taken.passed_over == ()
+
+
+SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule required"
+SEVERAL = {
+    **LEAST,
+    "listeners": "CLIENTS://:9094,brokers://:9092,SECRET://:9095",
+    "advertised.listeners": "brokers://b:9092,CLIENTS://b.example:19094",
+    "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,CLIENTS:SASL_SSL,BROKERS:SASL_PLAINTEXT,SECRET:PLAINTEXT",
+    "inter.broker.listener.name": "BROKERS",
+    "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+    "listener.name.brokers.scram-sha-512.sasl.jaas.config": f'{SCRAM} username="b" password="secret";',
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "listener.name.brokers.sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    "listener.name.clients.ssl.keystore.location": "clients.pem",
+    "ssl.keystore.location": "all.pem",
+    "max.connections": "5",
+}
+
+
+def test_each_of_several_listeners_has_its_address_and_its_own_settings() -> None:
+    taken = JoiningProperties.of(SEVERAL)
+    brokers, clients, secret = taken.listeners
+    assert [each.name for each in taken.listeners] == ["BROKERS", "CLIENTS", "SECRET"]
+    assert (brokers.address, brokers.advertised) == (Address("", 9092), Address("b", 9092))
+    assert (clients.address, clients.advertised) == (Address("", 9094), Address("b.example", 19094))
+    assert (brokers.is_advertised, clients.is_advertised, secret.is_advertised) == (True, True, False)
+    assert brokers.sasl is not None
+    assert clients.sasl is not None
+    assert clients.tls is not None
+    assert (brokers.tls, secret.tls, secret.sasl) == (None, None, None)
+    assert brokers.sasl.mechanisms == (SaslMechanism.SCRAM_SHA_512,)
+    assert clients.sasl.mechanisms == (SaslMechanism.SCRAM_SHA_256,)
+    assert clients.tls.certificate == "clients.pem"
+    assert taken.to_brokers.sasl == SaslSettings(SaslMechanism.SCRAM_SHA_512, "b", "secret")
+    assert taken.broker.serving.limits.max_connections == 5
+    assert taken.passed_over == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "fault"),
+    [
+        ("listener.name.brokers.sasl.enabled.mechanisms", "SCRAM-SHA-256", "enabled are SCRAM-SHA-256"),
+        ("sasl.enabled.mechanisms", "PLAIN", "listener CLIENTS: sasl.users.file is missing: who may log in by PLAIN?"),
+        ("sasl.enabled.mechanisms", "GSSAPI", "listener CLIENTS: sasl.enabled.mechanisms is 'GSSAPI'"),
+        ("sasl.users.file", "/nowhere", "/nowhere: users cannot be read"),
+        ("metrics.listener", "9095", "metrics.listener has port 9095, which clients are answered on"),
+        ("sasl.mechanism.inter.broker.protocol", "PLAIN", "sasl.mechanism.inter.broker.protocol is 'PLAIN'"),
+    ],
+)
+def test_what_does_not_fit_a_listener_is_said(name: str, value: str, fault: str) -> None:
+    with pytest.raises(InvalidSettingsError) as refused:
+        JoiningProperties.of({**SEVERAL, name: value})
+    assert fault in str(refused.value)
+
+
+def test_all_that_is_wrong_with_several_listeners_is_said_at_once() -> None:
+    changes = {
+        "advertised.listeners": "OTHER://a:1",
+        "inter.broker.listener.name": "NONE",
+        "sasl.enabled.mechanisms": "X",
+    }
+    with pytest.raises(InvalidSettingsError) as refused:
+        JoiningProperties.of({**SEVERAL, **changes})
+    for fault in ("names OTHER, which listeners does not", "is NONE, and must be", "listener CLIENTS: sasl.enabled"):
+        assert fault in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -84,13 +152,21 @@ def test_listeners_and_what_protects_them() -> None:
         ("controller.quorum.voters", "", "where are the controllers"),
         ("controller.quorum.voters", "100@c1", "c1"),
         ("controller.listener.names", "", "controller.listener.names is missing"),
-        ("listeners", "PLAINTEXT://a:1,SSL://b:2", "names 2 listeners"),
-        ("listeners", "a:1", "must be NAME://HOST:PORT"),
-        ("listeners", "SSL://a:1", "without inter.broker.listener.name"),
-        ("listeners", "PLAINTEXT://a:99999", "must be NAME://HOST:PORT"),
-        ("advertised.listeners", "SSL://a:1", "advertised.listeners names SSL"),
+        ("listeners", "a:1", "must be of NAME://HOST:PORT"),
+        ("listeners", "", "must be of NAME://HOST:PORT"),
+        ("listeners", "PLAINTEXT://a:99999", "must be of NAME://HOST:PORT"),
+        ("listeners", "PLAINTEXT://a:1,PLAINTEXT://a:2", "listeners has PLAINTEXT 2 times"),
+        ("listeners", "PLAINTEXT://a:1,SSL://b:1", "listeners has port 1 for PLAINTEXT, SSL"),
+        ("listeners", "SSL://a:1", "without inter.broker.listener.name it is PLAINTEXT"),
+        ("listeners", "SSL://a:1", "listener.security.protocol.map has no protocol for CONTROLLER"),
+        ("listeners", "PLAINTEXT://a:1,CONTROLLER://a:2", "names CONTROLLER, which listeners has"),
+        ("listeners", "PLAINTEXT://0.0.0.0:1", "listeners, without advertised.listeners, has 0.0.0.0"),
+        ("advertised.listeners", "PLAINTEXT://0.0.0.0:1", "advertised.listeners has 0.0.0.0 for PLAINTEXT"),
+        ("advertised.listeners", "PLAINTEXT://a:1,SSL://a:1", "advertised.listeners names SSL, which listeners does"),
+        ("inter.broker.listener.name", "OTHER", "inter.broker.listener.name is OTHER, and must be a listener that"),
+        ("security.inter.broker.protocol", "NONE", "security.inter.broker.protocol is 'NONE'"),
         ("listener.security.protocol.map", "PLAINTEXT:GSSAPI,CONTROLLER:PLAINTEXT", "'GSSAPI' for PLAINTEXT"),
-        ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT", "'' for CONTROLLER"),
+        ("listener.security.protocol.map", "PLAINTEXT:PLAINTEXT", "no protocol for CONTROLLER"),
         ("listener.security.protocol.map", "PLAINTEXT:SSL,CONTROLLER:PLAINTEXT", "ssl.keystore.location is missing"),
         ("num.replica.fetchers", "0", "must be at least 1"),
         ("cordoned.log.dirs", "/three", "/three, which log.dirs does not"),

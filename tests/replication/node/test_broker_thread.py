@@ -13,7 +13,8 @@ from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ImageChanges, PartitionId
-from replication.metadata.records import RegisterBrokerRecord, TopicRecord
+from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
+from replication.metadata.records import FeatureLevelRecord, RegisterBrokerRecord, TopicRecord
 from replication.node.broker_thread import BrokerThread
 from replication.node.metadata_feed import MetadataNews
 from tests.replication.broker.replicas.managed_broker import ME, TOPIC, Broker, made, registered
@@ -63,9 +64,16 @@ class Source:
     def close(self) -> None: ...
 
 
-def news(offset: int, broker_epoch: int | None, topic: int = 0) -> MetadataNews:
+def news(
+    offset: int,
+    broker_epoch: int | None,
+    topic: int = 0,
+    level: int = MetadataVersion.V3_6_IV2,
+    directories: tuple[UUID, ...] = (),
+) -> MetadataNews:
     """Metadata in which the broker is registered, or not, and in which a topic has changed."""
     image = ClusterImage()
+    image.replay(FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=level))
     image.replay(TopicRecord(name=f"topic-{topic}", topic_id=UUID(int=1_000 + topic)))
     if broker_epoch is not None:
         record = RegisterBrokerRecord(
@@ -76,6 +84,7 @@ def news(offset: int, broker_epoch: int | None, topic: int = 0) -> MetadataNews:
             features=(),
             rack=None,
             fenced=True,
+            log_dirs=directories,
         )
         image.replay(record)
     return MetadataNews(image.frozen(), ImageChanges(topics=frozenset({UUID(int=1_000 + topic)})), offset)
@@ -83,7 +92,7 @@ def news(offset: int, broker_epoch: int | None, topic: int = 0) -> MetadataNews:
 
 class Begun:
     def __init__(self, *told: MetadataNews | Exception, replicas: ReplicaManager | None = None) -> None:
-        self.replicas, self.placed = Replicas(), 0
+        self.replicas, self.placed, self.registrations = Replicas(), 0, 0
         self.current: list[int] = []
         self.waiter = ThreadWaiter()
         self.thread = BrokerThread(
@@ -94,12 +103,16 @@ class Begun:
             broker_epoch=lambda: EPOCH,
             directory_failed=lambda _: None,
             placed=self._place,
+            resend_registration=self._register,
             current=self.current.append,
             lag_ms=1_000,
         )
 
     def _place(self) -> None:
         self.placed += 1
+
+    def _register(self) -> None:
+        self.registrations += 1
 
     def begin(self) -> bool:
         self.waiter.wake()
@@ -172,3 +185,20 @@ def test_who_is_replaced_before_it_began_does_not_begin() -> None:
     with pytest.raises(BrokerStoppedError, match="another process"):
         begun.begin()
     assert begun.replicas.applied == []
+
+
+def test_it_registers_once_more_when_the_controller_begins_to_keep_directories() -> None:
+    since = MetadataVersion.V3_7_IV2
+    begun = Begun(news(21, EPOCH), news(30, EPOCH, level=since), news(31, EPOCH, level=since))
+    assert begun.begin()
+    assert begun.registrations == 0
+    begun.thread._step()
+    assert begun.registrations == 1
+    begun.thread._step()
+    assert begun.registrations == 1
+
+
+def test_it_does_not_register_once_more_where_the_controller_has_its_directories() -> None:
+    begun = Begun(news(21, EPOCH, level=MetadataVersion.V3_7_IV2, directories=(UUID(int=3),)))
+    assert begun.begin()
+    assert begun.registrations == 0

@@ -31,6 +31,7 @@ class RandomAdministration:
             44: (range(2), self._change),
             45: (range(2), self._reassign),
             46: (range(1), lambda _: ListPartitionReassignmentsRequest()),
+            51: (range(1), self._remove_users),
         }
 
     def any(self, may_delete: Callable[[str], bool]) -> tuple[int, Any, int]:
@@ -72,6 +73,10 @@ class RandomAdministration:
 
     def _change(self, version: int) -> Any:
         return kio_request(44, version, {"resources": self._resources(), **_ALONE})
+
+    def _remove_users(self, version: int) -> Any:
+        removed = [{"name": each, "mechanism": 1} for each in self._rng.sample(("nobody", "no-one", "none"), 2)]
+        return kio_request(51, version, {"deletions": removed, "upsertions": ()})
 
     def _elect(self, _: int) -> ElectLeadersRequest:
         partitions = tuple(TopicPartition(each, 0) for each in self._topics())

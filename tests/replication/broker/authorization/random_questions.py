@@ -55,6 +55,7 @@ class RandomQuestions:
             27: (range(1, 2), self._markers),
             32: (range(1, 5), self._configs),
             35: (range(1, 6), self._log_dirs),
+            50: (range(1), self._users),
             60: (range(3), self._cluster),
             61: (range(1), self._producers),
             75: (range(1), self._pages),
@@ -154,6 +155,11 @@ class RandomQuestions:
 
     def _cluster(self, _: int) -> DescribeClusterRequest:
         return DescribeClusterRequest(include_cluster_authorized_operations=self._rng.random() < 0.8)
+
+    def _users(self, _: int) -> Any:
+        # Nobody is everybody, as null is: to who may not know and asks so, Kafka's broker does not answer at all.
+        named = self._rng.choices(("alice", "bob"), k=self._rng.randint(0, 3))
+        return kio_request(50, 0, {"users": [{"name": each} for each in named]})
 
     def _producer_id(self, version: int) -> Any:
         asked = {"transaction_timeout": _SECOND, "producer_id": -1, "producer_epoch": -1}

@@ -16,7 +16,16 @@ _DONE = {"error_code": ErrorCode.NONE, "error_message": None}
 
 def stub_administration() -> ServedApis:
     """Topics that are to be made and changed are, those to be deleted are unknown, and leaders are as they should."""
-    answers = {19: _create, 20: _delete, 33: _alter, 37: _enlarge, 44: _alter, 45: _reassign, 64: _unregister}
+    answers = {
+        19: _create,
+        20: _delete,
+        33: _alter,
+        37: _enlarge,
+        44: _alter,
+        45: _reassign,
+        51: _remove,
+        64: _unregister,
+    }
     served = {
         key: ServedApi(
             served_versions(key) or range(0), lambda request, call, key=key: answers[key](key, request, call)
@@ -76,6 +85,14 @@ def _reassign(key: int, request: Any, call: Call) -> Any:
     allowed = getattr(request, "allow_replication_factor_change", True)
     content = {**_DONE, "allow_replication_factor_change": allowed, "responses": responses}
     return kio_answer(key, call.version, content)
+
+
+def _remove(key: int, request: Any, call: Call) -> Any:
+    unknown = {
+        "error_code": ErrorCode.RESOURCE_NOT_FOUND,
+        "error_message": "Attempt to delete a user credential that does not exist",
+    }
+    return kio_answer(key, call.version, {"results": [{"user": each.name, **unknown} for each in request.deletions]})
 
 
 def _unregister(key: int, _: Any, call: Call) -> Any:

@@ -17,10 +17,21 @@ _OTHER_WORDS: Final = (
     "AlterPartitionReassignmentsResponse",
     "AlterConfigsResponse",
     "IncrementalAlterConfigsResponse",
+    "AlterUserScramCredentialsResponse",
 )
 """Of these the errors are compared, not what is said of them."""
 _NO_COORDINATOR: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-_NAMES: Final = ("name", "resource_name", "topic", "topic_id", "partition_index", "group_id", "key", "member_id")
+_NAMES: Final = (
+    "name",
+    "resource_name",
+    "topic",
+    "topic_id",
+    "partition_index",
+    "group_id",
+    "key",
+    "member_id",
+    "user",
+)
 """What entries of an answer go by, whatever their order."""
 
 

@@ -4,9 +4,11 @@ import pytest
 
 from replication.broker.authorization.authorizer import Authorizer
 from replication.broker.authorization.permissions import unlimited
+from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.image import ClusterImage
+from replication.protocol.error_code import ErrorCode
 from replication.server.call import Call, Caller
 from replication.server.served_api import ServedApi
 from tests.replication.broker.authorization.stub_administration import stub_administration
@@ -21,8 +23,8 @@ def test_all_that_is_served_is_served_in_the_same_versions() -> None:
 
 
 def test_a_request_of_which_nobody_knows_the_rights_is_refused_before_it_is_served() -> None:
-    with pytest.raises(ValueError, match=r"\[57\]"):
-        guarded_administration({57: ServedApi(range(1), print)}, CLUSTER, unlimited)
+    with pytest.raises(ValueError, match=r"\[48\]"):
+        guarded_administration({48: ServedApi(range(1), print)}, CLUSTER, unlimited)
 
 
 def test_brokers_are_unregistered_by_who_may_alter_the_cluster() -> None:
@@ -30,3 +32,12 @@ def test_brokers_are_unregistered_by_who_may_alter_the_cluster() -> None:
         guarded = guarded_administration(stub_administration(), CLUSTER, permissions)
         answer = guarded[64].answer(None, Call(0, Caller("127.0.0.1", "User:nobody")))
         assert answer.error_code == error
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_features_are_updated_by_who_may_alter_the_cluster(version: int) -> None:
+    done = {"error_code": ErrorCode.NONE, "error_message": None, "results": []}
+    apis = {57: ServedApi(range(3), lambda _, call: kio_answer(57, call.version, done))}
+    for permissions, error in ((unlimited, 0), (Authorizer(ClusterImage).permissions, 31)):
+        answer = guarded_administration(apis, CLUSTER, permissions)[57]
+        assert answer.answer(None, Call(version, Caller("127.0.0.1", "User:nobody"))).error_code == error

@@ -1,14 +1,20 @@
 """A cluster of Kafka's own brokers and of ours, all of them processes, whose controller is Kafka's."""
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
 from typing import Final, Self
 
 from logstore import TopicPartition
+from replication.metadata.image import ClusterImage
+from replication.metadata.loading import load_image
+from replication.metadata.metadata_version import MetadataVersion
+from replication.metadata_partition import METADATA_PARTITION
 from replication.testing.forgetful_disk import ForgetfulDisk
-from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
+from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 from tests.oracle.kafka import kafka_options
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
@@ -29,6 +35,10 @@ class MixedCluster(KafkaCluster):
     """The ids of our brokers."""
     is_forgetful: bool = False
     """Whether ours write so that what they have not flushed can be lost, which is not as they write otherwise."""
+    level: MetadataVersion | None = None
+    """The level of metadata.version that the cluster begins with; None for the latest of the release."""
+    features: Mapping[str, int] = field(default_factory=dict)
+    """At which levels the cluster begins to work, where that is not as the controller has it by itself."""
 
     @classmethod
     def of(
@@ -80,6 +90,13 @@ class MixedCluster(KafkaCluster):
         finally:
             disk.close_journal()
 
+    def image(self) -> ClusterImage:
+        """Return what the controller has in its log by now."""
+        with TemporaryDirectory() as directory:
+            copy = Path(directory) / str(METADATA_PARTITION)
+            copytree(self.log_dir(CONTROLLER) / copy.name, copy)
+            return load_image(copy).image
+
     def ensure_equal(self, partition: TopicPartition, nodes: Sequence[int]) -> None:
         """Wait until replicas that nobody writes to end at one offset, and compare them. Raises AssertionError."""
         roots = [self.log_dir(node) for node in nodes]
@@ -99,6 +116,11 @@ class MixedCluster(KafkaCluster):
 
     def _journal(self, node: int) -> Path:
         return self.directory / f"{node}.flushed"
+
+    def _format_options(self, node: int) -> Sequence[str]:
+        release = () if self.level is None else ("--release-version", self.level.told)
+        features = self.features if node == CONTROLLER else {}
+        return [*release, *(each for name, level in features.items() for each in ("--feature", f"{name}={level}"))]
 
     def _format(self, node: int) -> None:
         if node not in self.ours:

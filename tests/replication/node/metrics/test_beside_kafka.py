@@ -29,6 +29,7 @@ LED_BY = {"ours": (OURS, THEIRS), "theirs": (THEIRS, OURS)}
 """Topics, and their replicas."""
 RECORDS = 200
 MANAGER, TOPICS = "kafka_server_replicamanager", "kafka_server_brokertopicmetrics"
+QUORUM = "kafka_server_raft_metrics"
 
 
 class Scene(NamedTuple):
@@ -140,6 +141,17 @@ def test_each_name_is_one_of_kafkas_with_the_same_labels(scene: Scene) -> None:
 @pytest.mark.parametrize("name", ["partitioncount", "leadercount", "underreplicatedpartitions", "offlinereplicacount"])
 def test_replicas_are_counted_as_kafka_counts_them(scene: Scene, name: str) -> None:
     assert scene.ours.value(f"{MANAGER}_{name}") == scene.theirs.value(f"{MANAGER}_{name}")
+
+
+@pytest.mark.parametrize("name", ["current_leader", "current_epoch", "log_end_epoch"])
+def test_the_same_controller_leads_the_quorum(scene: Scene, name: str) -> None:
+    assert scene.ours.value(f"{QUORUM}_{name}") == scene.theirs.value(f"{QUORUM}_{name}")
+
+
+@pytest.mark.parametrize("name", ["high_watermark", "log_end_offset"])
+def test_the_metadata_goes_on(scene: Scene, name: str) -> None:
+    assert 0 < scene.while_theirs_stood_still.value(f"{QUORUM}_{name}") <= scene.ours.value(f"{QUORUM}_{name}")
+    assert scene.theirs.value(f"{QUORUM}_{name}") > 0
 
 
 @pytest.mark.parametrize("name", ["isrshrinks_total", "isrexpands_total"])

@@ -92,6 +92,22 @@ def test_requests_are_counted_by_version_and_a_fetch_by_who_fetches(cluster: Clu
     assert sum(by_version) == count
 
 
+def test_the_parts_of_a_requests_time_add_up_and_a_follower_waits_more_than_it_costs(cluster: Cluster) -> None:
+    assert not produce(cluster.bootstrap, "orders", [b"one"])
+    read(cluster.bootstrap, "orders")
+    leader = look(cluster, 1)
+    names = [f"kafka_network_requestmetrics_{part}" for part in ("localtimems", "remotetimems", "responsesendtimems")]
+    for request in ("Produce", "FetchConsumer", "FetchFollower", "Metadata"):
+        total = leader.value("kafka_network_requestmetrics_totaltimems_sum", request=request)
+        assert sum(leader.value(f"{name}_sum", request=request) for name in names) == pytest.approx(total)
+        assert {leader.value(f"{name}_count", request=request) for name in names} == {
+            leader.value("kafka_network_requestmetrics_totaltimems_count", request=request)
+        }
+    local, waiting, _ = (leader.value(f"{name}_sum", request="FetchFollower") for name in names)
+    assert waiting > local
+    assert leader.value(f"{names[1]}_sum", request="Metadata") == 0
+
+
 def test_a_follower_that_falls_behind_and_comes_back(cluster: Cluster, events: pytest.LogCaptureFixture) -> None:
     assert not produce(cluster.bootstrap, "orders", [b"before"])
     healthy = look(cluster, 1)

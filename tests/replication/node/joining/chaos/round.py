@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from random import Random
 from subprocess import TimeoutExpired
-from typing import Final
+from typing import ClassVar, Final
 
 from logstore import TopicPartition
 from replication.operations.partition_view import PartitionView
 from tests.oracle.cluster import CONTROLLER
 from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.administrator import Administrator
+from tests.replication.node.joining.chaos import compacted
+from tests.replication.node.joining.chaos.keyed_records import KeyedRecord
 from tests.replication.node.joining.chaos.reader import ChaosReader
 from tests.replication.node.joining.chaos.schedule import Action, Schedule, Step
 from tests.replication.node.joining.chaos.transactions import ChaosTransactions
@@ -29,45 +31,60 @@ _log: Final = logging.getLogger(__name__)
 class ChaosRound:
     """Its topics are named after the seed; what was begun but could not be done is none of its concern."""
 
+    MIN_IN_SYNC: ClassVar[int] = 2
+    """The setting of its topics, min.insync.replicas."""
+
     def __init__(self, cluster: MixedCluster, java: JavaProgram, schedule: Schedule, seed: int) -> None:
         """`java` is a TransactionClient, which every other round writes with."""
         self.cluster = cluster
         self.schedule = schedule
         self.topic: Final = f"chaos-{seed}"
-        self._administrator = Administrator(cluster)
+        self.administrator = Administrator(cluster)
         random = Random(seed)
         bootstrap = cluster.bootstrap()
-        self.partitions: Final = [TopicPartition(self.topic, number) for number in range(len(schedule.replicas))]
-        *plain, transactional = self.partitions
+        *plain, transactional = [TopicPartition(self.topic, number) for number in range(len(schedule.replicas) - 1)]
+        self.compacted: Final = TopicPartition(f"{self.topic}-compacted", 0)
+        self.partitions: Final = [*plain, transactional, self.compacted]
         self.writers: Final = [
             ChaosWriter(bootstrap, each, Random(random.random()), is_idempotent=each == plain[0]) for each in plain
         ]
         client = JavaClient(java, self.topic) if seed % 2 else LibrdkafkaClient(bootstrap, self.topic)
         self.transactions: Final = ChaosTransactions(client, transactional, Random(random.random()))
+        self.keyed_writer: Final = ChaosWriter(
+            bootstrap, self.compacted, Random(random.random()), is_idempotent=True, has_keys=True
+        )
         self.readers: Final = [ChaosReader(bootstrap, *each) for each in self.partitions]
         self.elections: Final[list[UncleanElection]] = []
 
     def run(self) -> None:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
-        told = self._administrator
-        wait_until(lambda: told.create(self.topic, self.schedule.replicas, min_insync_replicas=2), "the topic is made")
+        told = self.administrator
+        *replicas, of_compacted = self.schedule.replicas
+        settings: dict[str, object] = {"min_insync_replicas": self.MIN_IN_SYNC}
+        wait_until(lambda: told.create(self.topic, replicas, **settings), "the topic is made")
+        settings |= compacted.SETTINGS
+        wait_until(lambda: told.create(self.compacted.topic, [of_compacted], **settings), "the compacted one is made")
         with ExitStack() as stack:
-            for each in (*self.writers, self.transactions, *self.readers):
+            for each in (*self.writers, self.keyed_writer, self.transactions, *self.readers):
                 each.start()
                 stack.callback(each.stop)
-            for step in self.schedule.steps:
-                time.sleep(step.after)
-                _log.info("%s: %s", self.topic, step)
-                self._do(step)
+            self._happen()
             _log.info("%s: all happened", self.topic)
             self._settle()
-            *plain, _ = self.readers
-            wait_until(lambda: all(each.seen for each in plain), "each reader has read something")
-        for writer in self.writers:
+            written = [each for each in self.readers if each.partition != self.transactions.partition.partition]
+            wait_until(lambda: all(each.seen for each in written), "each reader has read something")
+        for writer in (*self.writers, self.keyed_writer):
             writer.finish(SECONDS)
         _log.info("%s: all is in sync", self.topic)
         self._check()
         _log.info("%s: all is checked", self.topic)
+
+    def _happen(self) -> None:
+        """Do what this round is about while all is written and read."""
+        for step in self.schedule.steps:
+            time.sleep(step.after)
+            _log.info("%s: %s", self.topic, step)
+            self._do(step)
 
     def _do(self, step: Step) -> None:
         actions: dict[Action, Callable[[Step], object]] = {
@@ -78,10 +95,10 @@ class ChaosRound:
             Action.PAUSE: lambda step: self._pause(*step.nodes, step.seconds),
             Action.PAUSE_CONTROLLER: lambda step: self._pause(CONTROLLER, step.seconds),
             Action.RESTART_CONTROLLER: self._restart_controller,
-            Action.ELECT: lambda _: self._administrator.elect("preferred"),
-            Action.REASSIGN: lambda step: self._administrator.reassign(self.partitions[step.number], step.nodes),
-            Action.CREATE: lambda step: self._administrator.create(self._aside(step), [step.nodes] * 2),
-            Action.DELETE: lambda step: self._administrator.delete(self._aside(step)),
+            Action.ELECT: lambda _: self.administrator.elect("preferred"),
+            Action.REASSIGN: lambda step: self.administrator.reassign(self.partitions[step.number], step.nodes),
+            Action.CREATE: lambda step: self.administrator.create(self._aside(step), [step.nodes] * 2),
+            Action.DELETE: lambda step: self.administrator.delete(self._aside(step)),
             Action.ELECT_UNCLEAN: self._elect_unclean,
         }
         actions[step.action](step)
@@ -125,28 +142,35 @@ class ChaosRound:
 
     def _partitions(self) -> dict[TopicPartition, PartitionView]:
         """Return what is known of this round's partitions; as one that is not whole, what is not known at all."""
-        known = self._administrator.partitions()
+        known = self.administrator.partitions()
         mine = {each: view for each, view in known.items() if f"{each.topic}-".startswith(f"{self.topic}-")}
         expected = [*self.partitions, *(each.partition for each in self.elections)]
         return {each: PartitionView(partition=each) for each in expected} | mine
 
     def _check(self) -> None:
         partitions = self._partitions()
+        compacted_on = partitions.pop(self.compacted).replicas
         for partition, view in partitions.items():
             self.cluster.ensure_equal(partition, view.replicas)
-        committed = [self._committed(partition) for partition in self.partitions]
-        for writer, there in zip(self.writers, committed, strict=False):
-            _check_written(writer, there)
-        for reader, there in zip(self.readers, committed, strict=True):
+        committed = {each: self._committed(each) for each in self.partitions}
+        keyed = committed.pop(self.compacted)
+        values = {each: {offset: value or b"" for offset, (_, value) in committed[each].items()} for each in committed}
+        for writer in self.writers:
+            _check_written(writer, values[writer.partition])
+        *readers, keyed_reader = self.readers
+        for reader, there in zip(readers, values.values(), strict=True):
             _check_read(reader, there)
-        self.transactions.check([value.decode() for value in committed[-1].values()])
+        self.transactions.check([value.decode() for value in values[self.transactions.partition].values()])
+        compacted.check_written(self.keyed_writer, keyed)
+        compacted.check_read(keyed_reader, keyed, self.keyed_writer.sent)
+        compacted.check_replicas(self.cluster, self.compacted, compacted_on, self.keyed_writer.sent)
         for election in self.elections:
             election.check()
 
-    def _committed(self, partition: TopicPartition) -> dict[int, bytes]:
+    def _committed(self, partition: TopicPartition) -> dict[int, KeyedRecord]:
         """Return what a consumer of committed records gets, by its offset."""
         messages = Target(self.cluster.bootstrap()).read(*partition)
-        return {int(message.offset() or 0): bytes(message.value() or b"") for message in messages}
+        return {int(message.offset() or 0): KeyedRecord(message.key(), message.value()) for message in messages}
 
 
 def _is_in_sync(view: PartitionView) -> bool:

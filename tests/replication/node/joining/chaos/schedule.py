@@ -7,7 +7,8 @@ from random import Random
 from typing import Final
 
 REPLICAS: Final = 3
-PARTITIONS: Final = 3
+PARTITIONS: Final = 4
+"""The last is compacted."""
 _MOST_DOWN: Final = 2
 _LONGEST_PAUSE: Final = 9.0
 """In seconds; longer than a session."""
@@ -84,7 +85,7 @@ class Schedule:
 def draw(random: Random, brokers: Sequence[int], ours: Sequence[int], count: int, *, loses: bool = False) -> Schedule:
     """Draw a round of so many steps, in which ours are no rarer than all others together.
 
-    What ours have not flushed can be lost if `loses`.
+    What ours have not flushed can be lost if `loses`: only one of them loses it, as they may be all that was in sync.
     """
     return _Drawing(random, brokers, ours, loses).draw(count)
 
@@ -101,6 +102,8 @@ class _Drawing:
     """Topics that have been created, and are to be deleted."""
     number: int = 0
     """Of topics that have been created."""
+    loser: int | None = None
+    """Which of ours has lost what it had not flushed."""
 
     def draw(self, count: int) -> Schedule:
         replicas = tuple(self._replicas(self.brokers) for _ in range(PARTITIONS))
@@ -115,11 +118,15 @@ class _Drawing:
     def _up(self) -> list[int]:
         return [broker for broker in self.brokers if broker not in self.down]
 
+    @property
+    def _may_lose(self) -> list[int]:
+        return [broker for broker in self._up if broker in self.ours and self.loser in {None, broker}]
+
     def _is_possible(self, action: Action) -> bool:
         if action in {Action.KILL, Action.STOP}:
             return len(self.down) < _MOST_DOWN
         if action is Action.LOSE:
-            return self.loses and len(self.down) < _MOST_DOWN and not self.down.issuperset(self.ours)
+            return self.loses and len(self.down) < _MOST_DOWN and bool(self._may_lose)
         if action is Action.ELECT_UNCLEAN:
             return not self.down
         if action is Action.START:
@@ -147,7 +154,7 @@ class _Drawing:
         return Step(after=after, action=action, nodes=(broker,))
 
     def _lose(self, action: Action, after: float) -> Step:
-        broker = self.random.choice([broker for broker in self._up if broker in self.ours])
+        self.loser = broker = self.random.choice(self._may_lose)
         self.down.add(broker)
         return Step(after=after, action=action, nodes=(broker,))
 
@@ -179,9 +186,9 @@ class _Drawing:
         return Step(after=after, action=action, number=number)
 
     def _elect_unclean(self, action: Action, after: float) -> Step:
-        """One of the two is ours, and the leader that loses is down afterwards."""
-        others = [broker for broker in self.brokers if broker not in self.ours]
-        pair = [self.random.choice(self.ours), self.random.choice(others)]
+        """One of the two is ours at least, and the leader that loses is down afterwards."""
+        mine = self.random.choice(self.ours)
+        pair = [mine, self.random.choice([broker for broker in self.brokers if broker != mine])]
         self.random.shuffle(pair)
         self.number += 1
         self.loses = False

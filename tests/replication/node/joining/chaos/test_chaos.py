@@ -1,4 +1,4 @@
-"""Rounds of chaos in a cluster of three brokers of Kafka's and one of ours: what was acknowledged stays."""
+"""Rounds of chaos in a cluster of four brokers, Kafka's and ours: what was acknowledged stays."""
 
 import logging
 from collections import Counter
@@ -14,6 +14,7 @@ from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
 from tests.replication.node.joining.administrator import Administrator
 from tests.replication.node.joining.chaos import round as chaos_round
+from tests.replication.node.joining.chaos.life import Life
 from tests.replication.node.joining.chaos.round import ChaosRound
 from tests.replication.node.joining.chaos.schedule import Schedule, draw
 from tests.replication.node.joining.cuts import cuts
@@ -25,8 +26,6 @@ SESSION_MS, LAG_MS = 6_000, 3_000
 STEPS: Final = 8
 AT_ONCE: Final = 10
 """Rounds of one cluster's life."""
-_FORGETFUL: Final = 0.5
-"""The share of lives in which ours lose what they have not flushed."""
 REPEAT_BY: Final = "CHAOS_SEED={}:{} .venv/bin/python -m pytest tests/replication/node/joining/chaos/test_chaos.py"
 
 
@@ -43,10 +42,13 @@ def test_nothing_acknowledged_is_lost_whatever_happens_to_the_nodes(
         rounds = live(directory, release, range(first, min(first + AT_ONCE, seeds.stop)))
         for each in rounds:
             told["records"] += sum(len(writer.acknowledged) for writer in each.writers)
+            told["with keys"] += len(each.keyed_writer.acknowledged)
             told["committed in transactions"] += len(each.transactions.committed)
             told["read meanwhile"] += sum(len(reader.seen) for reader in each.readers)
             told["unclean elections"] += len(each.elections)
         cluster = rounds[-1].cluster
+        told["rounds with two of ours"] += len(rounds) * (len(cluster.ours) > 1)
+        told["with transaction.version 1"] += len(rounds) * (cluster.features["transaction.version"] == 1)
         for node in cluster.ids:
             by = f"truncations by {'ours' if node in cluster.ours else 'theirs'}"
             told[by] += sum(map(len, cuts(cluster.said(node)).values()))
@@ -62,9 +64,13 @@ def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRoun
     rounds: list[ChaosRound] = []
     happened: Schedule | None = None
     seed = seeds.start
+    life = Life.draw(Random(seed))
     try:
-        described = MixedCluster.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=LAG_MS)
-        described.is_forgetful = Random(seeds.start).random() < _FORGETFUL
+        described = MixedCluster.of(
+            directory, release, kafkas=life.kafkas, session_ms=SESSION_MS, lag_ms=LAG_MS, ours=life.ours
+        )
+        described.is_forgetful = life.is_forgetful
+        described.features = {"transaction.version": life.transaction_version}
         with described as cluster, JavaProgram(release, "TransactionClient", cluster.bootstrap(), heap="128m") as java:
             Administrator(cluster).make_coordinators()
             for seed in seeds:
@@ -73,9 +79,9 @@ def live(directory: Path, release: KafkaRelease, seeds: range) -> list[ChaosRoun
                 rounds[-1].run()
             for node in cluster.ids:
                 cluster.stop(node)
-        check_roots([cluster.log_dir(node) for node in cluster.ids])
+        check_roots([cluster.log_dir(node) for node in cluster.ids], {each.compacted.topic for each in rounds})
         assert any(each.transactions.committed for each in rounds), "no transaction was committed"
     except BaseException as error:
-        error.add_note(f"repeat it by: {REPEAT_BY.format(seeds.start, seed - seeds.start + 1)}\n{happened}")
+        error.add_note(f"repeat it by: {REPEAT_BY.format(seeds.start, seed - seeds.start + 1)}\n{life}\n{happened}")
         raise
     return rounds

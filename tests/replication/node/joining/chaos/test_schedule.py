@@ -1,5 +1,6 @@
 """Schedules of chaos: decided by their seed alone, and such that a cluster can follow them."""
 
+from collections.abc import Sequence
 from random import Random
 
 from hypothesis import given
@@ -7,12 +8,12 @@ from hypothesis import strategies as st
 
 from tests.replication.node.joining.chaos.schedule import Action, Schedule, draw
 
-BROKERS, OURS = (1, 2, 3, 9), (9,)
+BROKERS, OURS, TWO_OF_OURS = (1, 2, 3, 9), (9,), (3, 9)
 SEEDS = st.integers(min_value=0, max_value=1 << 32)
 
 
-def drawn(seed: int) -> Schedule:
-    return draw(Random(seed), BROKERS, OURS, 30, loses=bool(seed % 2))
+def drawn(seed: int, ours: Sequence[int] = OURS) -> Schedule:
+    return draw(Random(seed), BROKERS, ours, 30, loses=bool(seed % 2))
 
 
 @given(SEEDS)
@@ -47,13 +48,23 @@ def test_topics_are_deleted_once_after_they_were_created(seed: int) -> None:
             made.remove(step.number)
 
 
-@given(SEEDS)
-def test_only_ours_lose_what_they_have_not_flushed_and_none_that_may_be_alone_in_sync(seed: int) -> None:
-    actions = [step.action for step in drawn(seed).steps]
+@given(SEEDS, st.sampled_from([OURS, TWO_OF_OURS]))
+def test_one_of_ours_loses_what_it_has_not_flushed_and_none_that_may_be_alone_in_sync(
+    seed: int, ours: Sequence[int]
+) -> None:
+    steps = drawn(seed, ours).steps
+    actions = [step.action for step in steps]
     lost = [number for number, action in enumerate(actions) if action is Action.LOSE]
-    assert all(drawn(seed).steps[number].nodes == OURS for number in lost)
+    losers = {steps[number].nodes for number in lost}
+    assert not losers or (len(losers) == 1 and losers <= {(each,) for each in ours})
     assert not lost or seed % 2
     assert not lost or Action.ELECT_UNCLEAN not in actions[: lost[-1]]
+
+
+@given(SEEDS, st.sampled_from([OURS, TWO_OF_OURS]))
+def test_one_of_two_that_an_unclean_election_is_between_is_ours(seed: int, ours: Sequence[int]) -> None:
+    elections = [step for step in drawn(seed, ours).steps if step.action is Action.ELECT_UNCLEAN]
+    assert all(len(set(each.nodes)) == 2 and set(each.nodes) & set(ours) for each in elections)
 
 
 def test_half_of_what_befalls_brokers_befalls_ours() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
+from tests.replication.node.joining.chaos.keyed_records import KeyedRecord, keyed_record
 from tests.replication.node.joining.chaos.thread import ChaosThread
 from tests.replication.node.joining.transactional_clients import RESENT_AS_IT_WAS
 
@@ -31,12 +32,13 @@ def value_of(number: int) -> bytes:
 
 @dataclass
 class ChaosWriter(ChaosThread):
-    """Writes numbered records to one partition, in a thread of its own; idempotent or not."""
+    """Writes numbered records to one partition, in a thread of its own; idempotent or not, with keys or without."""
 
     bootstrap: str
     partition: TopicPartition
     random: Random
     is_idempotent: bool
+    has_keys: bool = False
     sent: int = 0
     acknowledged: dict[int, int | None] = field(default_factory=dict)
     """The offset of each record that was, by its number; None where it was acknowledged as a duplicate."""
@@ -58,8 +60,11 @@ class ChaosWriter(ChaosThread):
         assert not self.failures, f"records to {self.partition} were refused for good: {self.failures[:3]}"
 
     def _run(self) -> None:
+        # A leader takes any first sequence number of a producer that it does not know, and librdkafka takes that for
+        # an acknowledgement of what it sent to the leader before: so nothing follows the first record before that is.
+        self._send(1)
         while not self._stopped.wait(0.02):
-            if len(self._producer) < _MOST_UNANSWERED:
+            if self.acknowledged and len(self._producer) < _MOST_UNANSWERED:
                 self._send(self.random.randint(1, _MOST_AT_ONCE))
             self._producer.poll(0)
 
@@ -82,4 +87,5 @@ class ChaosWriter(ChaosThread):
                 self.failures.append(f"record {number}: {error}")
 
         topic, partition = self.partition
-        self._producer.produce(topic, value_of(number), partition=partition, on_delivery=note)
+        record = keyed_record(number) if self.has_keys else KeyedRecord(None, value_of(number))
+        self._producer.produce(topic, record.value, record.key, partition=partition, on_delivery=note)

@@ -1,0 +1,1 @@
+"""Where a broker listens, and who may log in there."""
