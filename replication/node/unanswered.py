@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from replication.broker.groups.requests.kio_answer import kio_answer
-from replication.broker.requests import altered_users
+from replication.broker.requests import altered_quotas, altered_users
+from replication.broker.requests.altered_quotas import each_entity
 from replication.broker.requests.altered_users import users_of
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
@@ -76,12 +77,13 @@ _CONTENT: Final[Mapping[int, Callable[[Any, _Fault], Mapping[str, Any]]]] = {
     37: _enlargements,
     44: _settings,
     45: _reassignments,
+    altered_quotas.API_KEY: each_entity,
     altered_users.API_KEY: _users,
     57: _features,
     64: _whole,
 }
 """By API key: CreateTopics, DeleteTopics, AlterConfigs, CreatePartitions, IncrementalAlterConfigs,
-AlterPartitionReassignments, AlterUserScramCredentials, UpdateFeatures and UnregisterBroker."""
+AlterPartitionReassignments, AlterClientQuotas, AlterUserScramCredentials, UpdateFeatures and UnregisterBroker."""
 ANSWERED_BY_CONTROLLER: Final = (
     *_CONTENT,
     elect_leaders.API_KEY,

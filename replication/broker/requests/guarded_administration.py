@@ -9,7 +9,8 @@ from replication.broker.authorization.operation import Operation
 from replication.broker.authorization.permissions import Permissions, PermissionsOf
 from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.requests.kio_answer import kio_answer
-from replication.broker.requests import altered_users
+from replication.broker.requests import altered_quotas, altered_users
+from replication.broker.requests.altered_quotas import each_entity
 from replication.broker.requests.altered_users import users_of
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.protocol.error_code import ErrorCode, message_of
@@ -182,6 +183,10 @@ def _as_they_were(_: Any, call: Call) -> Any:
     return kio_answer(_UPDATE_FEATURES, call.version, {**_said(_CLUSTER_DENIED), "results": []})
 
 
+def _unlimited(request: Any, call: Call) -> Any:
+    return kio_answer(altered_quotas.API_KEY, call.version, each_entity(request, _said(_CLUSTER_DENIED)))
+
+
 def _unaltered(request: Any, call: Call) -> Any:
     results = [{"user": name, **_said(_CLUSTER_DENIED)} for name in users_of(request)]
     return kio_answer(altered_users.API_KEY, call.version, {"results": results})
@@ -203,6 +208,7 @@ _WHOLE: Final[Mapping[int, tuple[Operation, Answer]]] = {
     list_partition_reassignments.API_KEY: (Operation.DESCRIBE, _listed),
     describe_quorum.API_KEY: (Operation.DESCRIBE, _quorum),
     _UPDATE_FEATURES: (Operation.ALTER, _as_they_were),
+    altered_quotas.API_KEY: (Operation.ALTER_CONFIGS, _unlimited),
     altered_users.API_KEY: (Operation.ALTER, _unaltered),
     _UNREGISTER_BROKER: (Operation.ALTER, _kept),
 }

@@ -7,8 +7,9 @@ from replication.broker.authorization.permissions import PermissionsOf, unlimite
 from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.requests import log_dirs
-from replication.broker.requests.cluster import described_users
+from replication.broker.requests.cluster import described_quotas, described_users
 from replication.broker.requests.cluster.described_brokers import DescribedBrokers
+from replication.broker.requests.cluster.described_quotas import DescribedQuotas
 from replication.broker.requests.cluster.described_settings import DescribedSettings
 from replication.broker.requests.cluster.described_topics import CreateTopics, DescribedTopics
 from replication.broker.requests.cluster.described_users import DescribedUsers
@@ -79,6 +80,7 @@ def reading_apis(
     directories = LogDirs(partitions, roots, permissions, futures, states).answer
     brokers = DescribedBrokers(cluster, permissions).answer
     pages = TopicPages(cluster, permissions).answer
+    quotas = DescribedQuotas(cluster, permissions).answer
     users = DescribedUsers(cluster, permissions).answer
     return {
         fetch.API_KEY: ServedApi(fetch.VERSIONS, fetches),
@@ -90,5 +92,6 @@ def reading_apis(
         describe_cluster.API_KEY: ServedApi(describe_cluster.VERSIONS, brokers),
         describe_producers.API_KEY: ServedApi(describe_producers.VERSIONS, producers),
         describe_topic_partitions.API_KEY: ServedApi(describe_topic_partitions.VERSIONS, pages),
+        described_quotas.API_KEY: ServedApi(described_quotas.VERSIONS, quotas),
         described_users.API_KEY: ServedApi(described_users.VERSIONS, users),
     }

@@ -33,7 +33,7 @@ from tests.replication.protocol.fake_broker import FakeBroker, framed, receive, 
 from tests.replication.protocol.instances import instance
 
 IDENTITY = BrokerIdentity(cluster_id="c", broker_id=1, directory_ids=(UUID(int=9),))
-NAMES = {19: "topics", 33: "resources", 37: "topics", 44: "resources"}
+NAMES = {19: "topics", 33: "resources", 37: "topics", 44: "resources", 49: "entries"}
 """What the requests of an API name, each of which has an answer of its own."""
 
 
@@ -54,7 +54,7 @@ CASES = [
 def errors_of(answer: Any) -> list[ErrorCode]:
     """All errors in an answer in kio's terms, of the whole and of what it tells of."""
     parts = [answer]
-    for name in ("topics", "responses", "results", "replica_election_results"):
+    for name in ("topics", "responses", "results", "entries", "replica_election_results"):
         parts += getattr(answer, name, ())
     for part in tuple(parts):
         parts += getattr(part, "partition_result", ())

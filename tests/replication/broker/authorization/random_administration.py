@@ -31,6 +31,7 @@ class RandomAdministration:
             44: (range(2), self._change),
             45: (range(2), self._reassign),
             46: (range(1), lambda _: ListPartitionReassignmentsRequest()),
+            49: (range(2), self._limit),
             51: (range(1), self._remove_users),
         }
 
@@ -73,6 +74,12 @@ class RandomAdministration:
 
     def _change(self, version: int) -> Any:
         return kio_request(44, version, {"resources": self._resources(), **_ALONE})
+
+    def _limit(self, version: int) -> Any:
+        entity = [{"entity_type": "user", "entity_name": self._rng.choice(("alice", None))}]
+        removed = {"key": "producer_byte_rate", "value": 0.0, "remove": True}
+        entries = [{"entity": entity, "ops": [removed]}]
+        return kio_request(49, version, {"entries": entries, "validate_only": self._rng.random() < 0.5})
 
     def _remove_users(self, version: int) -> Any:
         removed = [{"name": each, "mechanism": 1} for each in self._rng.sample(("nobody", "no-one", "none"), 2)]

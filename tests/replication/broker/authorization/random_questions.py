@@ -55,6 +55,7 @@ class RandomQuestions:
             27: (range(1, 2), self._markers),
             32: (range(1, 5), self._configs),
             35: (range(1, 6), self._log_dirs),
+            48: (range(2), self._quotas),
             50: (range(1), self._users),
             60: (range(3), self._cluster),
             61: (range(1), self._producers),
@@ -160,6 +161,15 @@ class RandomQuestions:
         # Nobody is everybody, as null is: to who may not know and asks so, Kafka's broker does not answer at all.
         named = self._rng.choices(("alice", "bob"), k=self._rng.randint(0, 3))
         return kio_request(50, 0, {"users": [{"name": each} for each in named]})
+
+    def _quotas(self, version: int) -> Any:
+        kinds = self._rng.choices(("user", "user", "client-id", "ip", "", "other"), k=self._rng.randint(0, 2))
+        names = ("alice", None)
+        components = [
+            {"entity_type": each, "match_type": self._rng.choice((0, 1, 2, 3)), "match": self._rng.choice(names)}
+            for each in kinds
+        ]
+        return kio_request(48, version, {"components": components, "strict": self._rng.random() < 0.5})
 
     def _producer_id(self, version: int) -> Any:
         asked = {"transaction_timeout": _SECOND, "producer_id": -1, "producer_epoch": -1}

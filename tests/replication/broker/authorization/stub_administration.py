@@ -3,6 +3,8 @@
 from typing import Any
 
 from replication.broker.groups.requests.kio_answer import kio_answer
+from replication.broker.requests import altered_quotas
+from replication.broker.requests.altered_quotas import each_entity
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages import elect_leaders, list_partition_reassignments
 from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersResponse
@@ -23,6 +25,7 @@ def stub_administration() -> ServedApis:
         37: _enlarge,
         44: _alter,
         45: _reassign,
+        altered_quotas.API_KEY: _limit,
         51: _remove,
         64: _unregister,
     }
@@ -41,6 +44,10 @@ def _create(key: int, request: Any, call: Call) -> Any:
     made = {"topic_id": None, "topic_config_error_code": 0, "num_partitions": 1, "replication_factor": 1, "configs": ()}
     topics = [{"name": each.name, **_DONE, **made} for each in request.topics]
     return kio_answer(key, call.version, {"topics": topics})
+
+
+def _limit(key: int, request: Any, call: Call) -> Any:
+    return kio_answer(key, call.version, each_entity(request, _DONE))
 
 
 def _delete(key: int, request: Any, call: Call) -> Any:

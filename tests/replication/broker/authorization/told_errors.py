@@ -17,7 +17,9 @@ _OTHER_WORDS: Final = (
     "AlterPartitionReassignmentsResponse",
     "AlterConfigsResponse",
     "IncrementalAlterConfigsResponse",
+    "AlterClientQuotasResponse",
     "AlterUserScramCredentialsResponse",
+    "DescribeClientQuotasResponse",
 )
 """Of these the errors are compared, not what is said of them."""
 _NO_COORDINATOR: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from logstore import BatchTemplate, Record
-from replication.broker.requests.cluster import described_users
+from replication.broker.requests.cluster import described_quotas, described_users
 from replication.broker.requests.fetch.pending_fetch import PendingFetch
 from replication.broker.requests.log_dirs import RootStates
 from replication.broker.requests.reading_apis import reading_apis
@@ -33,7 +33,7 @@ def exchange(broker: SmallBroker, key: int, request: Any, version: int, *roots: 
 
 def test_each_api_answers_in_each_of_its_versions(broker: SmallBroker) -> None:
     for key, served in reading_apis(broker.partitions, broker.cluster).items():
-        if key in {LOG_DIRS, described_users.API_KEY}:  # which have tests of their own
+        if key in {LOG_DIRS, described_quotas.API_KEY, described_users.API_KEY}:  # which have tests of their own
             continue
         request, versions = QUESTIONS[key]
         for version in served.versions:
