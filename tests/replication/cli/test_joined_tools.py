@@ -24,6 +24,7 @@ TOPIC = "orders"
 class Setting(NamedTuple):
     tools: KafkaTools
     ours: str
+    theirs: str
     roots: list[Path]
     directory: Path
 
@@ -53,7 +54,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> 
         config = server_properties(ours, controllers(theirs), OURS, log_dirs=",".join(map(str, roots)))
         assert epochlog("format", "--config", config, "--cluster-id", CLUSTER_ID).status == 0
         with joined(config) as (process, told):
-            setting = Setting(tools, told["bootstrap"], roots, ours)
+            setting = Setting(tools, told["bootstrap"], theirs.bootstrap(), roots, ours)
             setting.run("kafka-topics", "--create", "--topic", TOPIC, "--replica-assignment", f"{THEIRS}:{OURS}")
             wait_until(lambda: sorted(setting.partition().isrs) == [THEIRS, OURS])
             yield setting
@@ -76,6 +77,21 @@ def test_settings_are_described_and_changed(cluster: Setting) -> None:
     of = ("--entity-type", "topics", "--entity-name", TOPIC)
     cluster.run("kafka-configs", "--alter", *of, "--add-config", "retention.ms=86400000")
     wait_until(lambda: "retention.ms=86400000" in cluster.run("kafka-configs", "--describe", *of))
+
+
+def test_limits_and_users_are_described_and_changed(cluster: Setting) -> None:
+    alice = ("--entity-type", "users", "--entity-name", "alice")
+    for added in ("producer_byte_rate=1024", "SCRAM-SHA-256=[iterations=4096,password=secret]"):
+        cluster.run("kafka-configs", "--alter", *alice, "--add-config", added)
+
+    def told(by: str) -> list[str]:
+        return cluster.tools.run("kafka-configs", "--bootstrap-server", by, "--describe", *alice).out.splitlines()
+
+    wait_until(lambda: len(told(cluster.ours)) == 2)
+    assert told(cluster.ours) == told(cluster.theirs)
+    for removed in ("producer_byte_rate", "SCRAM-SHA-256"):
+        cluster.run("kafka-configs", "--alter", *alice, "--delete-config", removed)
+    wait_until(lambda: not told(cluster.ours))
 
 
 def test_the_quorum_is_described(cluster: Setting) -> None:
