@@ -138,8 +138,12 @@ class LogDirectories:
         """Return a partition's log. Raises UnknownPartitionError, or OfflineDirectoryError if it may be offline."""
         return self._root_of(partition).log(partition)
 
+    def begun_in(self, partition: TopicPartition) -> LogDirectory | None:
+        """Return the root that is online in which the creation of a partition was broken off; None if it was in none."""
+        return next((root for root in self.roots if root.failure is None and partition in root.begun), None)
+
     def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
-        """Create a partition in the root with the fewest partitions, as Kafka does.
+        """Create a partition in the root with the fewest partitions, as Kafka does, or where its creation was broken off.
 
         Raises PartitionExistsError, OfflineDirectoryError if no root is online, and OSError.
         """
@@ -147,7 +151,7 @@ class LogDirectories:
             return self._root_for(partition).create(partition, topic_id=topic_id)
 
     def create_many(self, topic_ids: Mapping[TopicPartition, UUID | None]) -> None:
-        """Create partitions at once, with the ids of their topics, each in the root with the fewest partitions.
+        """Create partitions at once, with the ids of their topics, each in the root that `create` takes.
 
         Raises what `create` raises for one of them: some of the others are there by then, and some are not.
         """
@@ -210,14 +214,19 @@ class LogDirectories:
                     del self._being_made[partition]
 
     def _root_for(self, partition: TopicPartition, shares: Mapping[LogDirectory, Sized] = _NONE) -> LogDirectory:
-        """Return the root with the fewest partitions, counting those that it is to get, where none holds this one."""
+        """Return where a partition was begun, otherwise the root with the fewest, counting those that it is to get.
+
+        Raises PartitionExistsError, and OfflineDirectoryError if no root is online.
+        """
         online = [root for root in self.roots if root.failure is None]
         if not online:
             raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
         for root in online:
             if partition in root.partitions or partition in root.unreadable:
                 raise PartitionExistsError(f"the partition {partition} already exists", file=root.root)
-        return min(online, key=lambda root: len(root.partitions) + len(shares.get(root, ())))
+        return self.begun_in(partition) or min(
+            online, key=lambda root: len(root.partitions) + len(root.begun) + len(shares.get(root, ()))
+        )
 
     def _root_of(self, partition: TopicPartition) -> LogDirectory:
         for root in self.roots:

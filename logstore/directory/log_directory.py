@@ -1,7 +1,7 @@
 """The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -68,7 +68,7 @@ class LogDirectory:
         root, settings, clock = environment.root, environment.settings, environment.clock
         self.root = root
         self.settings = settings
-        """How often what is done in it, and how much of it is open at once."""
+        """How often its periodic tasks are due, and how many of its files are open at once."""
         self.broker_epoch: int = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._environment = environment
@@ -183,6 +183,11 @@ class LogDirectory:
     def unreadable(self) -> Mapping[TopicPartition, LogStoreError]:
         """The partitions that could not be opened, and why."""
         return MappingProxyType(self._partitions.unreadable)
+
+    @property
+    def begun(self) -> Set[TopicPartition]:
+        """The partitions whose creation has not come to its end, and may have left a directory: `create` resumes it."""
+        return self._creation.begun
 
     @property
     def set_aside(self) -> Mapping[str, DirectoryMark]:

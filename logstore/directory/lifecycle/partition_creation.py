@@ -42,8 +42,8 @@ class PartitionCreation:
         self._checkpoints = checkpoints
         self._writer = writer
         self._opener = opener
-        self._begun: set[TopicPartition] = set()
-        """Those whose making may have been broken off."""
+        self.begun: Final[set[TopicPartition]] = set()
+        """Those that are being made, or whose making was broken off: their directories may be there."""
 
     def create(self, partition: TopicPartition, topic_id: UUID | None) -> Log:
         """Create a partition and open its empty log.
@@ -75,7 +75,7 @@ class PartitionCreation:
                 f"{partition!r} is no partition", file=self._root, advice="name a topic, and a number from 0 on"
             )
         path = self._root / str(partition)
-        if partition in self._partitions.logs or (os.path.lexists(path) and partition not in self._begun):
+        if partition in self._partitions.logs or (os.path.lexists(path) and partition not in self.begun):
             raise PartitionExistsError(f"the partition {partition} already exists", file=path)
 
     def _begin(self, partitions: Collection[TopicPartition]) -> None:
@@ -88,7 +88,7 @@ class PartitionCreation:
             self._writer.write_recovery_points()
             self._writer.write_high_watermarks()
         for partition in partitions:
-            self._begun.add(partition)
+            self.begun.add(partition)
             path = self._root / str(partition)
             if not path.exists():
                 self._filesystem.mkdir(path)
@@ -100,5 +100,5 @@ class PartitionCreation:
             PartitionMetadata(topic_id).write(path, self._filesystem)
         log = self._opener.open(partition, PartitionCheckpoints(clean_shutdown=True))
         self._partitions.logs[partition] = log
-        self._begun.discard(partition)
+        self.begun.discard(partition)
         return log

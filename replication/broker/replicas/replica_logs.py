@@ -3,7 +3,6 @@
 import logging
 from collections import defaultdict
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
@@ -68,8 +67,10 @@ class ReplicaLogs:
         for partition, (topic_id, state) in partitions.items():
             if self._directories.get(partition) is None:
                 wanted[state.directory_of(self._broker_id)][partition] = topic_id
-        with suppress(*PARTITION_ERRORS):
+        try:
             self._places.make_many(wanted)
+        except PARTITION_ERRORS as error:
+            _log.debug("new partitions are made one by one, as they could not be made at once: %s", error)
 
     def _recovered(
         self, log: Log, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration

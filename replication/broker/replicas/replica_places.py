@@ -64,7 +64,8 @@ class ReplicaPlaces:
         if not is_new:
             self._ensure_none_is_hidden(partition)
         if directory_id in _NO_DIRECTORIES:
-            return preferred if preferred is not None and preferred.failure is None else None
+            is_usable = preferred is not None and preferred.failure is None
+            return preferred if is_usable and self._directories.begun_in(partition) in (None, preferred) else None
         root = self._by_id.get(directory_id)
         if root is None or root.failure is not None:
             name = format_uuid(directory_id)
