@@ -139,11 +139,11 @@ class LogDirectories:
         return self._root_of(partition).log(partition)
 
     def begun_in(self, partition: TopicPartition) -> LogDirectory | None:
-        """Return the root that is online in which the creation of a partition was broken off; None if it was in none."""
+        """Return the root, if it is online, in which the creation of a partition was broken off."""
         return next((root for root in self.roots if root.failure is None and partition in root.begun), None)
 
     def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
-        """Create a partition in the root with the fewest partitions, as Kafka does, or where its creation was broken off.
+        """Create a partition where its creation was broken off, otherwise in the root with the fewest, as Kafka does.
 
         Raises PartitionExistsError, OfflineDirectoryError if no root is online, and OSError.
         """

@@ -1,7 +1,8 @@
 """The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
 
 import os
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -185,7 +186,7 @@ class LogDirectory:
         return MappingProxyType(self._partitions.unreadable)
 
     @property
-    def begun(self) -> Set[TopicPartition]:
+    def begun(self) -> AbstractSet[TopicPartition]:
         """The partitions whose creation has not come to its end, and may have left a directory: `create` resumes it."""
         return self._creation.begun
 
