@@ -12,9 +12,7 @@ from replication.server.security.no_users import NoUsers
 from replication.server.security.scram_credential import DIGESTS, ScramCredential
 from replication.server.security.users import Users
 
-_MECHANISMS: Final[Mapping[str, int]] = {
-    DIGESTS[SaslMechanism(name)]: number for number, name in MECHANISMS.items()
-}
+_MECHANISMS: Final[Mapping[str, int]] = {DIGESTS[SaslMechanism(name)]: number for number, name in MECHANISMS.items()}
 """The mechanisms' numbers in the metadata, by their digests."""
 
 

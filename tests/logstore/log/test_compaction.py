@@ -440,6 +440,23 @@ def test_a_directory_compacts_the_logs_that_are_due_and_writes_how_far(tmp_path:
         assert OffsetCheckpoint.read(root / CLEANER_OFFSET_CHECKPOINT) == {PARTITION: 20}
 
 
+def test_a_directory_is_not_closed_in_the_middle_of_a_compaction_of_the_same_thread(
+    tmp_path: Path, disk: SlowDisk
+) -> None:
+    refused = []
+
+    def close() -> None:
+        with pytest.raises(ReentrantCallError) as error:
+            logs.close()
+        refused.append(error)
+
+    with LogDirectory.open(tmp_path / "root", CONFIG, filesystem=disk) as logs:
+        fill(logs.create(PARTITION))
+        disk.meanwhile = close
+        assert set(logs.compact()) == {PARTITION}
+    assert refused
+
+
 def test_a_directory_compacts_by_the_configuration_that_a_log_was_found_due_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

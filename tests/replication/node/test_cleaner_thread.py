@@ -171,3 +171,19 @@ def test_it_runs_unless_log_cleaner_enable_is_false(text: str, runs: bool, tmp_p
     with alone(tmp_path / "data", compacts=properties.compacts):
         begun = {each.name for each in set(enumerate_threads()) - before}
     assert ("broker-cleaner" in begun) == runs
+
+
+@pytest.mark.usefixtures("cleaner")
+def test_what_is_wrong_is_said_of_each_directory_and_each_log(
+    directories: LogDirectories, failing: Failing, caplog: pytest.LogCaptureFixture
+) -> None:
+    for root in directories.roots:
+        for partition in (PARTITION, ANOTHER):
+            failing[root.root / str(partition)] = OSError(errno.ENOSPC, f"no space for {root.root}/{partition}")
+            write(root, partition)
+    for root in directories.roots:
+        expected = [f"in {root.root} ", f"no space for {root.root}/{PARTITION}", f"no space for {root.root}/{ANOTHER}"]
+        wait_until(
+            lambda expected=expected: any(all(each in told for each in expected) for told in caplog.messages),
+            f"it is said that {root.root} is full",
+        )
