@@ -1,6 +1,6 @@
 """The segment that compaction makes of a group of segments, in files beside theirs until it takes their place."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -33,9 +33,18 @@ class CleanedSegment:
         self._is_complete = False
         self._segment = LiveSegment.create(directory, base_offset, config, filesystem, suffix=f".{FileFate.CLEANED}")
 
-    def write(self, segment: LiveSegment, cleaner: BatchCleaner, last_batches: Mapping[int, LastBatch]) -> None:
-        """Add what is kept of a segment of the group. Raises as `BatchCleaner.clean` and `batches_of` do."""
-        for batch in batches_of(segment):
+    def write(
+        self,
+        segment: LiveSegment,
+        cleaner: BatchCleaner,
+        last_batches: Mapping[int, LastBatch],
+        before_each: Callable[[], object],
+    ) -> None:
+        """Add what is kept of a segment of the group; `before_each` is called for each batch, and may raise.
+
+        Raises as `BatchCleaner.clean` and `batches_of` do.
+        """
+        for batch in batches_of(segment, before_each=before_each):
             kept = cleaner.clean(batch, last_batches)
             if kept is not None:
                 self._add(kept)
@@ -53,11 +62,11 @@ class CleanedSegment:
         self._segment.abandon()
 
     def rename(self, before: FileFate, after: FileFate) -> None:
-        """Bring the files from one fate to the next, the log first. Raises OSError."""
+        """Bring the files from one fate to the next, the log first. Raises OSError, also where that is missing."""
         self._is_complete = True
         for kind in KINDS:
             path = self._path(kind, before)
-            if path.exists():
+            if kind is FileKind.LOG or path.exists():
                 self._filesystem.rename(path, self._path(kind, after))
 
     def discard(self) -> None:

@@ -1,6 +1,6 @@
 """The part of a log that was appended since it was compacted last, and may be looked at now (Kafka: LogToClean)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from logstore.base_offsets import number_of_holder
@@ -8,7 +8,7 @@ from logstore.batch.batch import RecordBatch
 from logstore.compaction.offset_map import OffsetMap
 from logstore.compaction.record_section import stored_records
 from logstore.compaction.seen_transactions import SeenTransactions
-from logstore.compaction.segment_batches import batches_of
+from logstore.compaction.segment_batches import batches_of, do_nothing
 from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList, aborted_within
@@ -81,10 +81,11 @@ class DirtySection:
         times = [first.max_timestamp for first in firsts if first is not None and first.max_timestamp > 0]
         return min(times, default=now_ms) < now_ms - config.max_compaction_lag_ms
 
-    def map_offsets(self, max_keys: int) -> OffsetMap:
+    def map_offsets(self, max_keys: int, before_each: Callable[[], object] = do_nothing) -> OffsetMap:
         """Note the latest offset of each key, as far as the map reaches (Kafka: buildOffsetMap).
 
-        Raises as `RecordBatch.records` and `batches_of` do, and CorruptIndexError.
+        `before_each` is called for each batch, and may raise. Raises as `RecordBatch.records` and `batches_of` do, and
+        CorruptIndexError.
         """
         offsets, transactions, dirty = OffsetMap(max_keys), SeenTransactions(), self._dirty
         if not dirty:
@@ -92,15 +93,21 @@ class DirtySection:
         transactions.add_aborted(aborted_within(self._from(self.start), self.start, self.end))
         ends = [*(segment.base_offset for segment in dirty[1:]), self.end]
         for segment, segment_end in zip(dirty, ends, strict=True):
-            if not self._map_segment(segment, offsets, transactions):
+            if not self._map_segment(segment, offsets, transactions, before_each):
                 break
             # Offsets that are in no batch are looked at, too.
             offsets.latest_offset = segment_end - 1
         return offsets
 
-    def _map_segment(self, segment: LiveSegment, offsets: OffsetMap, transactions: SeenTransactions) -> bool:
+    def _map_segment(
+        self,
+        segment: LiveSegment,
+        offsets: OffsetMap,
+        transactions: SeenTransactions,
+        before_each: Callable[[], object],
+    ) -> bool:
         """Note a segment's keys; return False where the map was full before its end."""
-        for batch in batches_of(segment, segment.offset_index.lookup(self.start)):
+        for batch in batches_of(segment, segment.offset_index.lookup(self.start), before_each):
             if batch.is_control:
                 transactions.is_spent(batch)
             elif not transactions.is_aborted(batch) and not self._map_batch(batch, offsets):

@@ -1,19 +1,26 @@
 """The batches of closed segments, as compaction reads them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from logstore.batch.batch import RecordBatch
 from logstore.errors import UnsupportedFormatError
 from logstore.segment.live_segment import LiveSegment
 
 
-def batches_of(segment: LiveSegment, position: int = 0) -> Iterator[RecordBatch]:
-    """Walk over a segment's batches from `position` on.
+def do_nothing() -> None:
+    """Let each batch be read."""
+
+
+def batches_of(
+    segment: LiveSegment, position: int = 0, before_each: Callable[[], object] = do_nothing
+) -> Iterator[RecordBatch]:
+    """Walk over a segment's batches from `position` on; `before_each` may raise to end that.
 
     Raises CorruptBatchError where a checksum fails: what is damaged decides nothing, and written anew it would look
     sound. Raises UnsupportedFormatError for magic 0 and 1, as `read_batches` does, and OSError.
     """
     for batch in segment.batches(position):
+        before_each()
         if not isinstance(batch, RecordBatch):
             raise UnsupportedFormatError(
                 f"a batch of magic {batch.magic} cannot be compacted",

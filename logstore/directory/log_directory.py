@@ -18,6 +18,7 @@ from logstore.clock import now_ms
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.directory_closing import DirectoryClosing, close_or_abandon
+from logstore.directory.directory_compaction import DirectoryCompaction
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
 from logstore.directory.lifecycle.future_partitions import FuturePartitions
@@ -80,6 +81,7 @@ class LogDirectory:
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
         checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
+        self._compaction = DirectoryCompaction(partitions, guard, disk, writer)
         opener = self._opener = LogOpener(environment)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
@@ -353,16 +355,10 @@ class LogDirectory:
 
         Returns what was done, by partition. `run_periodic` does not do this, as it takes long: call it from a thread
         of your own. A log that is truncated meanwhile, closed or poisoned is left out. Then the cleaner's checkpoint
-        is written. Raises what `Log.compact` raises for damage and full disks, once all other logs are compacted, and
-        what `checkpoint` raises.
+        is written. Raises what is wrong with a log, as damage or a full disk, once all others are compacted, with a
+        note for each further one; and what `checkpoint` raises. A failed disk takes the root offline at once.
         """
-        done: dict[TopicPartition, CompactionReport] = {}
-        try:
-            self._upkeep.compact(done)
-        finally:
-            if done:
-                self.checkpoint()
-        return done
+        return self._compaction.compact()
 
     def notice_failures(self) -> None:
         """Take the root offline if a write or fsync of a log has failed. `run_periodic` checks this first.

@@ -2,16 +2,12 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from epoch.resource_limits import is_passing
 from logstore.directory.state.partitions import Partitions
-from logstore.errors import CompactionAbortedError, LogClosedError, LogPoisonedError, LogStoreError
+from logstore.errors import LogClosedError, LogPoisonedError
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
-
-if TYPE_CHECKING:
-    from logstore.compaction.compaction_report import CompactionReport
 
 
 class Upkeep:
@@ -44,29 +40,6 @@ class Upkeep:
                 log.expire_producers()
 
         self._in_each(enforce)
-
-    def compact(self, done: "dict[TopicPartition, CompactionReport]") -> None:
-        """Compact the logs that have enough to compact, or for too long, and note them in `done`.
-
-        Kafka: grabFilthiestCompactedLog. A damaged log does not hold up the others. Raises what `Log.compact` raises.
-        """
-        damage: LogStoreError | None = None
-
-        def compact(partition: TopicPartition, log: Log) -> None:
-            nonlocal damage
-            try:
-                if log.is_compaction_due:
-                    done[partition] = log.compact()
-            except (LogClosedError, LogPoisonedError, CompactionAbortedError):
-                pass  # gone, or left for the next time
-            except LogStoreError as error:
-                if isinstance(error, OSError):
-                    raise
-                damage = damage or error
-
-        self._in_each(compact)
-        if damage is not None:
-            raise damage
 
     def forget(self, partition: TopicPartition) -> None:
         """Note that a partition is gone."""

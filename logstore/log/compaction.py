@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import RLock
 from typing import TypeVar
 
 from logstore.compaction.batch_cleaner import BatchCleaner, LastBatch
@@ -15,11 +14,13 @@ from logstore.compaction.seen_transactions import SeenTransactions
 from logstore.compaction.segment_groups import Group, group_segments
 from logstore.errors import CompactionAbortedError
 from logstore.file_name import FileFate
+from logstore.log.compaction_turn import CompactionTurn
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, LogGuard
+from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList, aborted_within
 
@@ -30,7 +31,10 @@ T = TypeVar("T")
 class _Round:
     """One compaction under way."""
 
+    config: LogConfig
     section: DirtySection
+    closings: int
+    """How often somebody had wanted to close the log before it: see `CompactionTurn.closings`."""
     changes: int
     """What had been taken away from the log until then: see `LogContents.changes`."""
     report: CompactionReport
@@ -39,7 +43,8 @@ class _Round:
 class Compaction:
     """Reads and writes beside appends and reads, without the log's lock; only to put a segment in place it is held.
 
-    Whatever is taken away from the log meanwhile ends the compaction. What is in place by then stays there.
+    Whatever is taken away from the log meanwhile ends the compaction, as does who closes it. What is in place by then
+    stays there.
     """
 
     def __init__(
@@ -49,12 +54,9 @@ class Compaction:
         guard: LogGuard,
         flusher: Flusher,
         deleted: DeletedSegments,
-        turn: RLock,
+        turn: CompactionTurn,
     ) -> None:
-        """Compact nothing yet.
-
-        `turn` is held by the thread that compacts; taken before the guard's lock, never after it.
-        """
+        """Compact nothing yet; the thread that does takes its `turn`."""
         self._environment = environment
         self._contents = contents
         self._guard = guard
@@ -64,38 +66,49 @@ class Compaction:
 
     def section(self) -> DirtySection:
         """Return what there is to compact. Raises LogPoisonedError, LogClosedError, OSError, CorruptIndexError."""
-        return self._locked(self._find_section)
+        return self._locked(lambda: self._find_section(self._environment.config))
 
     def is_due(self) -> bool:
         """Whether a log that is compacted has enough to compact, or has had it for too long. Raises as `section`."""
         config = self._environment.config
+        return config.is_compacted and self._is_enough(config, self._locked(lambda: self._find_section(config)))
+
+    def compact_if_due(self, dedupe_buffer_bytes: int) -> CompactionReport | None:
+        """Do both by the same configuration, whoever changes it meanwhile; None where it is not due."""
+        config = self._environment.config
         if not config.is_compacted:
-            return False
-        section = self.section()
-        return section.ratio > config.min_cleanable_dirty_ratio or section.is_overdue(config, self._environment.clock())
+            return None
+        return self._in_turn(config, lambda begun: self._compact_by_need(begun, dedupe_buffer_bytes))
 
     def compact(self, dedupe_buffer_bytes: int) -> CompactionReport:
         """Compact as far as a map of the keys in so much memory reaches; see `Log.compact`."""
-        if not self._environment.config.is_compacted:
+        config = self._environment.config
+        if not config.is_compacted:
             raise ValueError("the log is not compacted: its cleanup_policy has to contain 'compact'")
+        return self._in_turn(config, lambda begun: self._compact(begun, dedupe_buffer_bytes))
+
+    def _in_turn(self, config: LogConfig, call: Callable[[_Round], T]) -> T:
         guard, turn = self._guard, self._turn
         guard.ensure_writable()  # in a forked process there is nobody to end the turn of another thread
-        if turn._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
+        if turn.is_mine:
             guard.refuse_nested()
-        max_keys = max(dedupe_buffer_bytes // BYTES_PER_KEY, 1)
-        with turn:
-            begun = self._locked(self._begin)
-            return self._compact(begun, max_keys) if begun.section else begun.report
+        closings = turn.closings  # by now: who closes the log does not wait for those that wait for their turn, too
+        with turn.lock:
+            return call(self._locked(lambda: self._begin(config, closings)))
 
-    def _begin(self) -> _Round:
-        section = self._find_section()
-        return _Round(section, self._contents.changes, CompactionReport(section.start, section.start))
+    def _is_enough(self, config: LogConfig, section: DirtySection) -> bool:
+        return section.ratio > config.min_cleanable_dirty_ratio or section.is_overdue(config, self._environment.clock())
 
-    def _find_section(self) -> DirtySection:
+    def _begin(self, config: LogConfig, closings: int) -> _Round:
+        section = self._find_section(config)
+        report = CompactionReport(section.start, section.start)
+        return _Round(config, section, closings, self._contents.changes, report)
+
+    def _find_section(self, config: LogConfig) -> DirtySection:
         contents = self._contents
         return DirtySection.of(
             contents.segments.segments,
-            self._environment.config,
+            config,
             compacted_end=contents.cleaner_offset,
             log_start_offset=contents.log_start_offset,
             log_end_offset=contents.log_end_offset,
@@ -105,9 +118,17 @@ class Compaction:
 
     # --- without the lock
 
-    def _compact(self, begun: _Round, max_keys: int) -> CompactionReport:
-        config, section, now = self._environment.config, begun.section, self._environment.clock()
-        offsets = self._undisturbed(begun, lambda: section.map_offsets(max_keys))
+    def _compact_by_need(self, begun: _Round, dedupe_buffer_bytes: int) -> CompactionReport | None:
+        is_due = self._undisturbed(begun, lambda: self._is_enough(begun.config, begun.section))
+        return self._compact(begun, dedupe_buffer_bytes) if is_due else None
+
+    def _compact(self, begun: _Round, dedupe_buffer_bytes: int) -> CompactionReport:
+        if not begun.section:
+            return begun.report
+        max_keys = max(dedupe_buffer_bytes // BYTES_PER_KEY, 1)
+        config, section, now = begun.config, begun.section, self._environment.clock()
+        ensure_undisturbed = partial(self._ensure_undisturbed, begun)
+        offsets = self._undisturbed(begun, lambda: section.map_offsets(max_keys, ensure_undisturbed))
         end = offsets.latest_offset + 1
         kept_end = self._contents.high_watermark  # readers of committed records get there
         cleaner = BatchCleaner(offsets, SeenTransactions(), now, config.delete_retention_ms, kept_end)
@@ -118,15 +139,14 @@ class Compaction:
         return replace(begun.report, end_offset=end)
 
     def _clean_group(self, begun: _Round, group: Group, cleaner: BatchCleaner) -> None:
-        environment = self._environment
-        cleaned = CleanedSegment(
-            environment.directory, group[0].base_offset, environment.config, environment.filesystem
-        )
+        environment, ensure_undisturbed = self._environment, partial(self._ensure_undisturbed, begun)
+        ensure_undisturbed()
+        cleaned = CleanedSegment(environment.directory, group[0].base_offset, begun.config, environment.filesystem)
         try:
             last_batches = self._locked(self._last_batches)
             for segment in group:
                 self._undisturbed(begun, partial(_note_aborted, begun.section.segments, segment, cleaner))
-                self._undisturbed(begun, partial(cleaned.write, segment, cleaner, last_batches))
+                self._undisturbed(begun, partial(cleaned.write, segment, cleaner, last_batches, ensure_undisturbed))
             cleaned.finish(cleaner.transactions.take_still_indexed())
             self._guard.do(ADDING, lambda: self._swap(begun, group, cleaned), needs_room=True)
         except BaseException:
@@ -134,25 +154,26 @@ class Compaction:
             raise
 
     def _undisturbed(self, begun: _Round, read: Callable[[], T]) -> T:
-        """Read segments. Raises CompactionAbortedError where they were taken away meanwhile, whatever that led to."""
+        """Read segments. Raises as `_ensure_undisturbed` where they were taken away meanwhile, whatever that led to."""
         try:
             result = read()
-        except Exception as error:
-            if begun.changes != self._contents.changes:
-                raise self._aborted() from error
+        except Exception:
+            self._ensure_undisturbed(begun)
             raise
         self._ensure_undisturbed(begun)
         return result
 
     def _ensure_undisturbed(self, begun: _Round) -> None:
+        """Raise LogClosedError, and CompactionAbortedError where records went or somebody waits to close the log."""
+        self._guard.ensure_readable()
         if begun.changes != self._contents.changes:
-            raise self._aborted()
+            raise self._aborted("records were deleted or truncated while the log was compacted")
+        if begun.closings != self._turn.closings:
+            raise self._aborted("the log is being closed while it is compacted")
 
-    def _aborted(self) -> CompactionAbortedError:
+    def _aborted(self, what: str) -> CompactionAbortedError:
         return CompactionAbortedError(
-            "records were deleted or truncated while the log was compacted",
-            file=self._environment.directory,
-            advice="nothing is lost: compact it again",
+            what, file=self._environment.directory, advice="nothing is lost: compact it again"
         )
 
     def _locked(self, look: Callable[[], T]) -> T:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from threading import RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, overload
 
@@ -25,6 +24,7 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
+from logstore.log.compaction_turn import CompactionTurn
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -104,7 +104,7 @@ class Log(ReadableLog):
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
-        self._compaction_turn = RLock()
+        self._compaction_turn = CompactionTurn()
         self._producers = LogProducers(self, lambda: contents.producers.producers, guard.ensure_may_begin)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
@@ -251,9 +251,9 @@ class Log(ReadableLog):
     def is_in_call(self) -> bool:
         """Whether this thread is in a call that changes the log: true only in a signal handler or observer.
 
-        Further calls that change the log raise ReentrantCallError until that one returns.
+        Further calls that change the log raise ReentrantCallError until that one returns; within a compaction, most go.
         """
-        return self._guard.is_nested()
+        return self._guard.is_nested() or self._compaction_turn.is_mine
 
     # --- appending
 
@@ -513,6 +513,10 @@ class Log(ReadableLog):
         """
         return self._compaction.compact(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
 
+    def compact_if_due(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> "CompactionReport | None":
+        """Compact the log if `is_compaction_due`, else return None. Raises as `compact`, but no ValueError."""
+        return self._compaction.compact_if_due(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
+
     @property
     def _compaction(self) -> "Compaction":
         from logstore.log.compaction import Compaction  # noqa: PLC0415  start-up time: few logs are compacted
@@ -583,12 +587,13 @@ class Log(ReadableLog):
     def close(self) -> None:
         """Flush, and close the files; the next `open` needs no recovery. Closing again does nothing.
 
-        In a forked process this closes the copy of the log and does not change the log.
+        A compaction in another thread is broken off, and waited for. In a forked process this closes the copy of the
+        log and does not change the log.
         """
         if self._guard.is_inherited:
             return
         self._guard.ensure_not_nested()
-        with self._guard.lock:
+        with self._compaction_turn.for_closing(), self._guard.lock:
             self._closing.close()
         self._durable_appends.drain()
         LOGGING.drain(PATIENCE_SECONDS)
@@ -596,12 +601,13 @@ class Log(ReadableLog):
     def abandon(self) -> None:
         """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).
 
-        For a log whose disk has failed: the next `open` recovers it. In a forked process this does not change the log.
+        For a log whose disk has failed: the next `open` recovers it. A compaction is waited for, as by `close`. In a
+        forked process this does not change the log.
         """
         if self._guard.is_inherited:
             return
         self._guard.ensure_not_nested()
-        with self._guard.lock:
+        with self._compaction_turn.for_closing(), self._guard.lock:
             self._closing.abandon()
         LOGGING.drain(PATIENCE_SECONDS)
 
@@ -624,7 +630,7 @@ class Log(ReadableLog):
         self._guard.ensure_not_nested()
         successor: Log | None = None
         try:
-            with self._guard.lock:
+            with self._compaction_turn.for_closing(), self._guard.lock:
                 self._ensure_recoverable()
                 self._is_given_up = True
                 self._closing.abandon()

@@ -161,6 +161,7 @@ def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
         replica_lag_time_max_ms=of_broker.replica_lag_time_max_ms,
         heartbeat_interval_ms=of_broker.heartbeat_interval_ms,
         auto_create_topics=of_broker.auto_create_topics,
+        compacts=of_broker.compacts,
         registration_seconds=properties.registration_seconds,
         peers=properties.to_brokers,
         fetchers=properties.fetchers,

@@ -18,6 +18,7 @@ from replication.protocol.errors import InvalidSettingsError
 
 _NODE_ID: Final = "node.id"
 _AUTO_CREATE: Final = "auto.create.topics.enable"
+_CLEANER: Final = "log.cleaner.enable"
 _LAG: Final = "replica.lag.time.max.ms"
 _HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 _SESSION: Final = "broker.session.timeout.ms"
@@ -39,6 +40,7 @@ _OF_DIRECTORIES: Final = {
 _LEAST: Final = {
     _NODE_ID: 0,
     **dict.fromkeys((_LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES), 1),
+    "log.cleaner.backoff.ms": 0,
 }
 """The least value of settings in which another would be no broker, no time, or nothing at all."""
 _NUMBERS: Final = (_NODE_ID, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
@@ -46,10 +48,10 @@ AUTHORIZER: Final = "authorizer.class.name"
 _AUTHORIZER_CLASS: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _EVERYONE: Final = "allow.everyone.if.no.acl.found"
 _OF_AUTHORIZER: Final = ("super.users", _EVERYONE)
-_FLAGS: Final = (_AUTO_CREATE, _EVERYONE)
+_FLAGS: Final = (_AUTO_CREATE, _CLEANER, _EVERYONE)
 METRICS: Final = "metrics.listener"
 """Of ours: Kafka's metrics are read by way of Java."""
-KNOWN: Final = (_AUTO_CREATE, METRICS, AUTHORIZER, *_OF_AUTHORIZER, *_NUMBERS, *_TOPICS)
+KNOWN: Final = (_AUTO_CREATE, _CLEANER, METRICS, AUTHORIZER, *_OF_AUTHORIZER, *_NUMBERS, *_TOPICS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class BrokerProperties:
     node_id: int | None
     """None: that of the directories."""
     auto_create_topics: bool
+    compacts: bool
     topic_defaults: Mapping[str, str]
     replica_lag_time_max_ms: int
     heartbeat_interval_ms: int
@@ -90,6 +93,7 @@ class BrokerProperties:
             serving=ServingProperties.of(_of_listener(given), address),
             node_id=numbers.get(_NODE_ID),
             auto_create_topics=given.get(_AUTO_CREATE, "true").lower() == "true",
+            compacts=given.get(_CLEANER, "true").lower() == "true",
             topic_defaults=topics,
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
             heartbeat_interval_ms=numbers.get(_HEARTBEAT, 2_000),

@@ -120,11 +120,11 @@ class BrokerNode:
                 AskingThread("broker-isrs", link.channel(), isr_queue, wants_isrs, self._epoch),
                 AskingThread("broker-directories", link.channel(), assignments, has_placed, self._epoch),
             )
-            cleaner = CleanerThread(directories)
-            for each in (*asking, cleaner):
+            cleaners = (CleanerThread(directories),) if settings.compacts else ()
+            for each in (*asking, *cleaners):
                 stack.callback(each.stop)
                 each.start()
-            self._workers = (thread, *asking, cleaner, self.replicas.moves)
+            self._workers = (thread, *asking, *cleaners, self.replicas.moves)
             self.lifecycle.ready_to_unfence()
             self.lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
             if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):

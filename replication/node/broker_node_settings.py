@@ -34,6 +34,8 @@ class BrokerNodeSettings:
     """How the other brokers' listeners of the name of `listener` are protected (security.inter.broker.protocol)."""
     fetchers: int = 1
     """Threads that follow each leader (num.replica.fetchers)."""
+    compacts: bool = True
+    """Whether topics with `cleanup.policy=compact` are compacted (log.cleaner.enable)."""
     coordinates_groups: bool = True
     """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
     partitions of `__consumer_offsets` and `__transaction_state`; and it answers for none (NOT_COORDINATOR)."""

@@ -8,29 +8,35 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.security_names import MECHANISMS
 from replication.protocol.client.security import SaslMechanism
 from replication.server.connections.listener_settings import ListenerSettings
+from replication.server.security.no_users import NoUsers
 from replication.server.security.scram_credential import DIGESTS, ScramCredential
 from replication.server.security.users import Users
 
-_MECHANISMS: Final[Mapping[str | None, int]] = {
-    DIGESTS[SaslMechanism(name)]: number for number, name in MECHANISMS.items()
-}
+_MECHANISMS: Final[Mapping[str, int]] = {DIGESTS[SaslMechanism(name)]: number for number, name in MECHANISMS.items()}
 """The mechanisms' numbers in the metadata, by their digests."""
 
 
 class MetadataUsers:
-    """Those that the metadata has at a login, and others besides; PLAIN is for the others alone, as in Kafka."""
+    """Those that the metadata has at a login, and others besides; PLAIN is for the others alone, as in Kafka.
+
+    Whom the metadata has by any mechanism is no other's by SCRAM: a password that was replaced is good nowhere.
+    """
 
     def __init__(self, image: Callable[[], ClusterImage], others: Users) -> None:
         """`image` returns the metadata as it is by now."""
         self._image: Final = image
         self._others: Final = others
+        self._nobody: Final = NoUsers()
 
     def credential(self, name: str, digest: str | None) -> ScramCredential:
-        """Return a user's for a digest, the metadata's before another."""
-        mechanism = _MECHANISMS.get(digest)
-        kept = None if mechanism is None else self._image().scram_credentials.get((mechanism, name))
-        if kept is None or digest is None:
+        """Return a user's for a digest."""
+        if digest is None:
             return self._others.credential(name, digest)
+        known = self._image().scram_credentials
+        kept = known.get((_MECHANISMS[digest], name))
+        if kept is None:
+            is_known = any((each, name) in known for each in _MECHANISMS.values())
+            return (self._nobody if is_known else self._others).credential(name, digest)
         return ScramCredential(
             digest=digest,
             salt=kept.salt,

@@ -6,11 +6,14 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
+from logstore.compaction.batch_cleaner import BatchCleaner
+from logstore.compaction.dirty_section import DirtySection
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
     CompactionAbortedError,
@@ -22,11 +25,13 @@ from logstore.errors import (
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
+from logstore.log.log_closing import LogClosing
 from logstore.log_config import DAY_MS, LogConfig
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.verify import verify_partition
 from tests.logstore.directories import assert_sound
+from tests.logstore.log.test_flush import wait_until
 
 CONFIG = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=500, file_delete_delay_ms=0)
 PARTITION = TopicPartition("t", 0)
@@ -231,6 +236,56 @@ def test_it_gives_up_where_the_log_is_closed(log: Log, disk: SlowDisk) -> None:
     assert not left_overs(log)
 
 
+@pytest.mark.parametrize("end", [Log.close, Log.abandon])
+def test_who_closes_the_log_in_another_thread_waits_until_it_has_given_up(
+    log: Log, end: Callable[[Log], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    closing = threading.Thread(target=lambda: (end(log), order.append("closed")))
+    clean = BatchCleaner.clean
+
+    def closed_meanwhile(self: BatchCleaner, *what: Any) -> object:
+        if closing.ident is None:
+            closing.start()
+            wait_until(lambda: log._compaction_turn.closings > 0 or "closed" in order)
+        order.append("a batch")
+        return clean(self, *what)
+
+    monkeypatch.setattr(BatchCleaner, "clean", closed_meanwhile)
+    with pytest.raises(CompactionAbortedError, match="is being closed"):
+        log.compact()
+    closing.join()
+    assert order == ["a batch", "closed"]
+    assert not left_overs(log)
+
+
+def test_a_log_is_compacted_after_it_could_not_be_closed(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: LogClosing) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogClosing, "close", fail)
+        with pytest.raises(OSError, match="no space"):
+            log.close()
+    assert log.compact().end_offset > 0
+
+
+def test_where_the_new_segment_is_gone_the_old_ones_stay(log: Log, disk: SlowDisk) -> None:
+    before, taken = records(log), list[Path]()
+
+    def take_away() -> None:
+        taken.extend(log.directory.glob("*.log.cleaned"))
+        taken[0].unlink()
+
+    disk.meanwhile = take_away
+    with pytest.raises(FileNotFoundError):
+        log.compact()
+    log.abandon()
+    with Log.open(log.directory, CONFIG) as again:
+        first = int(taken[0].name.partition(".")[0])
+        assert records(again) == [each for each in before if each.offset >= first]
+
+
 def test_within_one_no_other_is_begun(log: Log, disk: SlowDisk) -> None:
     refused = []
 
@@ -383,6 +438,39 @@ def test_a_directory_compacts_the_logs_that_are_due_and_writes_how_far(tmp_path:
         logs.log(PARTITION).truncate_to(20)
         logs.checkpoint()
         assert OffsetCheckpoint.read(root / CLEANER_OFFSET_CHECKPOINT) == {PARTITION: 20}
+
+
+def test_a_directory_is_not_closed_in_the_middle_of_a_compaction_of_the_same_thread(
+    tmp_path: Path, disk: SlowDisk
+) -> None:
+    refused = []
+
+    def close() -> None:
+        with pytest.raises(ReentrantCallError) as error:
+            logs.close()
+        refused.append(error)
+
+    with LogDirectory.open(tmp_path / "root", CONFIG, filesystem=disk) as logs:
+        fill(logs.create(PARTITION))
+        disk.meanwhile = close
+        assert set(logs.compact()) == {PARTITION}
+    assert refused
+
+
+def test_a_directory_compacts_by_the_configuration_that_a_log_was_found_due_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LogDirectory.open(tmp_path / "root", CONFIG) as logs:
+        log = logs.create(PARTITION)
+        fill(log)
+
+        def ratio(section: DirtySection) -> float:
+            log.config = LogConfig(segment_bytes=500)
+            return 1.0 if section else 0.0
+
+        monkeypatch.setattr(DirtySection, "ratio", property(ratio))
+        assert set(logs.compact()) == {PARTITION}
+        assert not logs.compact()
 
 
 def test_a_damaged_log_does_not_hold_up_the_others(tmp_path: Path) -> None:

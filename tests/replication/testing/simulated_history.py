@@ -134,6 +134,11 @@ class History:
         """Let everybody be back, until all replicas have all that was sent."""
         self._let_all_be_back()
         self._until(self._is_settled, "all replicas have all that was sent")
+        # A follower that has left an answer out hears of the high watermark with the next record, as by Kafka's.
+        before = [len(watch.sent) for watch in self.watches]
+        for watch in self.watches:
+            self._send(watch)
+        self._until(lambda: self._is_settled() and self._are_known(before), "all replicas know what is committed")
         self._until(self._is_answered, "consumers are answered")
 
     def _leaving(self) -> bool:
@@ -168,8 +173,15 @@ class History:
         if not self._is_in_sync():
             return False
         return all(
-            watch.acknowledged == self._cluster.log(broker, TOPIC, watch.number).high_watermark == len(watch.sent)
+            watch.acknowledged == self._cluster.log(broker, TOPIC, watch.number).log_end_offset == len(watch.sent)
             for watch in self.watches
+            for broker in BROKERS
+        )
+
+    def _are_known(self, committed: list[int]) -> bool:
+        return all(
+            self._cluster.log(broker, TOPIC, watch.number).high_watermark >= end
+            for watch, end in zip(self.watches, committed, strict=True)
             for broker in BROKERS
         )
 
@@ -190,8 +202,11 @@ class History:
     def _write(self, count: int) -> None:
         watch = self._random.choice(self.watches)
         for _ in range(count):
-            value = b"%d of %d" % (len(watch.sent), watch.number)
-            watch.sent.append(self._cluster.produce(TOPIC, value, watch.number))
+            self._send(watch)
+
+    def _send(self, watch: Watch) -> None:
+        value = b"%d of %d" % (len(watch.sent), watch.number)
+        watch.sent.append(self._cluster.produce(TOPIC, value, watch.number))
 
     def _stop(self) -> str:
         broker = self._choose([each for each in self._up() if self._cluster.is_running(each)])
@@ -243,12 +258,14 @@ class History:
 
     def _let_all_be_back(self) -> None:
         self._cluster.heal(faults=NetworkFaults())
-        paused = sorted(self._paused)
-        for broker in paused:
+        for broker in sorted(self._paused):
             self._resume_one(broker)
-        if paused:
-            # What an earlier start sent may register so late, in the place of who was paused: that one ends then.
-            self._run(self._scenario.faults.longest_late_ms + 500)
+        self._start_all()
+        # What an earlier start sent may register so late, in the place of who has started or was paused: that one ends.
+        self._run(self._scenario.faults.longest_late_ms + 500)
+        self._start_all()
+
+    def _start_all(self) -> None:
         self._until(lambda: not self._leaving(), "who leaves has left")
         for broker in BROKERS:
             if not self._cluster.is_up(broker):
