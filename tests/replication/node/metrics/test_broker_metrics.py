@@ -79,7 +79,7 @@ def test_requests_are_counted_by_version_and_a_fetch_by_who_fetches(cluster: Clu
     read(cluster.bootstrap, "orders")
     leader = look(cluster, 1)
     times = "kafka_network_requestmetrics_totaltimems"
-    for request in ("Produce", "FetchConsumer", "FetchFollower", "Metadata"):
+    for request in ("Produce", "FetchConsumer", "FetchFollower"):
         assert leader.value(f"{times}_count", request=request) >= 1
         assert leader.value(times, request=request, quantile="0.99") > 0
     count = leader.value(f"{times}_count", request="Fetch")
@@ -97,7 +97,7 @@ def test_the_parts_of_a_requests_time_add_up_and_a_follower_waits_more_than_it_c
     read(cluster.bootstrap, "orders")
     leader = look(cluster, 1)
     names = [f"kafka_network_requestmetrics_{part}" for part in ("localtimems", "remotetimems", "responsesendtimems")]
-    for request in ("Produce", "FetchConsumer", "FetchFollower", "Metadata"):
+    for request in ("Produce", "FetchConsumer", "FetchFollower"):
         total = leader.value("kafka_network_requestmetrics_totaltimems_sum", request=request)
         assert sum(leader.value(f"{name}_sum", request=request) for name in names) == pytest.approx(total)
         assert {leader.value(f"{name}_count", request=request) for name in names} == {
