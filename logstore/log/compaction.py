@@ -14,9 +14,9 @@ from logstore.compaction.seen_transactions import SeenTransactions
 from logstore.compaction.segment_groups import Group, group_segments
 from logstore.errors import CompactionAbortedError
 from logstore.file_name import FileFate
-from logstore.log.compaction_turn import CompactionTurn
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
+from logstore.log.state.compaction_turn import CompactionTurn
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, LogGuard

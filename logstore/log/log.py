@@ -24,7 +24,6 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
-from logstore.log.compaction_turn import CompactionTurn
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -37,6 +36,7 @@ from logstore.log.producing.log_producer import LogProducer, LogProducers
 from logstore.log.readable_log import ReadableLog
 from logstore.log.retention import Retention
 from logstore.log.segment_roller import SegmentRoller
+from logstore.log.state.compaction_turn import CompactionTurn
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
