@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from statistics import median
 
 import pytest
@@ -68,17 +69,28 @@ def bench_producing(benchmark: BenchmarkFixture, leaders: dict[str, Address], na
 
 
 def in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Callable[[int], None]], ours: str, size: int) -> None:
-    """Let each side take so many bytes, by turns, each first in every second round."""
+    """Let each side take so many bytes, by turns."""
+
+    def rate(take: Callable[[int], None]) -> float:
+        begun = time.perf_counter()
+        take(size)
+        return size / (time.perf_counter() - begun) / 1e6
+
+    rates_in_turn(benchmark, {side: partial(rate, take) for side, take in sides.items()}, ours, (ROUNDS, WARM_UP))
+
+
+def rates_in_turn(
+    benchmark: BenchmarkFixture, sides: Mapping[str, Callable[[], float]], ours: str, rounds: tuple[int, int]
+) -> None:
+    """Measure the MB/s of each side by turns, each first in every second round; `rounds` count, and warm up."""
     rates: dict[str, list[float]] = {side: [] for side in sides}
 
     def both() -> None:
         for side in list(rates)[:: 1 if len(rates[ours]) % 2 else -1]:
-            begun = time.perf_counter()
-            sides[side](size)
-            rates[side].append(size / (time.perf_counter() - begun) / 1e6)
+            rates[side].append(sides[side]())
 
-    rounds, warm_up = (ROUNDS, WARM_UP) if benchmark.enabled else (1, 0)
-    benchmark.pedantic(both, rounds=rounds, warmup_rounds=warm_up)
+    counting, warm_up = rounds if benchmark.enabled else (1, 0)
+    benchmark.pedantic(both, rounds=counting, warmup_rounds=warm_up)
     counted = {side: each[warm_up:] for side, each in rates.items()}
     told(benchmark, {f"{side}, MB/s": median(each) for side, each in counted.items()})
     ratios = [mine / other for mine, other in zip(counted[ours], counted[KAFKA], strict=True)]

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from statistics import median
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.bench_lead import KAFKA, told
+from bench.bench_lead import rates_in_turn
 from bench.produced import SECONDS, Load, Throughput
 
 AHEAD = Load(1_024, 256 << 10)
@@ -53,19 +53,9 @@ class Laggard:
 
 
 def catching_up_in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Laggard], ours: str, size: int) -> None:
-    """Let each side fall back by so many bytes and catch up, by turns, each first in every second round."""
-    rates: dict[str, list[float]] = {side: [] for side in sides}
-
-    def both() -> None:
-        for side in list(rates)[:: 1 if len(rates[ours]) % 2 else -1]:
-            rates[side].append(sides[side].fall_back_and_catch_up(size))
-
-    rounds, warm_up = (ROUNDS, WARM_UP) if benchmark.enabled else (1, 0)
-    benchmark.pedantic(both, rounds=rounds, warmup_rounds=warm_up)
-    counted = {side: each[warm_up:] for side, each in rates.items()}
-    told(benchmark, {f"{side}, MB/s": median(each) for side, each in counted.items()})
-    ratios = [mine / other for mine, other in zip(counted[ours], counted[KAFKA], strict=True)]
-    told(benchmark, {"times as fast as Kafka": median(ratios)})
+    """Let each side fall back by so many bytes and catch up, by turns."""
+    catching_up = {side: partial(each.fall_back_and_catch_up, size) for side, each in sides.items()}
+    rates_in_turn(benchmark, catching_up, ours, (ROUNDS, WARM_UP))
 
 
 def _bytes(directory: Path) -> int:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.broker.requests import altered_quotas, altered_users
 from replication.broker.requests.altered_quotas import each_entity
-from replication.broker.requests.altered_users import users_of
+from replication.broker.requests.altered_users import each_user
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
 from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest
@@ -62,10 +62,6 @@ def _features(_: Any, fault: _Fault) -> Mapping[str, Any]:
     return {"results": [], **fault}
 
 
-def _users(request: Any, fault: _Fault) -> Mapping[str, Any]:
-    return {"results": [{"user": name, **fault} for name in users_of(request)]}
-
-
 def _whole(_: Any, fault: _Fault) -> Mapping[str, Any]:
     return fault
 
@@ -78,7 +74,7 @@ _CONTENT: Final[Mapping[int, Callable[[Any, _Fault], Mapping[str, Any]]]] = {
     44: _settings,
     45: _reassignments,
     altered_quotas.API_KEY: each_entity,
-    altered_users.API_KEY: _users,
+    altered_users.API_KEY: each_user,
     57: _features,
     64: _whole,
 }

@@ -1,10 +1,12 @@
-"""AlterUserScramCredentials: whom it names (KIP-554)."""
+"""AlterUserScramCredentials: an answer that is the same for all whom it names (KIP-554)."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 API_KEY: Final = 51
 
 
-def users_of(request: Any) -> list[str]:
-    """Return the users that credentials are to be set or removed of, each once, sorted by name."""
-    return sorted({each.name for each in (*request.deletions, *request.upsertions)})
+def each_user(request: Any, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the content of the answer that says so of each user, by name."""
+    names = {each.name for each in (*request.deletions, *request.upsertions)}
+    return {"results": [{"user": name, **said} for name in sorted(names)]}

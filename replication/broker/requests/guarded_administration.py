@@ -11,7 +11,7 @@ from replication.broker.authorization.resource_type import ResourceType
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.broker.requests import altered_quotas, altered_users
 from replication.broker.requests.altered_quotas import each_entity
-from replication.broker.requests.altered_users import users_of
+from replication.broker.requests.altered_users import each_user
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages import describe_quorum, elect_leaders, list_partition_reassignments
@@ -188,8 +188,7 @@ def _unlimited(request: Any, call: Call) -> Any:
 
 
 def _unaltered(request: Any, call: Call) -> Any:
-    results = [{"user": name, **_said(_CLUSTER_DENIED)} for name in users_of(request)]
-    return kio_answer(altered_users.API_KEY, call.version, {"results": results})
+    return kio_answer(altered_users.API_KEY, call.version, each_user(request, _said(_CLUSTER_DENIED)))
 
 
 def _kept(_: Any, call: Call) -> Any:

@@ -80,7 +80,14 @@ class Administrator:
 
     def reassign(self, partition: TopicPartition, replicas: Sequence[int]) -> bool:
         """Begin to move a partition to these brokers; whether that was done."""
-        moved = ReassignablePartition(partition_index=partition.partition, replicas=tuple(replicas))
+        return self._reassign(partition, tuple(replicas))
+
+    def cancel(self, partition: TopicPartition) -> bool:
+        """Move a partition no more; whether that was done."""
+        return self._reassign(partition, None)
+
+    def _reassign(self, partition: TopicPartition, replicas: tuple[int, ...] | None) -> bool:
+        moved = ReassignablePartition(partition_index=partition.partition, replicas=replicas)
         topic = ReassignableTopic(name=partition.topic, partitions=(moved,))
         answer = self._ask(AlterPartitionReassignmentsRequest(timeout=_TIMEOUT, topics=(topic,)))
         return answer is not None and answer.responses[0].partitions[0].error_code is ErrorCode.NONE

@@ -14,8 +14,8 @@ from replication.operations.partition_view import PartitionView
 from tests.oracle.cluster import CONTROLLER
 from tests.oracle.kafka import JavaProgram
 from tests.replication.node.joining.administrator import Administrator
-from tests.replication.node.joining.chaos import compacted
-from tests.replication.node.joining.chaos.keyed_records import KeyedRecord
+from tests.replication.node.joining.chaos.compaction import compacted
+from tests.replication.node.joining.chaos.compaction.keyed_records import KeyedRecord
 from tests.replication.node.joining.chaos.producer_epochs import resumed_at, without_resent
 from tests.replication.node.joining.chaos.reader import ChaosReader
 from tests.replication.node.joining.chaos.schedule import Action, Schedule, Step
@@ -143,7 +143,12 @@ class ChaosRound:
     def _is_whole(self) -> bool:
         dead = [node for node in self.cluster.nodes if not self.cluster.is_running(node)]
         assert not dead, f"nodes {dead} have ended by themselves"
-        return all(map(_is_in_sync, self._partitions().values()))
+        partitions = self._partitions()
+        for partition, view in partitions.items():
+            if set(view.adding) & set(view.removing):
+                # It was being added and is to go: Kafka's controller waits for it in the ISR, of which it takes it out.
+                self.administrator.cancel(partition)
+        return all(map(_is_in_sync, partitions.values()))
 
     def _partitions(self) -> dict[TopicPartition, PartitionView]:
         """Return what is known of this round's partitions; as one that is not whole, what is not known at all."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from logstore import TopicPartition
-from tests.replication.node.joining.chaos.keyed_records import KeyedRecord, keyed_record
+from tests.replication.node.joining.chaos.compaction.keyed_records import KeyedRecord, keyed_record
 from tests.replication.node.joining.chaos.thread import ChaosThread
 from tests.replication.node.joining.transactional_clients import RESENT_AS_IT_WAS
 

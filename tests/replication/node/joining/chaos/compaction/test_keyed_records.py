@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.replication.node.joining.chaos.keyed_records import keyed_record, last_writes, state_of
+from tests.replication.node.joining.chaos.compaction.keyed_records import keyed_record, last_writes, state_of
 
 COUNTS = st.integers(min_value=0, max_value=500)
 

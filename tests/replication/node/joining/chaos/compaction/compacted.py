@@ -7,7 +7,12 @@ from typing import Final
 
 from logstore import LogStoreError, TopicPartition
 from logstore.segment.read_view import ReadView
-from tests.replication.node.joining.chaos.keyed_records import KeyedRecord, keyed_record, last_writes, state_of
+from tests.replication.node.joining.chaos.compaction.keyed_records import (
+    KeyedRecord,
+    keyed_record,
+    last_writes,
+    state_of,
+)
 from tests.replication.node.joining.chaos.producer_epochs import without_resent
 from tests.replication.node.joining.chaos.reader import ChaosReader
 from tests.replication.node.joining.chaos.writer import ChaosWriter

@@ -5,8 +5,8 @@ from random import Random
 import pytest
 
 from logstore import TopicPartition
-from tests.replication.node.joining.chaos.compacted import check_read, check_written
-from tests.replication.node.joining.chaos.keyed_records import KeyedRecord, keyed_record, last_writes
+from tests.replication.node.joining.chaos.compaction.compacted import check_read, check_written
+from tests.replication.node.joining.chaos.compaction.keyed_records import KeyedRecord, keyed_record, last_writes
 from tests.replication.node.joining.chaos.reader import ChaosReader
 from tests.replication.node.joining.chaos.writer import ChaosWriter
 
