@@ -199,6 +199,7 @@ class ReadOnlyLog:
     backup = _refuse
     copy_into = _refuse
     compact = _refuse
+    compact_if_due = _refuse
     truncate_to = _refuse
     truncate_fully_and_start_at = _refuse
     delete_records = _refuse
