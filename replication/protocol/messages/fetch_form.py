@@ -26,7 +26,7 @@ from replication.codec.rows import Columns
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import code_of
 from replication.protocol.errors import MalformedResponseError
-from replication.protocol.messages import fetch
+from replication.protocol.messages import fetch, plain_fetch
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.fetch import (
     FINAL_SESSION_EPOCH,
@@ -273,8 +273,19 @@ def _filled(column: Sequence[Any], blank: Any) -> Sequence[Any]:
 
 def read_response(data: Data, version: int, topic_names: Mapping[UUID, str]) -> FetchResponse:
     """Read an answer; MalformedResponseError also for a topic id that `topic_names` does not have."""
+    plain = plain_fetch.read_response(data, version)
+    if plain is not None:
+        name = _asked_name(plain.topic_id, topic_names)
+        return FetchResponse(
+            error=code_of(plain.error),
+            session_id=plain.session_id,
+            throttle_time_ms=plain.throttle_time_ms,
+            partitions={TopicPartition(name, plain.partition): plain.fetched},
+        )
     fields: _Response = RESPONSE.read_fields(data, version)
-    return _response(fields, [(_asked_name(topic, topic_names, version), topic) for topic in fields.topics])
+    by_id = _by_id(version)
+    names = (_asked_name(topic.id, topic_names) if by_id else topic.name for topic in fields.topics)
+    return _response(fields, list(zip(names, fields.topics, strict=True)))
 
 
 def _decode_response(fields: _Response, version: int) -> FetchResponse:
@@ -320,18 +331,31 @@ def _response(fields: _Response, topics: list[tuple[str, _FetchedTopic]]) -> Fet
     )
 
 
-def _asked_name(topic: _FetchedTopic, topic_names: Mapping[UUID, str], version: int) -> str:
-    if not _by_id(version):
-        return topic.name
+def _asked_name(topic_id: UUID, topic_names: Mapping[UUID, str]) -> str:
     try:
-        return topic_names[topic.id]
+        return topic_names[topic_id]
     except KeyError:
         raise MalformedResponseError(
-            f"the answer to Fetch holds a topic of id {topic.id}, which was not requested"
+            f"the answer to Fetch holds a topic of id {topic_id}, which was not requested"
         ) from None
 
 
 API_KEY: Final = fetch.API_KEY
 VERSIONS: Final = fetch.VERSIONS
-REQUEST: Final = Form("FetchRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)
-RESPONSE: Final = Form("FetchResponse", _Response, _FLEXIBLE_SINCE, _encode_response, _decode_response)
+REQUEST: Final = Form(
+    "FetchRequest",
+    _Request,
+    _FLEXIBLE_SINCE,
+    _encode_request,
+    _decode_request,
+    plain_fetch.read_request,
+    plain_fetch.write_request,
+)
+RESPONSE: Final = Form(
+    "FetchResponse",
+    _Response,
+    _FLEXIBLE_SINCE,
+    _encode_response,
+    _decode_response,
+    write_plain=plain_fetch.write_response,
+)

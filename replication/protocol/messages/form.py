@@ -34,19 +34,19 @@ class Form(Generic[MessageT]):
     decode: Callable[[Any, int], MessageT] = _itself
     read_plain: Callable[[Data, int], MessageT | None] = _nothing
     """Reads what is most often sent in less time; None for anything else, valid or not."""
-    write_plain: Callable[[MessageT, int], bytes | None] = _nothing
-    """Writes it; None for anything else."""
+    write_plain: Callable[[MessageT, int], list[Part] | None] = _nothing
+    """Writes it in parts, as `write_parts`; None for anything else."""
 
     def write(self, message: MessageT, version: int) -> bytes:
         """Return a message as bytes; InvalidMessageError if the version cannot say it."""
         plain = self.write_plain(message, version)
-        return self.write_fields(self.encode(message, version), version) if plain is None else plain
+        return self.write_fields(self.encode(message, version), version) if plain is None else b"".join(plain)
 
     def write_parts(self, message: MessageT, version: int) -> list[Part]:
         """Return what makes up a message, with views of records as they are; InvalidMessageError as in `write`."""
         plain = self.write_plain(message, version)
         if plain is not None:
-            return [plain]
+            return plain
         return write_message_parts(self._codec(version), self.encode(message, version), self.name)
 
     def read(self, data: Data, version: int) -> MessageT:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple
 from uuid import UUID
@@ -20,6 +19,7 @@ from replication.codec.fields import (
     String,
     Uuid,
 )
+from replication.codec.gathered import Part
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages import plain_produce
@@ -27,7 +27,7 @@ from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.fetch import LeaderIdAndEpoch
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
-from replication.protocol.messages.topic_ids import Endpoint, new_names, unnamed, with_names
+from replication.protocol.messages.topic_ids import Endpoint, known_by, new_names, unnamed, with_names
 
 
 class RecordError(NamedTuple):
@@ -213,25 +213,18 @@ def _decode_response(fields: _Response, version: int) -> ProduceResponse:
     )
 
 
-@lru_cache(1_024)
-def _by_id(topic_id: bytes) -> tuple[str, Mapping[str, UUID]]:
-    """Return what stands for the name of a topic, and whose id it is: to make both anew takes longer than the rest."""
-    known = UUID(bytes=topic_id)
-    return unnamed(known), MappingProxyType({unnamed(known): known})
-
-
 def _read_plain(data: Data, version: int) -> ProduceRequest | None:
     by_id = version >= SINCE_TOPIC_IDS
     plain = plain_produce.read_plain(data, by_id=by_id) if version >= _FLEXIBLE_SINCE else None
     if plain is None:
         return None
     acks, timeout_ms, topic, partition, records = plain
-    name, topic_ids = _by_id(topic) if by_id else (topic, _NO_IDS)
+    name, topic_ids = known_by(topic) if by_id else (topic, _NO_IDS)
     key: TopicPartition = _build(TopicPartition, (name, partition))
     return ProduceRequest(partitions={key: records}, acks=acks, timeout_ms=timeout_ms, topic_ids=topic_ids)
 
 
-def _write_plain(response: ProduceResponse, version: int) -> bytes | None:
+def _write_plain(response: ProduceResponse, version: int) -> list[Part] | None:
     if version < _FLEXIBLE_SINCE or len(response.partitions) != 1 or response.leaders:
         return None
     (((topic, partition), told),) = response.partitions.items()
@@ -241,9 +234,10 @@ def _write_plain(response: ProduceResponse, version: int) -> bytes | None:
     name = response.topic_ids[topic].bytes if version >= SINCE_TOPIC_IDS else plain_produce.named(topic)
     if name is None:
         return None
-    return plain_produce.write_plain(
+    written = plain_produce.write_plain(
         name, partition, error, base_offset, time_ms, start_offset, response.throttle_time_ms
     )
+    return None if written is None else [written]
 
 
 def _id(topic: str, topic_ids: Mapping[str, UUID], version: int) -> UUID:

@@ -1,6 +1,8 @@
 """Topics that requests and answers name by their ids (KIP-516)."""
 
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -22,6 +24,19 @@ class Endpoint(NamedTuple):
 def unnamed(topic_id: UUID) -> str:
     """Return what stands for the name of a topic that is named by its id; no topic can be called so."""
     return f"id:{topic_id}"
+
+
+@lru_cache(1_024)
+def id_of(data: bytes) -> UUID:
+    """Return a topic's id that was read; to make it anew takes longer than most of its message."""
+    return UUID(bytes=data)
+
+
+@lru_cache(1_024)
+def known_by(topic_id: bytes) -> tuple[str, Mapping[str, UUID]]:
+    """Return what stands for the name of a topic, and whose id it is, of an id that was read; kept as in `id_of`."""
+    known = id_of(topic_id)
+    return unnamed(known), MappingProxyType({unnamed(known): known})
 
 
 def new_names(topic_ids: Mapping[str, UUID], names: Mapping[UUID, str]) -> dict[str, str]:

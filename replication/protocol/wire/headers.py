@@ -12,6 +12,7 @@ _RESPONSE: Final = "ResponseHeader"
 _START: Final = struct.Struct(">hhi")
 _STARTS: Final = struct.Struct(">hhih")
 """And the size of the client id that follows."""
+_CORRELATION_ID_BYTES: Final = 4
 # Half the cost of calling a NamedTuple's class.
 _build: Final = tuple.__new__
 
@@ -77,10 +78,13 @@ def _plain_request_header(frame: Data, *, flexible: bool) -> tuple[RequestHeader
 
 def write_response_header(correlation_id: int, *, flexible: bool) -> bytes:
     """Return what stands before an answer."""
-    return correlation_id.to_bytes(4, "big", signed=True) + b"\0" * flexible
+    return correlation_id.to_bytes(_CORRELATION_ID_BYTES, "big", signed=True) + b"\0" * flexible
 
 
 def read_response_header(frame: Data, *, flexible: bool) -> tuple[int, int]:
     """Return the correlation id of an answer, and where the answer itself begins; MalformedResponseError."""
+    begins = _CORRELATION_ID_BYTES + flexible
+    if len(frame) >= begins and not (flexible and frame[_CORRELATION_ID_BYTES]):  # as most are: without tags
+        return int.from_bytes(frame[:_CORRELATION_ID_BYTES], "big", signed=True), begins
     header, end = read_part(codec_of(_ResponseHeader, 0, flexible=flexible), frame, _RESPONSE)
     return header.correlation_id, end

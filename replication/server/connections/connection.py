@@ -7,12 +7,11 @@ from threading import Thread
 from typing import Final
 
 from epoch.resource_limits import no_more_threads
-from logstore.log.state.waiters import ThreadWaiter
-from replication.codec.gathered import Part
 from replication.protocol.addresses import Address
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire.framing import FrameReader
 from replication.server.call import ANONYMOUS, Caller
+from replication.server.connections.awaited_answer import AwaitedAnswer, give_due_answers, giving_answers
 from replication.server.connections.complaints import Complaints
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.connections.open_connections import OpenConnections
@@ -62,7 +61,7 @@ class Connection:
         self._stream: Final = stream
         self._settings: Final = settings
         self._name: Final = f"epochlog-{settings.name}-{peer}"
-        self._waiter: Final = ThreadWaiter()
+        self._awaited: Final = AwaitedAnswer(stream)
         self._is_ended = False
         self._held_bytes = 0
         self._thread: Thread | None = None
@@ -78,7 +77,7 @@ class Connection:
     def end(self) -> None:
         """Let its thread come to its end, whatever it waits for."""
         self._is_ended = True
-        self._waiter.wake()
+        self._awaited.interrupt()
         self._stream.end()
 
     def join(self, seconds: float) -> None:
@@ -91,7 +90,8 @@ class Connection:
     def _run(self, surroundings: Surroundings) -> None:
         times = surroundings.times.begin()
         try:
-            self._converse(surroundings, times)
+            with giving_answers():
+                self._converse(surroundings, times)
         except HangUpError as error:
             surroundings.complaints.tell(self.address, error.topic, str(error))
             self._say_goodbye(error)
@@ -123,9 +123,13 @@ class Connection:
                 self._give_back(surroundings.memory)
             answered_at = done_at
             if isinstance(found, Waiting):
-                found = self._answer(found)
+                give_due_answers()
+                rest = self._answer(found)
                 answered_at = time.perf_counter()
-            self._stream.send(found)
+            else:
+                rest = self._stream.offer(found)
+            give_due_answers()
+            self._stream.send(rest)
             if conversation.kind is not None:
                 sending = time.perf_counter() - answered_at
                 times.note(conversation.kind, done_at - received_at, answered_at - done_at, sending)
@@ -159,22 +163,22 @@ class Connection:
                 self._held_bytes = frames.announced
         return None
 
-    def _answer(self, found: Waiting) -> list[Part]:
-        found.attend(self._waiter)
-        try:
-            while (parts := found.parts(time.monotonic())) is None:
+    def _answer(self, found: Waiting) -> bytes:
+        """Return what is still to be sent once there is an answer."""
+        awaited = self._awaited
+        with awaited.attending(found):
+            while not awaited.is_given():
+                give_due_answers()
                 left = max(0.0, found.deadline - time.monotonic())
-                is_woken = self._waiter.wait(min(left, _LOOK_SECONDS))
+                is_woken = awaited.wait(min(left, _LOOK_SECONDS))
                 if self._is_ended or (not is_woken and self._stream.is_left()):
                     raise ConnectionAbortedError
-            return parts
-        finally:
-            found.leave(self._waiter)
+            return awaited.rest
 
     def _say_goodbye(self, error: HangUpError) -> None:
         try:
             if error.delay_seconds and not self._is_ended:
-                self._waiter.wait(error.delay_seconds)
-            self._stream.send(error.parts)
+                self._awaited.wait(error.delay_seconds)
+            self._stream.send(self._stream.offer(error.parts))
         except OSError:  # it did not wait for that
             pass

@@ -27,8 +27,14 @@ class Stream(Protocol):
     def receive(self, into: memoryview) -> int:
         """Wait for some bytes, and return how many came: 0 at the end. TimeoutError, OSError."""
 
-    def send(self, parts: list[Part]) -> None:
-        """Send all parts, and let go of them before waiting for whoever is to take them. TimeoutError, OSError."""
+    def offer(self, parts: list[Part]) -> bytes:
+        """Send what can be sent without waiting, let go of the parts, and return what is left for `send`. OSError.
+
+        Called by any thread, while the one that sends and receives does neither.
+        """
+
+    def send(self, rest: bytes) -> None:
+        """Send all of it, waiting for whoever is to take it. TimeoutError, OSError."""
 
     def is_left(self) -> bool:
         """Return whether the other side has hung up, without waiting."""
@@ -69,13 +75,18 @@ class PlainStream:
         except BlockingIOError:
             raise TimeoutError from None
 
-    def send(self, parts: list[Part]) -> None:
+    def offer(self, parts: list[Part]) -> bytes:
         """Give the kernel what it takes at once; copy the rest, so that no view of a log is held for a slow reader."""
-        rest = memoryview(self._rest(parts))
+        rest = self._rest(parts)
         parts.clear()
-        while rest:
+        return rest
+
+    def send(self, rest: bytes) -> None:
+        """Give the kernel the rest, as it takes it."""
+        left = memoryview(rest)
+        while left:
             try:
-                rest = rest[self._socket.send(rest) :]
+                left = left[self._socket.send(left) :]
             except BlockingIOError:
                 raise TimeoutError from None
 

@@ -50,10 +50,15 @@ class TlsStream:
         """Wait for some bytes, and return how many came."""
         return self._socket.recv_into(into)
 
-    def send(self, parts: list[Part]) -> None:
-        """Copy the parts, let go of them, and send the copy."""
-        data = memoryview(b"".join(parts))
+    def offer(self, parts: list[Part]) -> bytes:
+        """Copy the parts, and let go of them: to encrypt them is the work of the thread that sends."""
+        rest = b"".join(parts)
         parts.clear()
+        return rest
+
+    def send(self, rest: bytes) -> None:
+        """Send it in pieces."""
+        data = memoryview(rest)
         for start in range(0, len(data), _PIECE):
             self._socket.sendall(data[start : start + _PIECE])
 

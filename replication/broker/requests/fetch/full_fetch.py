@@ -38,6 +38,11 @@ class FullFetch:
         self._attended: list[HostedPartition] = []
         self._answers: dict[TopicPartition, FetchedPartition] = {}
 
+    @property
+    def has_news(self) -> bool:
+        """Whether it is worth while to read again: nobody notes what happens to the partitions."""
+        return True
+
     def read(self, fetch_pass: FetchPass) -> None:
         """Read all partitions."""
         find, read, topics = self._lookup.copy, fetch_pass.read, self._topics

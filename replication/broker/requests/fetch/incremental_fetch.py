@@ -20,9 +20,15 @@ class IncrementalFetch:
         self._lookup = lookup
         self._news: list[tuple[WatchedPartition, FetchedPartition]] = []
 
+    @property
+    def has_news(self) -> bool:
+        """Whether anything has happened to a partition since they were read."""
+        return self._session.news.is_fresh
+
     def read(self, fetch_pass: FetchPass) -> None:
         """Read the partitions that something may have happened to."""
         self._news = []
+        self._session.news.is_fresh = False
         due = self._session.news.in_turn()
         fetch_pass.is_anything_known = len(due) < len(self._session)
         for watched in (*due, *fetch_pass.refused(self._session.others(due))):

@@ -16,6 +16,10 @@ from replication.protocol.messages.fetch import FetchResponse
 class Fetch(Protocol):
     """What is fetched: all partitions of a request, or those of a session that have news."""
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there may be more than at the last reading."""
+
     def read(self, fetch_pass: FetchPass) -> None:
         """Read the partitions once."""
 
@@ -40,10 +44,12 @@ class PendingFetch:
         self._fetch = fetch
         self._lookup = lookup
         self._terms = terms
-        self._first_pass: type[FetchPass] | None = ReplicaFetchPass if terms.is_follower else None
+        self._is_read = False
 
     def answer(self) -> FetchResponse | None:
         """Return the answer, or None as long as there is too little."""
+        if self._is_read and not self._fetch.has_news:
+            return None
         fetch_pass = self._read()
         return self._finish(fetch_pass) if fetch_pass.is_enough else None
 
@@ -52,9 +58,9 @@ class PendingFetch:
         return self._finish(self._read())
 
     def _read(self) -> FetchPass:
-        make = self._first_pass or FetchPass
-        self._first_pass = None
-        fetch_pass = make(self._lookup, self._terms)
+        is_told = self._terms.is_follower and not self._is_read
+        self._is_read = True
+        fetch_pass = (ReplicaFetchPass if is_told else FetchPass)(self._lookup, self._terms)
         self._fetch.read(fetch_pass)
         return fetch_pass
 

@@ -38,6 +38,9 @@ class UncleanElection:
         wait_until(lambda: told.create(self.topic, [replicas], min_insync_replicas=1), f"{self.topic} is made")
         told.lead(self.partition, replicas)
         self._write("both")
+        # A winner that was just started counts as in sync until its last session is over, when it is left out.
+        wait_until(self._have_the_same, f"broker {self.winner} has all that broker {self.loser} has of {self.topic}")
+        told.wait_for(self.partition, isr=set(replicas))
         self.cluster.kill(self.winner)
         told.wait_for(self.partition, leader=self.loser, isr={self.loser})
         self._write("alone")
@@ -67,6 +70,14 @@ class UncleanElection:
         log = loaded(self.cluster.log_dir(self.loser), self.partition)
         self.lost = {record.value or b"" for record in log.records(lost["truncate_to"], log.log_end_offset)}
         assert len(self.lost) == lost["records_lost"] == _RECORDS
+
+    def _have_the_same(self) -> bool:
+        """Whether both have written as many bytes; each leads or follows, so that one of them has written no others."""
+        sizes = [
+            sum(each.stat().st_size for each in (self.cluster.log_dir(node) / str(self.partition)).glob("*.log"))
+            for node in (self.loser, self.winner)
+        ]
+        return sizes[0] == sizes[1] > 0
 
     def _is_ready(self) -> bool:
         view = self._administrator.view()
