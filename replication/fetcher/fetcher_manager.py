@@ -107,6 +107,11 @@ class FetcherManager:
             self._leave(partition)
             self._stop_idle()
 
+    def look_again(self) -> None:
+        """Let partitions go on that the throttle has held up, after its rate has changed."""
+        for thread in list(self._threads.values()):
+            thread.look_again()
+
     def fail(self, partition: TopicPartition, reason: str) -> None:
         """Mark a partition as failed, for this reason."""
         thread = self._places.get(partition)

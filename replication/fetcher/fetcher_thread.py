@@ -54,6 +54,10 @@ class FetcherThread(WorkerThread):
             finally:
                 self._changed.set()
 
+    def look_again(self) -> None:
+        """Do what is due by now, where that has changed without an answer."""
+        self._changed.set()
+
     @property
     def fetcher(self) -> Fetcher:
         """The fetcher, for what any thread may read."""

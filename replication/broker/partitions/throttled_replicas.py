@@ -9,6 +9,7 @@ from replication.metadata.image import ClusterImage
 
 LEADER: Final = "leader.replication.throttled"
 FOLLOWER: Final = "follower.replication.throttled"
+_MOVES_RATE: Final = "replica.alter.log.dirs.io.max.bytes.per.second"
 _ALL: Final = "*"
 _NONE: Final[frozenset[int]] = frozenset()
 
@@ -45,7 +46,7 @@ class ThrottledPartitions:
 
 
 class ReplicaThrottles:
-    """One for what a broker fetches, and one for what is fetched from it; any thread may ask them."""
+    """For what a broker fetches, what is fetched from it, and what it moves itself; any thread may ask them."""
 
     def __init__(self, broker_id: int) -> None:
         """Throttle nothing until the metadata says so."""
@@ -56,6 +57,8 @@ class ReplicaThrottles:
         """Of what followers that are not in sync fetch from this broker."""
         self.follower: Final = Throttle(None, self._followed)
         """Of what this broker fetches of partitions in which it lags."""
+        self.moves: Final = Throttle(None)
+        """Of what is copied from one of its directories to another (KIP-113)."""
 
     def take(self, image: ClusterImage, changed: Iterable[ConfigResource]) -> None:
         """Take what has changed of the settings of topics and brokers."""
@@ -66,6 +69,7 @@ class ReplicaThrottles:
             elif resource.type == ConfigResourceType.BROKER:
                 self.leader.bytes_per_second = self._rate(image, f"{LEADER}.rate")
                 self.follower.bytes_per_second = self._rate(image, f"{FOLLOWER}.rate")
+                self.moves.bytes_per_second = self._rate(image, _MOVES_RATE)
 
     def _rate(self, image: ClusterImage, name: str) -> int | None:
         """Return what is set for this broker, else for all; None where nothing is, or what is no number."""

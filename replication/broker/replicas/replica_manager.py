@@ -97,7 +97,9 @@ class ReplicaManager:
         self.unassigned: Final = self._places.unassigned
         """In which directories replicas lie of which the metadata does not say it yet; who has told the controller, in
         any thread, takes them out."""
-        self.moves: Final = ReplicaMoves(self.hosted, directories, self._view.is_known, wake)
+        self.moves: Final = ReplicaMoves(
+            self.hosted, directories, self._view.is_known, wake, None if throttles is None else throttles.moves
+        )
         """From one directory to another."""
         self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
         self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
@@ -113,6 +115,8 @@ class ReplicaManager:
         self._view.image = image
         if self._throttles is not None:  # before new replicas are followed
             self._throttles.take(image, changes.configurations)
+            if changes.configurations:
+                self._fetchers.look_again()
         others = self._view.followed_from(changes.brokers, self._names) | self._sort_out()
         changed = changes.partitions | others
         kept = frozenset(filter(self._view.has_replica, changed))

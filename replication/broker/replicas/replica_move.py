@@ -19,6 +19,8 @@ class ReplicaMove:
     target: LogDirectory
     is_caught_up: bool = False
     """Whether the copy ended where the log did, when it was looked at last."""
+    copied: int = 0
+    """Bytes by which the last step has let the copy grow."""
     failure: str = ""
     """Why the last step has failed, if it has."""
 
@@ -33,8 +35,10 @@ class ReplicaMove:
             copy = self._copy()
         if copy.config != source.config:
             copy.config = source.config
-        end = copy.log_end_offset
+        end, size = copy.log_end_offset, copy.size
+        self.copied = 0  # also where this step fails
         self.is_caught_up = copy_step(source, copy)
+        self.copied = max(0, copy.size - size)
         return not self.is_caught_up and copy.log_end_offset != end
 
     def finish(self, source: Log) -> Log:

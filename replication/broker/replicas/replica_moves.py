@@ -15,6 +15,8 @@ from replication.broker.partitions.future_replica import FutureReplica
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.broker.partitions.hosted_partitions import HostedPartitions
 from replication.broker.replicas.replica_move import ReplicaMove
+from replication.clock import monotonic_ms
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.error_code import ErrorCode
 from replication.worker_thread import WorkerThread
 
@@ -36,10 +38,11 @@ class ReplicaMoves(WorkerThread):
         directories: LogDirectories,
         is_known: Callable[[TopicPartition], bool],
         wake: Callable[[], None],
+        throttle: Throttle | None = None,
     ) -> None:
         """Move nothing yet. `is_known` is whether the cluster has such a partition, here or elsewhere.
 
-        `wake` is called when a copy has caught up, and when a move is given up.
+        `wake` is called when a copy has caught up, and when a move is given up. `throttle` holds copies up that lag.
         """
         super().__init__("replica-moves")
         self._hosted: Final = hosted
@@ -47,6 +50,7 @@ class ReplicaMoves(WorkerThread):
         self._roots: Final = {str(root.root): root for root in directories.roots}
         self._is_known: Final = is_known
         self._wake_broker: Final = wake
+        self._throttle: Final = Throttle(None) if throttle is None else throttle
         self._waiter: Final = ThreadWaiter()
         self._wanted: Final[dict[TopicPartition, LogDirectory]] = {}
         self._moves: Final[dict[TopicPartition, ReplicaMove]] = {}
@@ -145,6 +149,8 @@ class ReplicaMoves(WorkerThread):
                 source.leave(self._waiter)
                 return False
             was_caught_up = move.is_caught_up
+            if not was_caught_up and self._throttle.is_exceeded(monotonic_ms()):
+                return False
             try:
                 source.attend(self._waiter)
                 is_behind = move.step(source)
@@ -152,6 +158,7 @@ class ReplicaMoves(WorkerThread):
                 self._note(move, error)
                 return False
             move.failure = ""
+            self._throttle.record(partition, move.copied, monotonic_ms())
         if move.is_caught_up and not was_caught_up:
             self._wake_broker()
         return is_behind

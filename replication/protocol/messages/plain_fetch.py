@@ -64,6 +64,8 @@ def read_request(data: Data, version: int) -> FetchRequest | None:
     terms, asked = _TERMS.unpack_from(data), _ASKED.unpack_from(data, _TERMS.size)
     max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch = terms
     topics, topic_id, partitions, index, leader_epoch, offset, fetched_epoch, log_start, partition_bytes = asked
+    if topics != _ONE or partitions != _ONE:
+        return None
     tail = bytes(data[_END_OF_ASKED:])
     high_watermark, position = NOT_SUPPORTED, 1
     if version >= _SINCE_HIGH_WATERMARK and tail.startswith(_HIGH_WATERMARK):
@@ -71,8 +73,7 @@ def read_request(data: Data, version: int) -> FetchRequest | None:
     elif tail[0]:
         return None
     replica = _replica(tail[position + len(_NOTHING_MORE) :])
-    is_plain = topics == partitions == _ONE and tail.startswith(_NOTHING_MORE, position)
-    if not is_plain or replica is None:
+    if replica is None or not tail.startswith(_NOTHING_MORE, position):
         return None
     name, topic_ids = known_by(topic_id)
     partition: TopicPartition = _build(TopicPartition, (name, index))

@@ -1,5 +1,6 @@
 """An answer that a connection waits for, and that another one's request may make possible (Kafka: DelayedOperation)."""
 
+import math
 import time
 from _thread import allocate_lock
 from collections.abc import Iterator
@@ -55,6 +56,8 @@ class AwaitedAnswer:
         self._waiter: Final = ThreadWaiter()
         self._turn: Final = allocate_lock()
         self._waiting: Waiting | None = None
+        self._until = math.inf
+        """When its own thread looks again by itself, by `time.monotonic()`."""
         self._rest: bytes = b""
         self._failure: Exception | None = None
 
@@ -72,10 +75,10 @@ class AwaitedAnswer:
             self._waiter.wake()  # whoever looks may have looked too early
             return
         try:
-            if self._waiting is None or not self._look(self._waiting):
+            if self._waiting is None or not (self._is_found() or self._is_due_earlier()):
                 return
         except Exception as error:  # noqa: BLE001  raised where the connection's own thread can end it
-            self._waiting, self._failure = None, error.with_traceback(None)  # which may hold views of a log
+            self._failure = error.with_traceback(None)  # which may hold views of a log
         finally:
             self._turn.release()
         self._waiter.wake()
@@ -85,20 +88,23 @@ class AwaitedAnswer:
     @contextmanager
     def attending(self, waiting: Waiting) -> Iterator[None]:
         """Wait for this answer."""
-        self._waiting, self._rest, self._failure = waiting, b"", None
+        self._until, self._rest, self._failure = math.inf, b"", None
+        self._waiting = waiting
         waiting.attend(self)
         try:
             yield
         finally:
             with self._turn:
-                self._waiting = None
+                self._waiting, self._until = None, math.inf
             waiting.leave(self)
 
-    def is_given(self) -> bool:
-        """Whether the answer is sent, as far as it can be at once; looks for it. Raises what `Waiting.parts` raises."""
+    def look(self) -> bool:
+        """Return whether the answer is sent, as far as it can be at once. Raises what `Waiting.parts` raises."""
         with self._turn:
-            if self._waiting is not None:
-                return self._look(self._waiting)
+            waiting = self._waiting
+            if waiting is not None:
+                self._until = waiting.deadline
+                return self._is_found()
         if self._failure is None:
             return True
         failure, self._failure = self._failure, None
@@ -107,14 +113,14 @@ class AwaitedAnswer:
         finally:
             del failure  # else it would hold itself, by its traceback
 
-    @property
-    def rest(self) -> bytes:
-        """What is still to be sent."""
-        return self._rest
+    def take_rest(self) -> bytes:
+        """Return what is still to be sent, and hold it no more."""
+        rest, self._rest = self._rest, b""
+        return rest
 
-    def wait(self, seconds: float) -> bool:
-        """Return once woken: True; False where that took too long."""
-        return self._waiter.wait(seconds)
+    def wait(self, most: float) -> bool:
+        """Return once woken: True; False at the deadline, or after `most` seconds."""
+        return self._waiter.wait(min(max(0.0, self._until - time.monotonic()), most))
 
     def interrupt(self) -> None:
         """End a `wait`."""
@@ -122,10 +128,16 @@ class AwaitedAnswer:
 
     # --- with the turn held
 
-    def _look(self, waiting: Waiting) -> bool:
-        parts = waiting.parts(time.monotonic())
+    def _is_found(self) -> bool:
+        """Look, and send what can be sent at once; what has raised is not looked for again."""
+        waiting, self._waiting = self._waiting, None
+        parts = None if waiting is None else waiting.parts(time.monotonic())
         if parts is None:
+            self._waiting = waiting
             return False
-        self._waiting = None
         self._rest = self._stream.offer(parts)
         return True
+
+    def _is_due_earlier(self) -> bool:
+        """Whether its own thread would look too late: what it waits for may change its deadline."""
+        return self._waiting is not None and self._waiting.deadline < self._until

@@ -7,6 +7,7 @@ from threading import Thread
 from typing import Final
 
 from epoch.resource_limits import no_more_threads
+from replication.codec.gathered import Part
 from replication.protocol.addresses import Address
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire.framing import FrameReader
@@ -121,18 +122,19 @@ class Connection:
             if not has_much_room:
                 # So little is each connection's own: who waits for records, or reads slowly, keeps nobody else out.
                 self._give_back(surroundings.memory)
-            answered_at = done_at
-            if isinstance(found, Waiting):
-                give_due_answers()
-                rest = self._answer(found)
-                answered_at = time.perf_counter()
-            else:
-                rest = self._stream.offer(found)
+            has_waited = isinstance(found, Waiting)
+            rest = self._offered(found)
+            del found  # who waits for the next request, or for a slow reader, holds no view of a log
+            offered_at = time.perf_counter()
             give_due_answers()
+            sending_at = time.perf_counter()
             self._stream.send(rest)
+            del rest
             if conversation.kind is not None:
-                sending = time.perf_counter() - answered_at
-                times.note(conversation.kind, done_at - received_at, answered_at - done_at, sending)
+                sending = time.perf_counter() - sending_at
+                waiting = offered_at - done_at if has_waited else 0.0
+                sending += offered_at - done_at - waiting
+                times.note(conversation.kind, done_at - received_at, waiting, sending)
             frames.limit = authentication.most_bytes or most_bytes
             if has_much_room:
                 self._give_back(surroundings.memory)
@@ -163,17 +165,19 @@ class Connection:
                 self._held_bytes = frames.announced
         return None
 
-    def _answer(self, found: Waiting) -> bytes:
-        """Return what is still to be sent once there is an answer."""
+    def _offered(self, found: list[Part] | Waiting) -> bytes:
+        """Send what can be sent at once, as soon as there is an answer, and return the rest."""
+        if not isinstance(found, Waiting):
+            return self._stream.offer(found)
+        give_due_answers()
         awaited = self._awaited
         with awaited.attending(found):
-            while not awaited.is_given():
+            while not awaited.look():
                 give_due_answers()
-                left = max(0.0, found.deadline - time.monotonic())
-                is_woken = awaited.wait(min(left, _LOOK_SECONDS))
+                is_woken = awaited.wait(_LOOK_SECONDS)
                 if self._is_ended or (not is_woken and self._stream.is_left()):
                     raise ConnectionAbortedError
-            return awaited.rest
+            return awaited.take_rest()
 
     def _say_goodbye(self, error: HangUpError) -> None:
         try:

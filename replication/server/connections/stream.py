@@ -16,7 +16,7 @@ _MOST_PARTS: Final = 1_024
 
 
 class Stream(Protocol):
-    """Two threads may use it: one that sends and receives, and one that ends it."""
+    """One thread sends and receives; any other may end it, and `offer` while that one does neither."""
 
     def open(self) -> str | None:
         """Do what comes before the first request, and return whose certificate the other side has, if any."""
@@ -28,10 +28,7 @@ class Stream(Protocol):
         """Wait for some bytes, and return how many came: 0 at the end. TimeoutError, OSError."""
 
     def offer(self, parts: list[Part]) -> bytes:
-        """Send what can be sent without waiting, let go of the parts, and return what is left for `send`. OSError.
-
-        Called by any thread, while the one that sends and receives does neither.
-        """
+        """Send what can be sent without waiting, let go of the parts, and return what is left for `send`. OSError."""
 
     def send(self, rest: bytes) -> None:
         """Send all of it, waiting for whoever is to take it. TimeoutError, OSError."""

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient
 
+from logstore import TopicPartition
 from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 from tests.oracle.release import KafkaRelease
 from tests.oracle.tools import KafkaTools
@@ -16,6 +19,7 @@ from tests.replication.broker.member import SESSION_MS, controllers
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
 from tests.replication.cli.test_broker_in_a_real_cluster import wait_until
+from tests.replication.node.joining.transactional_clients import LibrdkafkaClient
 
 OURS, THEIRS = 9, 1
 TOPIC = "orders"
@@ -122,6 +126,45 @@ def test_the_leader_moves_by_the_preferred_order(cluster: Setting) -> None:
     told = cluster.run("kafka-leader-election", "--election-type", "preferred", *of)
     assert f"Successfully completed leader election (PREFERRED) for partitions {TOPIC}-0" in told
     wait_until(lambda: cluster.partition().leader == OURS)
+
+
+def test_a_transaction_that_hangs_is_aborted_where_this_broker_leads(cluster: Setting) -> None:
+    of = ("--topic", "hangs", "--partition", 0)
+    cluster.run("kafka-topics", "--create", "--topic", "hangs", "--replica-assignment", f"{OURS}:{THEIRS}")
+    coordinated = ("--topic", "__transaction_state", "--config", "cleanup.policy=compact")
+    cluster.run("kafka-topics", "--create", *coordinated, "--replica-assignment", THEIRS)  # ours coordinates none
+    producer = LibrdkafkaClient(cluster.ours, "hangs")
+    producer.open()
+    producer.send(["open"], TopicPartition("hangs", 0))
+    write_plainly(cluster.ours, b"behind it")
+    assert current_transactions(cluster, of) == ["0"]
+    assert committed(cluster.ours) == []
+    cluster.run("kafka-transactions", "abort", *of, "--start-offset", 0)
+    wait_until(lambda: current_transactions(cluster, of) == ["None"])
+    wait_until(lambda: committed(cluster.ours) == [b"behind it"])
+
+
+def write_plainly(bootstrap: str, value: bytes) -> None:
+    plain = Producer({"bootstrap.servers": bootstrap})
+    plain.produce("hangs", value, partition=0)
+    assert plain.flush(SECONDS) == 0
+
+
+def current_transactions(cluster: Setting, of: tuple[object, ...]) -> list[str]:
+    """Return the first offsets of the transactions that are open, by what the tool prints."""
+    told = cluster.run("kafka-transactions", "describe-producers", *of).splitlines()
+    column = told[0].split("\t").index("CurrentTransactionStartOffset")
+    return [line.split("\t")[column].strip() for line in told[1:]]
+
+
+def committed(bootstrap: str) -> list[bytes | None]:
+    """Return the values that a consumer of what is committed gets within a second or two."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "isolation.level": "read_committed"})
+    try:
+        consumer.assign([Place("hangs", 0, 0)])
+        return [message.value() for message in consumer.consume(100, 2.0) if message.error() is None]
+    finally:
+        consumer.close()
 
 
 def _root(cluster: Setting) -> str:

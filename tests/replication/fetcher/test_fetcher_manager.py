@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from epoch.resource_limits import ResourceLimitError
 from logstore import AppendInfo, Log, Record, TopicPartition
+from replication.clock import monotonic_ms
 from replication.fetcher import fetcher_thread
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.errors import FetchersClosedError
@@ -21,6 +22,7 @@ from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher import FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress, fetcher_number
 from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.addresses import Address
 from replication.protocol.errors import ConnectionClosedError, ConnectionFailedError
 from replication.protocol.messages.api_versions import ApiVersions
@@ -107,8 +109,10 @@ class Setting(ExitStack):
     def log(self, side: str, partition: TopicPartition) -> Log:
         return self.enter_context(open_log(self.root / side, partition))
 
-    def manager(self, threads: int = 1, observer: FetchObserver | None = None) -> FetcherManager:
-        manager = FetcherManager(settings=FetcherSettings(), threads=threads, observer=observer)
+    def manager(
+        self, threads: int = 1, observer: FetchObserver | None = None, throttle: Throttle | None = None
+    ) -> FetcherManager:
+        manager = FetcherManager(settings=FetcherSettings(), threads=threads, observer=observer, throttle=throttle)
         self.callback(manager.close)
         return manager
 
@@ -165,6 +169,31 @@ def test_threads_that_follow_nothing_any_more_hang_up(setting: Setting, wire: Wi
     manager.forget(PARTITIONS[0])
     eventually(lambda: all(each.closed.is_set() for each in wire.connections))
     assert manager.state(PARTITIONS[0]) is None
+
+
+class Asked(Throttle):
+    """Tells once it was asked whether a partition is to wait."""
+
+    def __init__(self, bytes_per_second: int, *, windows: int) -> None:
+        super().__init__(bytes_per_second, windows=windows)
+        self.asked = threading.Event()
+
+    def limits(self, partition: TopicPartition, state: FetchState) -> bool:
+        self.asked.set()
+        return super().limits(partition, state)
+
+
+def test_what_a_throttle_holds_up_goes_on_as_soon_as_it_is_lifted(setting: Setting) -> None:
+    """Else it would wait until what was fetched lately counts no more: here for hours."""
+    throttle = Asked(1, windows=10_000)
+    throttle.record(PARTITIONS[0], 1 << 30, monotonic_ms())
+    manager = setting.manager(throttle=throttle)
+    leader, log = setting.leader(1, PARTITIONS[0]), setting.log("follower", PARTITIONS[0])
+    manager.follow(PARTITIONS[0], log, leader, 0)
+    assert throttle.asked.wait(PATIENCE)
+    throttle.bytes_per_second = None
+    manager.look_again()
+    eventually(lambda: log.log_end_offset == 1)
 
 
 class Disconnections(FetchObserver):

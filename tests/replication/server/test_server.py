@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from threading import Event
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -169,6 +170,37 @@ def test_a_reader_that_stops_holds_no_view_of_a_log_and_hurts_nobody() -> None:
         with Client(address_of(server)) as other:
             assert other.ask(QUESTION).cluster_id == ANSWERED
         log += b"more"
+
+
+@pytest.mark.parametrize("size", [100, 32 * MIB], ids=["idle", "reading slowly"])
+def test_who_has_waited_for_an_answer_holds_no_view_of_a_log_either(size: int) -> None:
+    log = bytearray(size)
+    waiting: WeakSet[Later] = WeakSet()
+
+    def wait(*_: object) -> Later:
+        later = Later()
+        waiting.add(later)
+        return later
+
+    with serving(wait) as server, Client(address_of(server)) as client:
+        client.send(FETCH)
+        assert _eventually(lambda: any(each.attended.is_set() for each in waiting))
+        for each in waiting:
+            each.give(fetched(memoryview(log)))
+        del each
+        client.socket.recv(1)
+        assert _eventually(lambda: not waiting)
+        assert _is_free(log)
+
+
+def test_what_a_slow_reader_has_not_taken_is_let_go_of_once_it_has() -> None:
+    with serving(lambda *_: fetched(bytes(64 * MIB))) as server, Client(address_of(server)) as client:
+        tracemalloc.start()
+        try:
+            assert len(client.ask(FETCH).partitions[ORDERS].records) == 64 * MIB
+            assert _eventually(lambda: tracemalloc.get_traced_memory()[0] < 8 * MIB)
+        finally:
+            tracemalloc.stop()
 
 
 def _is_free(log: bytearray) -> bool:

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import confluent_kafka as ck
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from logstore import Log, TopicPartition, open_offline
 from logstore.directory.log_directories import LogDirectories
@@ -17,6 +18,7 @@ from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import DirectoryMark
 from logstore.verify.verify import verify
 from replication.broker.replicas.replica_switch import ReplicaSwitch
+from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.standalone.standalone_broker import StandaloneBroker
@@ -29,6 +31,7 @@ from tests.replication.standalone.clients import SECONDS, produce, read
 from tests.replication.standalone.java_clients import Tools
 from tests.small_disk import SmallDisk, small_disk
 
+MOVES_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 ORDERS = TopicPartition("orders", 0)
 VALUES = [b"%d" % number for number in range(300)]
 
@@ -100,6 +103,39 @@ def test_a_partition_moves_with_all_that_it_holds_and_stays_there(roots: list[Pa
         assert place(again) == target
         assert values(again) == [*VALUES, b"more"]
     assert_sound(roots)
+
+
+def test_a_copy_that_lags_keeps_to_the_rate_that_is_set_for_its_broker(roots: list[Path]) -> None:
+    with alone(*roots) as broker:
+        admin = AdminClient({"bootstrap.servers": str(broker.local.address)})
+        assert not produce(str(broker.local.address), ORDERS.topic, [bytes(300_000)] * 6)
+        limit(admin, "1")
+        assert broker.local.wait_until(lambda: limited(broker), SECONDS)
+        moves, target = broker.local.replicas.moves, other(roots, place(broker))
+        assert moves.ask(ORDERS, str(target)) is ErrorCode.NONE
+        wait_until(lambda: any(each.size for each in moves.described()))
+        sizes = set()
+        for _ in range(5):
+            moves.want(ORDERS, broker.local.directories.roots[[*map(str, roots)].index(str(target))])  # looks again
+            time.sleep(0.1)
+            sizes |= {each.size for each in moves.described()}
+        assert len(sizes) == 1, "it was copied on"
+        limit(admin, None)
+        wait_until(lambda: place(broker) == target)
+    assert_sound(roots)
+
+
+def limited(broker: StandaloneBroker) -> bool:
+    return MOVES_RATE in broker.local.image.configurations.of(ConfigResourceType.BROKER, "1")
+
+
+def limit(admin: AdminClient, rate: str | None) -> None:
+    """Set how many bytes a second the broker may copy; None: as many as it can."""
+    operation = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
+    entry = ConfigEntry(MOVES_RATE, rate or "", incremental_operation=operation)
+    resource = ConfigResource(ConfigResource.Type.BROKER, "1", incremental_configs=[entry])
+    for changed in admin.incremental_alter_configs([resource]).values():
+        changed.result(SECONDS)
 
 
 def test_an_idempotent_producer_and_readers_notice_nothing_of_moves_to_and_fro(roots: list[Path]) -> None:

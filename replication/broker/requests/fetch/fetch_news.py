@@ -18,20 +18,20 @@ class FetchNews(Generic[T]):
     Each step is one of a dict's, which are whole: nobody who changes a log waits for a lock here.
     """
 
-    __slots__ = ("_partitions", "is_fresh", "waiter")
+    __slots__ = ("_partitions", "latest", "waiter")
 
     def __init__(self) -> None:
         """Know of none."""
         self._partitions: dict[T, None] = {}
-        self.is_fresh: bool = False
-        """Whether any was noted since whoever reads them last set this back."""
+        self.latest: object = None
+        """Another one each time that any is noted, to tell whether one was since."""
         self.waiter: Waiter | None = None
         """Woken by news, while a fetch waits for them."""
 
     def note(self, partition: T) -> None:
         """Let the next fetch look at a partition, and wake the one that waits."""
         self._partitions[partition] = None
-        self.is_fresh = True
+        self.latest = object()
         waiter = self.waiter
         if waiter is not None:
             waiter.wake()

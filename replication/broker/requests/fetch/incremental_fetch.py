@@ -18,17 +18,18 @@ class IncrementalFetch:
         self._session = session
         self._epoch = session.epoch
         self._lookup = lookup
+        self._latest: object = None
         self._news: list[tuple[WatchedPartition, FetchedPartition]] = []
 
     @property
     def has_news(self) -> bool:
         """Whether anything has happened to a partition since they were read."""
-        return self._session.news.is_fresh
+        return self._session.news.latest is not self._latest
 
     def read(self, fetch_pass: FetchPass) -> None:
         """Read the partitions that something may have happened to."""
         self._news = []
-        self._session.news.is_fresh = False
+        self._latest = self._session.news.latest
         due = self._session.news.in_turn()
         fetch_pass.is_anything_known = len(due) < len(self._session)
         for watched in (*due, *fetch_pass.refused(self._session.others(due))):
@@ -61,9 +62,10 @@ class IncrementalFetch:
         """Wake it by news."""
         self._session.news.waiter = waiter
 
-    def leave(self, _: Waiter) -> None:
-        """Wake it no more."""
-        self._session.news.waiter = None
+    def leave(self, waiter: Waiter) -> None:
+        """Wake it no more, unless another fetch of the session waits by now."""
+        if self._session.news.waiter is waiter:
+            self._session.news.waiter = None
 
     def _partition(self, watched: WatchedPartition) -> TopicPartition | None:
         if watched.topic_id is None:

@@ -73,6 +73,14 @@ def test_the_rate_of_the_broker_itself_comes_before_that_of_all() -> None:
     assert metadata.throttles.follower.bytes_per_second is None
 
 
+def test_moves_between_directories_have_a_rate_of_their_own_and_all_of_them_keep_to_it() -> None:
+    metadata = Metadata()
+    metadata.set(ConfigResourceType.BROKER, "9", "replica.alter.log.dirs.io.max.bytes.per.second", "1000")
+    assert metadata.throttles.moves.bytes_per_second == 1_000
+    assert metadata.throttles.moves.covers(TopicPartition(TOPIC, 0))
+    assert metadata.throttles.follower.bytes_per_second is None
+
+
 class LookedUp(str):
     """A topic's name, which calls `meanwhile` whenever it is looked up once more."""
 

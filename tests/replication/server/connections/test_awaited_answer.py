@@ -29,10 +29,12 @@ class Later(Waiting):
         self.looks: list[int] = []
         """By which threads it was looked for."""
         self.left = Event()
+        self.seconds = 60.0
+        self.made_at = time.monotonic()
 
     @property
     def deadline(self) -> float:
-        return time.monotonic() + 60
+        return self.made_at + self.seconds
 
     def attend(self, waiter: Waiter) -> None:
         self.waiters.add(waiter)
@@ -45,7 +47,9 @@ class Later(Waiting):
         self.looks.append(threading.get_ident())
         if isinstance(self.answer, Exception):
             raise self.answer
-        return None if self.answer is None else [self.answer]
+        if self.answer is None and time.monotonic() < self.deadline:
+            return None
+        return [self.answer or b"too late"]
 
 
 class Sent(PlainStream):
@@ -76,11 +80,10 @@ class Connected:
     def _run(self) -> None:
         try:
             with self.awaited.attending(self._later):
-                while not self.awaited.is_given():
+                while not self.awaited.look():
                     self.waits.set()
-                    assert self.awaited.wait(10)
-                    self.wakes += 1
-                self.rest = self.awaited.rest
+                    self.wakes += self.awaited.wait(60)
+                self.rest = self.awaited.take_rest()
         except ValueError as error:
             self.failure = error
 
@@ -166,6 +169,29 @@ def test_as_long_as_there_is_none_its_own_thread_sleeps() -> None:
             give_due_answers()
         assert len(later.looks) == 4
         assert connected.wakes == 0
+
+
+def test_a_deadline_that_comes_earlier_now_is_kept() -> None:
+    """As that of a rebalance, which ends sooner once fewer members are waited for."""
+    later, stream = Later(), Sent()
+    with waiting(later, stream) as connected, giving_answers():
+        later.seconds = time.monotonic() - later.made_at + 0.3
+        later.waiters.wake()
+        give_due_answers()
+        connected.join()
+        assert stream.taken == b"too late"
+
+
+def test_what_has_failed_is_not_looked_for_again() -> None:
+    later, stream = Later(), Sent()
+    later.answer = ValueError("no")
+    awaited = AwaitedAnswer(stream)
+    with awaited.attending(later):
+        with pytest.raises(ValueError, match="no"):
+            awaited.look()
+        later.answer = WHOLE
+        awaited.give()
+    assert (len(later.looks), stream.taken) == (1, b"")
 
 
 def test_many_changes_at_once_are_looked_at_once() -> None:
