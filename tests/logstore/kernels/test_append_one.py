@@ -64,8 +64,9 @@ def test_what_is_written_is_what_plain_python_would_write(
     until: int,
 ) -> None:
     header: dict[str, Any] = {"base_offset": 10, "leader_epoch": 5, "max_timestamp": max_timestamp}
+    header["last_offset_delta"] = len(values)
     records = [record(offset_delta=number, value=value) for number, value in enumerate(values)]
-    data = batch(records=records, last_offset_delta=len(values), **(header | lie)) + tail
+    data = batch(records=records, **(header | lie)) + tail
     data = data[: len(data) - cut]
     place = (10 + step, 5, len(data) + room, 10 + len(values) + offsets, min(max_timestamp + until, LARGEST))
     os.truncate(path, 0)
