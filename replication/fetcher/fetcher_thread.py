@@ -64,7 +64,7 @@ class FetcherThread(WorkerThread):
         return self._fetcher
 
     def _wake(self) -> None:
-        self._changed.set()
+        self.look_again()
 
     def _connected(self) -> Connection:
         connection = self._connection

@@ -13,6 +13,7 @@ from logstore import TopicPartition
 from replication.codec.fields import NO_ID, Data, read_uvarint, write_uvarint
 from replication.codec.gathered import LEAST_VIEW, Part
 from replication.protocol.error_code import code_of
+from replication.protocol.messages.compact_counts import EMPTY, NULL, ONE
 from replication.protocol.messages.fetch import (
     NOT_SUPPORTED,
     SINCE_TOPIC_IDS,
@@ -30,10 +31,6 @@ _SINCE_REPLICA_STATE: Final = 15
 _SINCE_HIGH_WATERMARK: Final = 18
 """And tells its high watermark by one."""
 
-_ONE: Final = 2
-_EMPTY: Final = 1
-_NULL: Final = 0
-"""Counts as flexible versions write them, one more than they are (KIP-482)."""
 _TERMS: Final = Struct(">iiibii")
 """How long to wait, how much to return, the isolation level and the session."""
 _ASKED: Final = Struct(">b16sbiiqiqi")
@@ -50,7 +47,7 @@ _REPLICA_TAG: Final = b"\1\1\x0d"
 _ANSWERED: Final = Struct(">ihib16sbihqqqbi")
 """The throttling, error and session, the topics and the one's id, the partitions; of the one its number, error, three
 offsets, the transactions that were aborted, and the replica to read from."""
-_ABORTED: Final[Mapping[int, tuple[AbortedTransaction, ...] | None]] = {_NULL: None, _EMPTY: ()}
+_ABORTED: Final[Mapping[int, tuple[AbortedTransaction, ...] | None]] = {NULL: None, EMPTY: ()}
 _NO_TAGS: Final = b"\0\0\0"
 """Of the partition, the topic and the answer."""
 # Half the cost of calling a NamedTuple's class.
@@ -64,7 +61,7 @@ def read_request(data: Data, version: int) -> FetchRequest | None:
     terms, asked = _TERMS.unpack_from(data), _ASKED.unpack_from(data, _TERMS.size)
     max_wait_ms, min_bytes, max_bytes, isolation_level, session_id, session_epoch = terms
     topics, topic_id, partitions, index, leader_epoch, offset, fetched_epoch, log_start, partition_bytes = asked
-    if topics != _ONE or partitions != _ONE:
+    if topics != ONE or partitions != ONE:
         return None
     tail = bytes(data[_END_OF_ASKED:])
     high_watermark, position = NOT_SUPPORTED, 1
@@ -115,7 +112,7 @@ def write_request(request: FetchRequest, version: int) -> list[Part] | None:
             request.session_epoch,
         )
         asked_for = _ASKED.pack(
-            _ONE, topic_id, _ONE, index, leader_epoch, offset, fetched_epoch, log_start, partition_bytes
+            ONE, topic_id, ONE, index, leader_epoch, offset, fetched_epoch, log_start, partition_bytes
         )
         told = b"\0" if replica == _CONSUMER else _REPLICA.pack(_REPLICA_TAG, *replica, 0)
     except struct.error:
@@ -141,15 +138,15 @@ def write_response(response: FetchResponse, version: int) -> list[Part] | None:
     error, high_watermark, log_start, records, diverging, leader, snapshot, stable, aborted, preferred = told
     if aborted or diverging is not None or leader is not None or snapshot is not None:
         return None
-    aborted_count = _NULL if aborted is None else _EMPTY
+    aborted_count = NULL if aborted is None else EMPTY
     try:
         start = _ANSWERED.pack(
             response.throttle_time_ms,
             response.error,
             response.session_id,
-            _ONE,
+            ONE,
             response.topic_ids[topic].bytes,
-            _ONE,
+            ONE,
             index,
             error,
             high_watermark,
@@ -184,7 +181,7 @@ def read_response(data: Data, version: int) -> PlainAnswer | None:
         return None
     throttle_ms, error, session_id, topics, topic_id, partitions, index, *told = _ANSWERED.unpack_from(data)
     partition_error, high_watermark, stable, log_start, aborted, preferred = told
-    if topics != _ONE or partitions != _ONE or aborted not in _ABORTED:
+    if topics != ONE or partitions != ONE or aborted not in _ABORTED:
         return None
     try:
         size, position = read_uvarint(data, _ANSWERED.size)

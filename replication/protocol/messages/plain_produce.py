@@ -8,15 +8,12 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from replication.codec.fields import Data, read_uvarint
+from replication.protocol.messages.compact_counts import EMPTY, NULL, ONE
 
 ID_BYTES: Final = 16
 
 _LONGEST_NAME: Final = 0x7E
 """Bytes of which the count takes one byte."""
-_ONE: Final = 2
-_NONE: Final = 1
-_NULL: Final = 0
-"""Counts as flexible versions write them, one more than they are (KIP-482)."""
 _TAGS_SIZE: Final = 3
 """No tags of the partition, the topic and the request: a zero each."""
 _START: Final = Struct(">bhibb")
@@ -59,8 +56,8 @@ def read_plain(data: Data, *, by_id: bool) -> PlainProduce | None:
     except (IndexError, ValueError, struct.error):
         return None
     end = len(view) - _TAGS_SIZE
-    is_plain = transactional_id == _NULL and topics == partitions == _ONE
-    if not is_plain or size == _NULL or end - position != size - 1 or any(view[end:]):
+    is_plain = transactional_id == NULL and topics == partitions == ONE
+    if not is_plain or size == NULL or end - position != size - 1 or any(view[end:]):
         return None
     plain: PlainProduce = _build(PlainProduce, (acks, timeout_ms, topic, partition, view[position:end]))
     return plain
@@ -72,7 +69,7 @@ def write_plain(
     """Return the bytes of an answer; `topic` is what `named` returns, or the bytes of its id."""
     try:
         answered = _ANSWERED.pack(
-            _ONE, partition, error, base_offset, time_ms, start_offset, _NONE, _NULL, 0, 0, throttle_ms, 0
+            ONE, partition, error, base_offset, time_ms, start_offset, EMPTY, NULL, 0, 0, throttle_ms, 0
         )
     except struct.error:
         return None

@@ -36,7 +36,8 @@ def id_of(data: bytes) -> UUID:
 def known_by(topic_id: bytes) -> tuple[str, Mapping[str, UUID]]:
     """Return what stands for the name of a topic, and whose id it is, of an id that was read; kept as in `id_of`."""
     known = id_of(topic_id)
-    return unnamed(known), MappingProxyType({unnamed(known): known})
+    name = unnamed(known)
+    return name, MappingProxyType({name: known})
 
 
 def new_names(topic_ids: Mapping[str, UUID], names: Mapping[UUID, str]) -> dict[str, str]:
