@@ -37,7 +37,11 @@ class TransactionalClient(Protocol):
 
 
 class LibrdkafkaClient:
-    """Has the coordinator add partitions, so that leaders verify them."""
+    """Has the coordinator add partitions, so that leaders verify them.
+
+    What could not be written is aborted by another producer: librdkafka would give the sequence numbers of records that
+    may have been written to those of the next transaction, and take them for written as leaders know the numbers.
+    """
 
     def __init__(self, bootstrap: str, transactional_id: str) -> None:
         self._settings: Final = {
@@ -53,6 +57,7 @@ class LibrdkafkaClient:
 
     def open(self) -> None:
         self._producer = Producer(self._settings)
+        self._has_written = True
         _ensure(lambda: self._producer.init_transactions(_SECONDS))
 
     def send(self, values: Sequence[str], to: TopicPartition) -> None:
@@ -62,15 +67,19 @@ class LibrdkafkaClient:
         def note(error: KafkaError | None, _: Message) -> None:
             failures.extend([error] * bool(error))
 
+        self._has_written = False
         for value in values:
             _ensure(partial(self._producer.produce, to.topic, value, partition=to.partition, on_delivery=note))
         if self._producer.flush(_SECONDS) or failures:
             raise NotDoneError(str(failures))
+        self._has_written = True
 
     def commit(self) -> None:
         _ensure(lambda: self._producer.commit_transaction(_SECONDS))
 
     def abort(self) -> None:
+        if not self._has_written:
+            raise NotDoneError("another producer is to abort this transaction")
         _ensure(lambda: self._producer.abort_transaction(_SECONDS))
 
 
