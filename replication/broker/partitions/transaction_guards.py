@@ -123,8 +123,12 @@ class TransactionGuards:
             )
         if producer is not None and batch.producer_epoch < producer.epoch:
             return  # the log refuses it, for its epoch
-        is_unknown = producer is None or not producer.batches
-        if batch.base_sequence > (0 if guard.opens_by_first and is_unknown else guard.lowest_sequence):
+        known = producer if producer is not None and producer.batches else None
+        if known is not None and known.epoch == batch.producer_epoch:
+            # The log knows what comes next. The guard may have been made for a batch that came once more, after the end
+            # of its transaction: Kafka refuses the next transaction for that, until the producer has another epoch.
+            return
+        if batch.base_sequence > (0 if guard.opens_by_first and known is None else guard.lowest_sequence):
             raise OutOfOrderSequenceError(
                 f"producer {batch.producer_id} begins a transaction with sequence number {batch.base_sequence}, and "
                 f"has sent {guard.lowest_sequence} before",

@@ -165,8 +165,21 @@ def test_an_old_epoch_is_refused_for_its_epoch(partition: Partition) -> None:
     guard = partition.ask(batch(1, epoch=3))
     with pytest.raises(InvalidProducerEpochError):
         partition.append(batch(9, epoch=2), guard)
-    with pytest.raises(OutOfOrderSequenceError, match="has sent 1 before"):
+    with pytest.raises(OutOfOrderSequenceError):
         partition.append(batch(2, epoch=3), guard)
+
+
+@pytest.mark.parametrize("late", [0, 2])
+def test_a_batch_that_comes_again_after_its_transaction_keeps_no_later_one_out(partition: Partition, late: int) -> None:
+    """A leader of Kafka's refuses the next transaction's batches from then on."""
+    for sequence in range(7):
+        partition.append(batch(sequence), partition.ask(batch(sequence)))
+    partition.end()
+    assert partition.ask(batch(late)) is not None, "its coordinator is asked, and knows nothing of it"
+    guard = partition.ask(batch(7))
+    with pytest.raises(OutOfOrderSequenceError):
+        partition.append(batch(8), guard)
+    assert partition.append(batch(7), guard) == 8
 
 
 def test_where_each_transaction_has_its_epoch_an_unknown_producer_begins_with_0(partition: Partition) -> None:
