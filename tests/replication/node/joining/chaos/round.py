@@ -94,7 +94,7 @@ class ChaosRound:
     def _do(self, step: Step) -> None:
         actions: dict[Action, Callable[[Step], object]] = {
             Action.KILL: lambda step: self.cluster.kill(*step.nodes),
-            Action.LOSE: lambda step: self.cluster.lose(*step.nodes),
+            Action.LOSE: lambda step: self._lose(*step.nodes),
             Action.STOP: lambda step: self._stop(*step.nodes),
             Action.START: lambda step: self.cluster.start(*step.nodes, wait=False),
             Action.PAUSE: lambda step: self._pause(*step.nodes, step.seconds),
@@ -114,6 +114,28 @@ class ChaosRound:
         except TimeoutExpired:
             if node in self.cluster.ours:
                 raise
+
+    def _lose(self, node: int) -> None:
+        """End one of ours; it loses what it has not flushed where others have all that was acknowledged.
+
+        Who was killed is not in sync until it has caught up, and not eligible: one that was in sync alone is elected
+        again, whatever it has lost.
+        """
+        if not self._has_company(node):
+            _log.info("%s: broker %d may be all that is in sync, and keeps what it has not flushed", self.topic, node)
+            self.cluster.kill(node)
+            return
+        self.cluster.lose(node)
+        # Those others are not to be killed before they lead.
+        wait_until(lambda: not self._is_counted_on(node), f"broker {node} is not in sync")
+
+    def _has_company(self, node: int) -> bool:
+        return all(
+            set(view.isr) - {node} for view in self._partitions().values() if node in view.replicas or not view.isr
+        )
+
+    def _is_counted_on(self, node: int) -> bool:
+        return any(node in {view.leader, *view.isr} for view in self._partitions().values())
 
     def _pause(self, node: int, seconds: float) -> None:
         self.cluster.pause(node)
