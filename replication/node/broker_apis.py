@@ -10,6 +10,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from replication.broker.authorization.authorizer import Authorizer
 from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.events.event_log import log_event
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.lifecycle.own_session import OwnSession
@@ -84,7 +85,9 @@ class BrokerApis:
             **self._coordinating(),
             **self._administering(),
         }
-        return apis if self._settings.session_timeout_ms is None else SessionGuard(self._session).guarded(apis)
+        if self._settings.session_timeout_ms is None:
+            return apis
+        return SessionGuard(self._session, tell=log_event).guarded(apis)
 
     def close(self) -> None:
         """Ask nobody any more; it may be called again."""

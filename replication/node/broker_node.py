@@ -101,7 +101,7 @@ class BrokerNode:
             self.fetchers: Final = self._fetcher_manager()
             """What it follows."""
             waiter, wants_isrs, has_placed = ThreadWaiter(), ThreadWaiter(), ThreadWaiter()
-            isr_queue = IsrQueue(self.identity.broker_id, wants_isrs)
+            isr_queue = IsrQueue(self.identity.broker_id, wants_isrs, log_event)
             self.replicas: Final = self._replica_manager(isr_queue, waiter)
             """The logs that it has, and their roles."""
             isr_queue.led = self.replicas.led

@@ -185,7 +185,7 @@ class LifecycleThread(WorkerThread):
     def _take_registration(self, answer: BrokerRegistrationResponse) -> None:
         self._refuse(answer.error, "a registration")
         with self._changed:
-            self.trouble = ""
+            self._note_answer()
             self._lifecycle.registered(monotonic_ms(), answer.broker_epoch)
             self._observer.registered(answer.broker_epoch)
             self._changed.notify_all()
@@ -193,7 +193,7 @@ class LifecycleThread(WorkerThread):
     def _take_heartbeat(self, answer: BrokerHeartbeatResponse) -> None:
         self._refuse(answer.error, "a heartbeat")
         with self._changed:
-            self.trouble = ""
+            self._note_answer()
             self._lifecycle.heartbeat_answered(
                 monotonic_ms(),
                 is_caught_up=answer.is_caught_up,
@@ -219,6 +219,11 @@ class LifecycleThread(WorkerThread):
     def _give_up(self, error: BaseException) -> None:
         self.failure = error
         self.stop(f"{type(error).__name__}: {error}")
+
+    def _note_answer(self) -> None:
+        if self.trouble:
+            self.trouble = ""
+            self._observer.answered()
 
     def _note_fencing(self, *, is_fenced: bool) -> None:
         if is_fenced == self._is_fenced:

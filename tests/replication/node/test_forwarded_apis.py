@@ -1,5 +1,6 @@
 """What administrators ask is answered also where no controller is reached: with an error, in every version."""
 
+import logging
 import random
 import socket
 import time
@@ -11,6 +12,7 @@ import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.events.event_log import FIELDS, LOGGER_NAME
 from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.node.forwarded_apis import ForwardedApis
 from replication.node.network_link import NetworkLink
@@ -18,6 +20,7 @@ from replication.node.unanswered import ANSWERED_BY_CONTROLLER, unanswered
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.errors import ConnectionFailedError
 from replication.protocol.messages import describe_quorum
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.apis import api_with
@@ -25,6 +28,7 @@ from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.protocol.wire.headers import write_response_header
 from replication.protocol.wire.kio_messages import read, request_class, response_class, write
 from replication.quorum.active_controller import ActiveController
+from replication.quorum.errors import MetadataRefusedError
 from replication.server.call import Call, Caller
 from tests.campaign import run_seed
 from tests.oracle.broker import free_port
@@ -89,6 +93,27 @@ def test_who_asks_about_the_quorum_is_told_of_the_error(version: int) -> None:
     form = known(describe_quorum.API_KEY).response
     read_again = form.read(b"".join(form.write_parts(told, version)), version)
     assert read_again.error is ErrorCode.REQUEST_TIMED_OUT
+
+
+def test_metadata_that_cannot_be_fetched_is_told_once_and_that_it_can_again(caplog: pytest.LogCaptureFixture) -> None:
+    link = NetworkLink([Address("127.0.0.1", free_port())], IDENTITY)
+    observer: Any = link._follower._observer
+    with caplog.at_level(logging.INFO, LOGGER_NAME):
+        for error in (ConnectionFailedError("one:9093", "refused"), ConnectionFailedError("two:9093", "refused")):
+            observer.metadata_interrupted(error)
+        refused = MetadataRefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "one:9093")
+        for _ in range(2):
+            observer.metadata_interrupted(refused)
+        observer.controller_changed("two:9093")
+    link.close()
+    events = [getattr(record, FIELDS) for record in caplog.records]
+    assert [(each["event"], each["what"]) for each in events] == [
+        ("trouble", "metadata"),
+        ("trouble", "metadata"),
+        ("trouble-over", "metadata"),
+    ]
+    assert "one:9093" in events[0]["why"]
+    assert "allow this user ClusterAction" in events[1]["why"]
 
 
 def test_what_nobody_answers_in_time_is_answered_so() -> None:
