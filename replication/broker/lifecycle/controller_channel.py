@@ -99,7 +99,7 @@ class ControllerChannel:
         )
         reason = "the quorum's leader is not known"
         while deadline.left() > 0 and not self._closed.is_set():
-            address = self._controller.wait(deadline.left())
+            address = self._controller.wait(deadline.left(), self._closed.is_set)
             if address is None:
                 reason = self._controller.trouble or reason
                 break
@@ -120,6 +120,7 @@ class ControllerChannel:
     def close(self) -> None:
         """End it, also while another thread waits for an answer."""
         self._closed.set()
+        self._controller.look_again()
         connection = self._connection
         if connection is not None:
             connection.close()

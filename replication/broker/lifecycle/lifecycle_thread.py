@@ -121,14 +121,22 @@ class LifecycleThread(WorkerThread):
 
         Raises BrokerStoppedError where it stops instead, NotInTimeError after so many seconds.
         """
+        if not self.reaches(state, seconds):
+            raise NotInTimeError(self._registration.broker_id, seconds, self.standing)
+
+    def reaches(self, state: BrokerState, seconds: float) -> bool:
+        """Return whether `wait_for` would within so many seconds. Raises BrokerStoppedError where it stops instead."""
         with self._changed:
-            self._changed.wait_for(lambda: self._lifecycle.state >= state, seconds)
+            is_reached = self._changed.wait_for(lambda: self._lifecycle.state >= state, seconds)
             found = self._lifecycle.state
             if found is BrokerState.SHUTTING_DOWN and state is not found:
                 raise BrokerStoppedError(self._registration.broker_id, self.trouble)
-            if found < state:
-                standing = f"{found.name}{f' ({self.trouble})' if self.trouble else ''}"
-                raise NotInTimeError(self._registration.broker_id, seconds, standing)
+            return is_reached
+
+    @property
+    def standing(self) -> str:
+        """Its state, in words, and why the last request failed."""
+        return f"{self._lifecycle.state.name}{f' ({self.trouble})' if self.trouble else ''}"
 
     # --- the thread
 
