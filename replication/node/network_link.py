@@ -78,6 +78,11 @@ class NetworkLink:
             else None
         )
 
+    @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
+
     def begin(self, broker_id: int) -> None:
         """Begin to follow the metadata, and to look for who leads. Raises RuntimeError the second time."""
         del broker_id

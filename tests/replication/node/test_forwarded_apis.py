@@ -4,8 +4,9 @@ import logging
 import random
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Timer
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -33,6 +34,7 @@ from replication.server.call import Call, Caller
 from tests.campaign import run_seed
 from tests.oracle.broker import free_port
 from tests.replication.broker.lifecycle.scripted_controller import ScriptedController
+from tests.replication.broker.lifecycle.unanswering import Unanswering, wait_until
 from tests.replication.protocol.fake_broker import FakeBroker, framed, receive, versions
 from tests.replication.protocol.instances import instance
 
@@ -128,6 +130,19 @@ def test_what_nobody_answers_in_time_is_answered_so() -> None:
         assert time.monotonic() - began < 10
     finally:
         link.close()
+
+
+def test_those_who_wait_behind_one_that_has_no_answer_are_answered_with_it() -> None:
+    nobody = Unanswering()
+    forwarded = ForwardedApis(cast("ControllerChannel", nobody))
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(unregister, forwarded) for _ in range(8)]
+        wait_until(lambda: forwarded._turns.waiting == 7)
+        nobody.let_go.set()
+        assert {each.result().error_code for each in answers} == {ErrorCode.REQUEST_TIMED_OUT}
+    ((_, timeout_ms),) = nobody.asked
+    assert timeout_ms is not None
+    assert timeout_ms <= 9_000
 
 
 def test_nobody_waits_for_a_controller_once_the_link_is_closed() -> None:
