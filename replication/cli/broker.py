@@ -1,6 +1,6 @@
 """`epochlog broker`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from replication.cli.joining_properties import JoiningProperties
     from replication.node.broker_node import BrokerNode
     from replication.node.broker_node_settings import BrokerNodeSettings
+    from replication.node.joining.formatted_roots import FormattedRoots
     from replication.protocol.addresses import Address
-    from replication.server.connections.listener_settings import ListenerSettings
 
 _PAUSE_SECONDS: Final = 0.5
 
@@ -98,21 +98,19 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
 def _validate(config: Path, *, json: bool) -> None:
     """Print what would keep a broker from starting; exit status 1 where something would."""
     from replication.cli.joining_properties import JoiningProperties
-    from replication.node.joining.formatted_roots import FormattedRoots
     from replication.protocol.errors import InvalidSettingsError
 
     faults: list[str] = []
     passed_over: tuple[str, ...] = ()
-    offline: Mapping[Path, OSError] = {}
     try:
         properties = JoiningProperties.read(config)
         passed_over = properties.passed_over
-        formatted = FormattedRoots(properties.roots, properties.node_id, properties.metadata_root)
-        faults += formatted.faults
-        offline = formatted.offline
-        faults += _unusable_files(properties.listeners)
+        faults += _unusable_files(properties)
     except (InvalidSettingsError, OSError) as error:
         faults.append(str(error))
+    formatted = _formatted_roots(config)
+    faults += () if formatted is None else formatted.faults
+    offline = {} if formatted is None else formatted.offline
     if json:
         print_json({"faults": faults, "passed_over": list(passed_over)})
     else:
@@ -126,15 +124,31 @@ def _validate(config: Path, *, json: bool) -> None:
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _unusable_files(listeners: "Sequence[ListenerSettings]") -> Iterator[str]:
-    """Find listeners whose certificates or keys cannot be used."""
+def _formatted_roots(config: Path) -> "FormattedRoots | None":
+    """Look at the directories that a file names, also where something else is wrong with it; None: it names none."""
+    from replication.cli.joining_properties import named_directories
+    from replication.node.joining.formatted_roots import FormattedRoots
     from replication.protocol.errors import InvalidSettingsError
 
-    for listener in listeners:
+    try:
+        node_id, roots, metadata_root = named_directories(config)
+    except (InvalidSettingsError, OSError):
+        return None
+    return FormattedRoots(roots, node_id, metadata_root or roots[0]) if roots else None
+
+
+def _unusable_files(properties: "JoiningProperties") -> Iterator[str]:
+    """Find listeners, its own and others', whose certificates or keys cannot be used."""
+    from replication.protocol.errors import InvalidSettingsError
+
+    looks: dict[str, Callable[[], object]] = {f"listener {each.name}": each.streams for each in properties.listeners}
+    peers = {"the controllers": properties.to_controllers.tls, "the other brokers": properties.to_brokers.tls}
+    looks |= {f"connections to {whom}": tls.context for whom, tls in peers.items() if tls is not None}
+    for whose, look in looks.items():
         try:
-            listener.streams()
+            look()
         except InvalidSettingsError as error:
-            yield f"listener {listener.name}: {error}"
+            yield f"{whose}: {error}"
 
 
 def _tell_passed_over(names: Sequence[str]) -> None:

@@ -135,6 +135,19 @@ def directories_of(path: Path) -> tuple[int, tuple[Path, ...]]:
     return from_file(path, _directories_of)
 
 
+def named_directories(path: Path) -> tuple[int | None, tuple[Path, ...], Path | None]:
+    """Return the node.id, the log.dirs and the metadata.log.dir of a file, whatever else is wrong with it.
+
+    Raises InvalidSettingsError, with the file's name, and OSError.
+    """
+    given = from_file(path, _named)
+    try:
+        node_id = whole_number(given, "node.id")
+    except (InvalidSettingsError, KeyError):
+        node_id = None
+    return node_id, directories(given), metadata_root(given)
+
+
 def _directories_of(properties: Mapping[str, str]) -> tuple[int, tuple[Path, ...]]:
     given = _named(properties)
     if faults := list(_faults(given)):

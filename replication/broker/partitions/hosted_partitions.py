@@ -1,6 +1,6 @@
 """All partitions of which a broker has a copy."""
 
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, MutableMapping, ValuesView
 from typing import Any, TypeAlias, cast
 
 from logstore import TopicPartition
@@ -42,3 +42,11 @@ class HostedPartitions(MutableMapping[TopicPartition, HostedPartition]):
 
     def __len__(self) -> int:
         return len(self._partitions)
+
+    def items(self) -> ItemsView[TopicPartition, HostedPartition]:
+        """Return those of this moment: whoever goes through them meets no change."""
+        return self._partitions.copy().items()
+
+    def values(self) -> ValuesView[HostedPartition]:
+        """Return those of this moment."""
+        return self._partitions.copy().values()

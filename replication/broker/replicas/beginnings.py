@@ -1,7 +1,8 @@
 """Leaderships that are to begin."""
 
+from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 from typing import Final, NamedTuple
 
 from logstore import TopicPartition
@@ -11,8 +12,7 @@ from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.metadata.image_changes import PartitionId
 
 _AT_ONCE: Final = 32
-"""Threads that wait for the disk."""
-_WORTH_THREADS: Final = 2
+"""Threads that wait for the disk, with the one that asks for it."""
 
 
 class Beginning(NamedTuple):
@@ -37,16 +37,41 @@ class Beginnings:
 
     def begin(self) -> list[tuple[Beginning, LedPartition | Exception]]:
         """Begin all that were added; return them with who leads by now, or what has kept it from that."""
-        due = list(self._due)
+        due, begun = deque(self._due), deque[tuple[Beginning, LedPartition | Exception]]()
         self._due.clear()
-        if len(due) < _WORTH_THREADS:
-            return [(each, _begun(each)) for each in due]
-        with ThreadPoolExecutor(min(len(due), _AT_ONCE), "epochlog-begin-to-lead") as threads:
-            return list(zip(due, threads.map(_begun, due), strict=True))
+        threads = _started(min(len(due), _AT_ONCE) - 1, lambda: _work_off(due, begun))
+        try:
+            _work_off(due, begun)
+        finally:
+            for thread in threads:
+                thread.join()
+        for _, outcome in begun:
+            if isinstance(outcome, Exception) and not isinstance(outcome, PARTITION_ERRORS):
+                raise outcome
+        return list(begun)
 
 
-def _begun(beginning: Beginning) -> LedPartition | Exception:
-    try:
-        return beginning.begin()
-    except PARTITION_ERRORS as error:
-        return error
+def _started(count: int, work: Callable[[], None]) -> list[Thread]:
+    """Let so many threads do this, or as many as the process may have."""
+    started = []
+    for _ in range(count):
+        thread = Thread(target=work, name="epochlog-begin-to-lead", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            break
+        started.append(thread)
+    return started
+
+
+def _work_off(due: deque[Beginning], begun: deque[tuple[Beginning, LedPartition | Exception]]) -> None:
+    """Begin what nobody else has begun."""
+    while due:
+        try:
+            beginning = due.popleft()
+        except IndexError:  # another thread was faster
+            return
+        try:
+            begun.append((beginning, beginning.begin()))
+        except Exception as error:  # noqa: BLE001  whoever asked for it raises it
+            begun.append((beginning, error))

@@ -164,6 +164,7 @@ class ReplicaManager:
     def move_on(self) -> None:
         """Let copies that have caught up take their logs' places, once the metadata says that they are to lie there."""
         self._note_places(self._places.ahead)
+        self.moves.begin()
         for move in self.moves.caught_up():
             changed = PartitionId(move.topic_id, move.partition.partition)
             state, hosted = self._view.state(changed), self.hosted.get(move.partition)

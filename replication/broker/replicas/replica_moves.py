@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Final
 
+from epoch.resource_limits import ResourceLimitError
 from logstore import Log, LogStoreError, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
@@ -79,7 +80,7 @@ class ReplicaMoves(WorkerThread):
     def want(self, partition: TopicPartition, root: LogDirectory) -> None:
         """Want a partition in a directory, and in no other that was wanted before."""
         self._wanted[partition] = root
-        self._begin()
+        self.begin()
         self._waiter.wake()
 
     def wanted(self, partition: TopicPartition) -> LogDirectory | None:
@@ -95,6 +96,18 @@ class ReplicaMoves(WorkerThread):
         return [each for each in told if each is not None]
 
     # --- what the replica manager does
+
+    def begin(self) -> None:
+        """Copy by a thread from the first move that is wanted on, once the process may have one more."""
+        with self._working:
+            if self._is_started or self.stopped or not self._wanted:
+                return
+            try:
+                self.start()
+            except ResourceLimitError as error:
+                _log.warning("no replica is copied to another directory yet: %s", error)
+                return
+            self._is_started = True
 
     def caught_up(self) -> list[ReplicaMove]:
         """Return the moves whose copies have caught up."""
@@ -122,12 +135,6 @@ class ReplicaMoves(WorkerThread):
                 move.give_up()
 
     # --- its thread
-
-    def _begin(self) -> None:
-        with self._working:
-            if not self._is_started and not self.stopped:
-                self._is_started = True
-                self.start()
 
     def _wake(self) -> None:
         self._waiter.wake()

@@ -1,14 +1,18 @@
 """The coordinators of transactions as leaders ask them (Kafka: AddPartitionsToTxnManager, KIP-890)."""
 
+import logging
 from threading import Lock
 from typing import Final
 
+from epoch.resource_limits import ResourceLimitError
 from replication.broker.requests.writing.transaction_verification import AskedTransaction, TellRefused
 from replication.node.coordinators.coordinator_thread import CoordinatorThread
 from replication.node.coordinators.other_coordinators import OtherCoordinators
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
+
+_log: Final = logging.getLogger(__name__)
 
 
 class AskedCoordinators:
@@ -25,7 +29,7 @@ class AskedCoordinators:
         self._is_closed = False
 
     def ask(self, asked: AskedTransaction, tell: TellRefused) -> None:
-        """Ask the coordinator of a transaction; COORDINATOR_NOT_AVAILABLE where nobody is."""
+        """Ask the coordinator of a transaction; COORDINATOR_NOT_AVAILABLE where nobody is, or no thread can ask it."""
         thread = self._thread(asked.transactional_id)
         if thread is None:
             tell(dict.fromkeys(asked.partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
@@ -41,7 +45,7 @@ class AskedCoordinators:
             thread.stop()
 
     def _thread(self, transactional_id: str) -> CoordinatorThread | None:
-        """Return who asks the coordinator, where that is by now."""
+        """Return who asks the coordinator where that is by now, if it is anywhere and the process may have a thread."""
         node = self._coordinators.node(transactional_id, self._listener)
         if node is None:
             return None
@@ -52,6 +56,11 @@ class AskedCoordinators:
                 return thread
             if thread is not None:
                 thread.stop(wait=False)
-            thread = self._threads[node.id] = CoordinatorThread(address, self._settings)
-            thread.start()
+            thread = CoordinatorThread(address, self._settings)
+            try:
+                thread.start()
+            except ResourceLimitError as error:
+                _log.warning("%s is not asked as a coordinator of transactions: %s", address, error)
+                return None
+            self._threads[node.id] = thread
             return thread

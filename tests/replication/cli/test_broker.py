@@ -315,6 +315,29 @@ class TestValidate:
         ):
             assert fault in told
 
+    def test_it_looks_at_the_directories_also_where_a_property_is_wrong(self, tmp_path: Path) -> None:
+        config = server_properties(tmp_path, NOBODY, log_retention_ms="soon")
+        outcome = epochlog("broker", "--config", config, "--validate", "--json")
+        assert outcome.status == 1
+        property_told, *directories_told = json.loads(outcome.out)["faults"]
+        assert "log.retention.ms is 'soon'" in property_told
+        assert "has no meta.properties" in " ".join(directories_told)
+
+    def test_it_says_that_it_could_not_connect_to_the_controllers(self, tmp_path: Path) -> None:
+        config = formatted(
+            server_properties(
+                tmp_path,
+                NOBODY,
+                listener_security_protocol_map="CONTROLLER:SSL,PLAINTEXT:PLAINTEXT",
+                ssl_truststore_location="/nowhere.pem",
+                ssl_truststore_type="PEM",
+            )
+        )
+        outcome = epochlog("broker", "--config", config, "--validate", "--json")
+        assert outcome.status == 1
+        (fault,) = json.loads(outcome.out)["faults"]
+        assert fault.startswith("connections to the controllers: /nowhere.pem: ")
+
     def test_it_says_which_listeners_have_no_usable_certificate(self, tmp_path: Path) -> None:
         config = formatted(
             server_properties(

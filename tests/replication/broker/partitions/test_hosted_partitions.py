@@ -81,3 +81,14 @@ def test_who_waits_for_a_log_that_has_moved_waits_for_the_other_one(hosted: Host
         moved.append([b"b"])
         assert sleeper.woken == woken
     before.close()  # type: ignore[attr-defined]
+
+
+def test_whoever_goes_through_them_meets_no_change(hosted: HostedPartition) -> None:
+    """One thread takes partitions away while others print them."""
+    second = TopicPartition("orders", 1)
+    partitions = HostedPartitions({FIRST: hosted, second: hosted})
+    items, values = partitions.items(), partitions.values()
+    del partitions[second]
+    assert list(items) == [(FIRST, hosted), (second, hosted)]
+    assert list(values) == [hosted, hosted]
+    assert list(partitions.items()) == [(FIRST, hosted)]

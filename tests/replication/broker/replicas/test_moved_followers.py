@@ -1,9 +1,12 @@
-"""A partition that is followed moves to another directory."""
+"""A partition moves to another directory."""
 
 import time
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 from uuid import UUID
+
+import pytest
 
 from logstore import Log
 from replication.metadata.records import (
@@ -11,7 +14,7 @@ from replication.metadata.records import (
     PartitionRecord,
 )
 from replication.protocol.error_code import ErrorCode
-from tests.replication.broker.replicas.managed_broker import ME, ORDERS, OTHER, Broker, changed, made, registered
+from tests.replication.broker.replicas.managed_broker import ME, ORDERS, OTHER, TOPIC, Broker, changed, made, registered
 
 
 def test_a_follower_whose_log_has_moved_fetches_on_into_the_other(tmp_path: Path) -> None:
@@ -45,5 +48,29 @@ def test_a_follower_whose_log_has_moved_fetches_on_into_the_other(tmp_path: Path
     assert (moved.log_end_offset, moved.high_watermark) == (3, 1)
     assert broker.fetchers.leaders[ORDERS][1] == 2
     assert not (log.directory.parent / "orders-0").exists()
+    broker.replicas.close()
+    broker.directories.close()
+
+
+def test_a_move_begins_once_the_process_may_have_a_thread_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    broker = Broker(tmp_path / "one", tmp_path / "other")
+    source, target = broker.directories.roots
+    source.create(ORDERS, topic_id=TOPIC).append([b"one"])
+    broker.take(registered(ME), registered(OTHER, 9_093), *made(ME, ME, OTHER))
+    with monkeypatch.context() as limited:
+        limited.setattr(Thread, "start", refuse)
+        assert broker.replicas.moves.ask(ORDERS, str(target.root)) is ErrorCode.NONE
+        broker.replicas.move_on()
+        assert broker.replicas.moves.described() == []
+    broker.replicas.move_on()
+    deadline = time.monotonic() + 20
+    while not broker.replicas.moves.caught_up():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
     broker.replicas.close()
     broker.directories.close()

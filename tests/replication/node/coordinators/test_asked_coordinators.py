@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 from uuid import UUID
 
 import pytest
@@ -178,3 +179,17 @@ def test_whoever_waits_is_told_once_it_is_closed(asking: Asking, theirs: SmallCo
     asking.coordinators.close()
     refused = {ORDERS: ErrorCode.NETWORK_EXCEPTION}
     assert [under_way.answer(), waiting.answer(), asking.ask().answer()] == [refused] * 3
+
+
+def test_a_coordinator_that_no_thread_can_ask_is_asked_once_one_can(
+    asking: Asking, theirs: SmallCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking.tell(theirs.address)
+
+    def refuse(_: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as limited:
+        limited.setattr(Thread, "start", refuse)
+        assert asking.ask().answer() == {ORDERS: ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert asking.ask().answer() == {}

@@ -82,13 +82,13 @@ class MixedCluster(KafkaCluster):
         path = self.directory / f"{node}.out"
         return path.read_text(errors="replace") if path.exists() else ""
 
-    def gave_up_markers(self, partition: TopicPartition) -> bool:
-        """Whether a coordinator of Kafka's has ended a transaction without a marker in a partition.
+    def markers_given_up(self, partition: TopicPartition) -> int:
+        """Return how many transactions coordinators of Kafka's have ended without a marker in a partition.
 
-        It takes a partition that has no leader for one that was deleted (KAFKA-20734).
+        They take a partition that has no leader for one that was deleted (KAFKA-20734).
         """
         told = (line for node in super().ids for line in self.said(node).splitlines())
-        return any(_GAVE_UP_MARKERS in line and str(partition) in line for line in told)
+        return sum(_GAVE_UP_MARKERS in line and str(partition) in line for line in told)
 
     def lose(self, node: int) -> None:
         """End one of ours as a loss of power would."""

@@ -58,8 +58,8 @@ class ChaosRound:
         )
         self.readers: Final = [ChaosReader(bootstrap, *each) for each in self.partitions]
         self.elections: Final[list[UncleanElection]] = []
-        self.gave_up_markers = False
-        """Whether a coordinator of Kafka's left transactions without their ends."""
+        self.markers_given_up = 0
+        """By coordinators of Kafka's, which left transactions without their ends."""
 
     def run(self) -> None:
         """Let it happen, and see that all is as it must be afterwards. Raises AssertionError."""
@@ -195,9 +195,9 @@ class ChaosRound:
         for reader, there in zip(readers, values.values(), strict=True):
             _check_read(reader, there)
         transactional = self.transactions.partition
-        self.gave_up_markers = self.cluster.gave_up_markers(transactional)
+        self.markers_given_up = self.cluster.markers_given_up(transactional)
         visible = [value.decode() for value in values[transactional].values()]
-        self.transactions.check(visible, has_all_markers=not self.gave_up_markers)
+        self.transactions.check(visible, given_up=self.markers_given_up)
         compacted.check_written(self.keyed_writer, keyed, resumed[self.compacted])
         compacted.check_read(keyed_reader, keyed, self.keyed_writer.sent)
         compacted.check_replicas(self.cluster, self.compacted, compacted_on, self.keyed_writer.sent)

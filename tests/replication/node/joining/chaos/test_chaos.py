@@ -44,7 +44,7 @@ def test_nothing_acknowledged_is_lost_whatever_happens_to_the_nodes(
             told["records"] += sum(len(writer.acknowledged) for writer in each.writers)
             told["with keys"] += len(each.keyed_writer.acknowledged)
             told["committed in transactions"] += len(each.transactions.committed)
-            told["rounds in which a coordinator gave up markers"] += each.gave_up_markers
+            told["markers given up by coordinators"] += each.markers_given_up
             told["read meanwhile"] += sum(len(reader.seen) for reader in each.readers)
             told["unclean elections"] += len(each.elections)
         cluster = rounds[-1].cluster
