@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
@@ -190,8 +191,10 @@ class BrokerNode:
         self.lifecycle.begin_controlled_shutdown()
         with suppress(NotInTimeError, BrokerStoppedError):
             self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
-        self.directories.broker_epoch = self.broker_epoch
         self.abandon()
+        # The controller takes who does not name its last epoch for one that may have lost something (KIP-966).
+        is_whole = not self.replicas.has_lost_tail
+        self.directories.broker_epoch = self.broker_epoch if is_whole else UNKNOWN_BROKER_EPOCH
 
     def abandon(self) -> None:
         """Stop all of it at once, without a word to the controller."""

@@ -190,6 +190,11 @@ class ReplicaManager:
                 self._give_up(changed, error)
         self._begin_to_lead()
 
+    @property
+    def has_lost_tail(self) -> bool:
+        """Whether a replica lacks records for which it is counted on: the broker has not kept all that it had."""
+        return self._logs.has_lost_tail
+
     def _is_torn(self, partition: TopicPartition) -> bool:
         hosted = self.hosted.get(partition)
         return hosted is not None and is_torn(hosted.log)
@@ -300,6 +305,7 @@ class ReplicaManager:
             self.hosted.offline.discard(given_up)
         self._places.forget(changed)
         self._passing.forget(changed)
+        self._logs.forget(changed)
         if partition is not None:
             self.moves.drop(partition, is_deleted=True)
             self._stop(partition)

@@ -102,3 +102,8 @@ def test_what_is_copied_is_counted() -> None:
     total, topics = traffic.totals()
     assert total.replication_bytes_in == 150
     assert topics["orders"].messages_in == 0
+
+
+def test_a_partition_that_waits_for_space_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    ToldFetches(lambda _: None, BrokerTraffic()).held_up(ORDERS, FetchState(0, 5, reason="the disk is full"))
+    assert caplog.messages == ["orders-0 is not followed until there is room: the disk is full"]
