@@ -23,7 +23,7 @@ from replication.broker.events.event_log import log_event
 from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
-from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.lifecycle_thread import SESSION_TIMEOUT_MS, LifecycleThread
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.partitions.broker_traffic import BrokerTraffic
@@ -219,7 +219,15 @@ class BrokerNode:
             initial_registration_timeout_ms=round(seconds * 1_000),
         )
         channel = self._link.channel()
-        lifecycle = LifecycleThread(request, states, channel, lambda: self.applied_offset, news, self.session)
+        lifecycle = LifecycleThread(
+            request,
+            states,
+            channel,
+            lambda: self.applied_offset,
+            news,
+            self.session,
+            session_timeout_ms=self._settings.session_timeout_ms or SESSION_TIMEOUT_MS,
+        )
         stack.callback(lifecycle.stop)
         if self._settings.cordoned is not None:
             lifecycle.cordon(self._settings.cordoned)

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import cycle
 from typing import Final
 
@@ -38,11 +37,7 @@ def ensure_answers(
     features that a broker of ours does not know, NoControllerError where none has answered in time, and OSError where
     there is no room for a temporary directory.
     """
-    quick = replace(
-        settings,
-        connect_timeout_ms=min(settings.connect_timeout_ms, _TIMEOUT_MS),
-        request_timeout_ms=min(settings.request_timeout_ms, _TIMEOUT_MS),
-    )
+    quick = settings.within(_TIMEOUT_MS)
     deadline, others, address = Deadline(seconds), cycle(controllers), controllers[0]
     # As nobody's replica: a controller would take the broker's for one that has fallen back to the beginning.
     with FollowedMetadata.open(CONSUMER, identity.cluster_id) as followed:
