@@ -83,5 +83,11 @@ class FetchObserver:
     def connected(self, address: str) -> None:
         """Observe a new connection to the leader at this address."""
 
+    def answered(self, address: str) -> None:
+        """Observe the first answer on a connection: the leader at this address does what it is asked."""
+
+    def left(self, address: str) -> None:
+        """Observe that a thread follows nothing any more of the leader at this address."""
+
     def disconnected(self, address: str, reason: str) -> None:
         """Observe a lost or refused connection to the leader at this address."""
