@@ -1,9 +1,18 @@
 """A request to stop that a signal handler may make."""
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 _SLICE_SECONDS: Final = 0.05
+
+
+class StopRequestedError(RuntimeError):
+    """A stop was requested before what was waited for has come."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("a stop was requested meanwhile")
 
 
 class StopRequest:
@@ -32,3 +41,17 @@ class StopRequest:
         while not self._is_made and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, _SLICE_SECONDS))
         return self._is_made
+
+    def until(self, wait: Callable[[float], bool], seconds: float) -> bool:
+        """Return whether something comes within so many seconds; `wait` takes some, and returns whether it has.
+
+        Raises StopRequestedError as soon as a stop is requested, and what `wait` raises.
+        """
+        until = time.monotonic() + seconds
+        while not self._is_made:
+            left = until - time.monotonic()
+            if wait(max(0.0, min(left, _SLICE_SECONDS))):
+                return True
+            if left <= 0:
+                return False
+        raise StopRequestedError

@@ -11,6 +11,7 @@ from replication.cli.output import EXIT_FINDINGS, JsonOption, complain, print_js
 from replication.cli.prose import wrapped
 from replication.cli.until_told import until_told
 from replication.counted import counted
+from replication.stop_request import StopRequestedError
 
 if TYPE_CHECKING:
     from replication.cli.joining_properties import JoiningProperties
@@ -53,7 +54,10 @@ def broker(
         return
     properties = JoiningProperties.read(config)
     _tell_passed_over(properties.passed_over)
-    _run(properties, json=json)
+    try:
+        _run(properties, json=json)
+    except StopRequestedError:
+        complain("told to stop before it had joined its cluster")
 
 
 def _run(properties: "JoiningProperties", *, json: bool) -> None:
@@ -79,6 +83,7 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
             cordoned=properties.cordoned,
             snapshots=properties.snapshots,
             observer=None if metrics is None else metrics.flushes,
+            stop=stop,
         ) as joined,
     ):
         if metrics is not None:

@@ -194,6 +194,7 @@ class FetcherManager:
             if not len(thread.fetcher):
                 thread.stop(wait=False)
                 del self._threads[key]
+                self._observer.left(str(thread.address))
 
 
 def fetcher_number(partition: TopicPartition, threads: int) -> int:

@@ -44,6 +44,8 @@ class FetcherThread(WorkerThread):
         self._changed = Event()
         self._has_worked = False
         """Whether the leader has answered on any connection."""
+        self._is_answered = False
+        """Whether it has on this one."""
 
     @contextmanager
     def fetching(self) -> Iterator[Fetcher]:
@@ -73,6 +75,7 @@ class FetcherThread(WorkerThread):
             with self._held:
                 self._fetcher.use_rules(_rules(self._fetcher.settings.effective_rules, connection.versions))
             self._back_off.succeeded()
+            self._is_answered = False
             self._observer.connected(str(self.address))
         return connection
 
@@ -94,11 +97,17 @@ class FetcherThread(WorkerThread):
         timeout_ms = self._settings.request_timeout_ms + self._fetcher.settings.max_wait_ms
         for request in requests:
             _, response = connection.receive(timeout_ms)
-            self._has_worked = True
+            self._note_answer()
             with self._held:
                 if self._stopped.is_set():
                     return
                 self._fetcher.take(request, response, monotonic_ms())
+
+    def _note_answer(self) -> None:
+        self._has_worked = True
+        if not self._is_answered:
+            self._is_answered = True
+            self._observer.answered(str(self.address))
 
     def _lost(self, error: Exception) -> None:
         """Let the partitions know, and wait a while."""

@@ -10,12 +10,14 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from replication.broker.authorization.authorizer import Authorizer
 from replication.broker.authorization.permissions import PermissionsOf, unlimited
+from replication.broker.events.event_log import log_event
 from replication.broker.groups.coordinator import GroupCoordinator
 from replication.broker.groups.requests.group_apis import group_apis
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.broker.requests import log_dir_moves
+from replication.broker.requests.cluster.described_topics import CreateTopics
 from replication.broker.requests.guarded_administration import guarded_administration
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.broker.requests.log_dir_moves import LogDirMoves
@@ -28,7 +30,7 @@ from replication.node.controller_link import ControllerLink
 from replication.node.coordinators.asked_coordinators import AskedCoordinators
 from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
 from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
-from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.missing_topics import CREATE_TOPICS, MissingTopicsThread, create_missing
 from replication.node.producer_ids import ProducerIds
 from replication.node.session_guard import SessionGuard
 from replication.protocol.addresses import Address
@@ -70,6 +72,7 @@ class BrokerApis:
         self._permissions: Final[PermissionsOf] = (
             unlimited if settings.authorizer is None else Authorizer(known.image, settings.authorizer).permissions
         )
+        self._is_remote: Final = link.is_remote
         self._administration: Final = link.administration(known.node_id)
         self._channel: Final = link.channel()
         self._open: Final = ExitStack()
@@ -84,7 +87,9 @@ class BrokerApis:
             **self._coordinating(),
             **self._administering(),
         }
-        return apis if self._settings.session_timeout_ms is None else SessionGuard(self._session).guarded(apis)
+        if self._settings.session_timeout_ms is None:
+            return apis
+        return SessionGuard(self._session, tell=log_event).guarded(apis)
 
     def close(self) -> None:
         """Ask nobody any more; it may be called again."""
@@ -93,17 +98,26 @@ class BrokerApis:
     def _reading(self) -> ServedApis:
         directories = self._directories
         roots = list(map(str, dict.fromkeys((*(root.root for root in directories.roots), *directories.offline))))
-        create = partial(create_missing, self._administration[CREATE_TOPICS])
         return reading_apis(
             self._replicas.hosted,
             self._known,
             roots,
-            create_topics=create if self._settings.auto_create_topics else None,
+            create_topics=self._create_topics() if self._settings.auto_create_topics else None,
             futures=self._replicas.moves.described,
             states=self._root_states,
             permissions=self._permissions,
             throttle=self._throttles.leader,
         )
+
+    def _create_topics(self) -> CreateTopics:
+        """Return what makes missing topics: aside, where that takes as long as a controller elsewhere may."""
+        create = self._administration[CREATE_TOPICS]
+        if not self._is_remote:
+            return partial(create_missing, create)
+        aside = MissingTopicsThread(create)
+        self._open.callback(aside.stop, wait=False)
+        aside.start()
+        return aside.ask
 
     def _moving(self) -> ServedApis:
         moves = LogDirMoves(self._replicas.moves.ask, self._permissions)

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
@@ -51,6 +52,7 @@ from replication.quorum.quorum_standing import QuorumStanding
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.served_api import ServedApis
 from replication.server.server import Server
+from replication.stop_request import StopRequest, StopRequestedError
 from replication.worker_thread import WorkerThread
 
 _START_SECONDS: Final = 60.0
@@ -65,13 +67,21 @@ class BrokerNode:
     ...     print(broker.address)
     """
 
-    def __init__(self, link: ControllerLink, directories: LogDirectories, settings: BrokerNodeSettings) -> None:
+    def __init__(
+        self,
+        link: ControllerLink,
+        directories: LogDirectories,
+        settings: BrokerNodeSettings,
+        stop: StopRequest | None = None,
+    ) -> None:
         """Register, take what the metadata gives, and answer once that is done.
 
         It takes over the link. The directories, opened with `periodic` and `duplicates`, stay the caller's to close,
         after this is. Raises InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError,
-        BrokerStoppedError, RefusedByControllerError where it would be refused again, and OSError.
+        BrokerStoppedError, RefusedByControllerError where it would be refused again, and OSError; StopRequestedError,
+        once it has left in order, where `stop` is made while it waits.
         """
+        self._stop: Final = stop or StopRequest()
         self.identity: Final = BrokerIdentity.of(directories)
         self._settings: Final = settings
         self.session: Final = OwnSession(settings.session_timeout_ms)
@@ -101,14 +111,14 @@ class BrokerNode:
             self.fetchers: Final = self._fetcher_manager()
             """What it follows."""
             waiter, wants_isrs, has_placed = ThreadWaiter(), ThreadWaiter(), ThreadWaiter()
-            isr_queue = IsrQueue(self.identity.broker_id, wants_isrs)
+            isr_queue = IsrQueue(self.identity.broker_id, wants_isrs, log_event)
             self.replicas: Final = self._replica_manager(isr_queue, waiter)
             """The logs that it has, and their roles."""
             isr_queue.led = self.replicas.led
             assignments = DirectoryAssignments(self.identity.broker_id, self.replicas.unassigned)
             stack.callback(self.replicas.close)
             thread = self._thread = self._broker_thread(stack, waiter, has_placed)
-            if not thread.begin(_START_SECONDS):
+            if not self._until(thread.begin, _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "its registration is not in the metadata")
             known = self._known(thread)
             apis = self._broker_apis(known)
@@ -126,8 +136,9 @@ class BrokerNode:
                 each.start()
             self._workers = (thread, *asking, *cleaners, self.replicas.moves)
             self.lifecycle.ready_to_unfence()
-            self.lifecycle.wait_for(BrokerState.RUNNING, _START_SECONDS)
-            if not thread.wait_for_role(self.identity.broker_id, _START_SECONDS):
+            if not self._until(partial(self.lifecycle.reaches, BrokerState.RUNNING), _START_SECONDS):
+                raise NotInTimeError(self.identity.broker_id, _START_SECONDS, self.lifecycle.standing)
+            if not self._until(partial(thread.wait_for_role, self.identity.broker_id), _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "the metadata is not applied")
             self._open: Final = stack.pop_all()
 
@@ -186,12 +197,9 @@ class BrokerNode:
 
     def close(self) -> None:
         """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
-        self._is_closing = True
-        self.lifecycle.begin_controlled_shutdown()
-        with suppress(NotInTimeError, BrokerStoppedError):
-            self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
-        self.directories.broker_epoch = self.broker_epoch
+        self._leave()
         self.abandon()
+        self._note_epoch()
 
     def abandon(self) -> None:
         """Stop all of it at once, without a word to the controller."""
@@ -199,6 +207,26 @@ class BrokerNode:
         self._open.close()
 
     # --- its parts
+
+    def _until(self, wait: Callable[[float], bool], seconds: float) -> bool:
+        """Return whether something that a start waits for comes in time; leave where it is to stop instead."""
+        try:
+            return self._stop.until(wait, seconds)
+        except StopRequestedError:
+            self._leave()
+            self._note_epoch()
+            raise
+
+    def _leave(self) -> None:
+        self._is_closing = True
+        self.lifecycle.begin_controlled_shutdown()
+        with suppress(NotInTimeError, BrokerStoppedError):
+            self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
+
+    def _note_epoch(self) -> None:
+        # The controller takes who does not name its last epoch for one that may have lost something (KIP-966).
+        is_whole = not self.replicas.has_lost_tail
+        self.directories.broker_epoch = self.broker_epoch if is_whole else UNKNOWN_BROKER_EPOCH
 
     def _listeners(self) -> list[ListenerSettings]:
         """Return the listeners, with the users of the metadata."""
@@ -230,7 +258,7 @@ class BrokerNode:
             lifecycle.cordon(self._settings.cordoned)
         self._link.begin(self.identity.broker_id)
         lifecycle.start()
-        if not news.wait(seconds):
+        if not self._stop.until(news.wait, seconds):
             raise NotInTimeError(self.identity.broker_id, seconds, f"not registered ({lifecycle.trouble})")
         return lifecycle
 

@@ -32,6 +32,10 @@ class MetadataSource(Protocol):
 class ControllerLink(Protocol):
     """By which one broker, in one start, asks the controller and hears the metadata. Thread-safe."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether answers come over a network, and may take as long as its time-outs."""
+
     def begin(self, broker_id: int) -> None:
         """Prepare for the broker's registration, which follows."""
 

@@ -1,10 +1,13 @@
 """Topics that clients ask for before anybody has made them (Kafka: AutoTopicCreationManager)."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import timedelta
+from threading import Lock
 from typing import Final
 
+from logstore.log.state.waiters import ThreadWaiter
 from logstore.topic_partition import METADATA_TOPIC
 from replication.broker.requests.cluster.topic_name import INTERNAL_TOPICS, missing_topic
 from replication.errors import ReplicationError
@@ -12,11 +15,14 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.kio_messages import request_classes
 from replication.server.call import Call
 from replication.server.served_api import ServedApi
+from replication.worker_thread import WorkerThread
 
 CREATE_TOPICS: Final = 19
 _NOT_MADE: Final = INTERNAL_TOPICS | {METADATA_TOPIC}
 _BY_DEFAULT: Final = -1
 _TIMEOUT: Final = timedelta(seconds=5)
+_MOST_WAITING: Final = 10_000
+"""Names; clients ask again for those that are left out."""
 
 
 def create_missing(create: ServedApi, names: Iterable[str], call: Call) -> None:
@@ -38,3 +44,44 @@ def create_missing(create: ServedApi, names: Iterable[str], call: Call) -> None:
         request = classes.CreateTopicsRequest(topics=topics, timeout=_TIMEOUT, validate_only=False)
         with suppress(ReplicationError, OSError):
             create.answer(request, call._replace(version=version))
+
+
+class MissingTopicsThread(WorkerThread):
+    """Has topics made while those who have asked for them are told that they are not there yet, as by Kafka's brokers.
+
+    A name that is asked for again meanwhile is asked of the controller once.
+    """
+
+    def __init__(self, create: ServedApi) -> None:
+        """`create` is what answers CreateTopics."""
+        super().__init__("missing-topics")
+        self._create: Final = create
+        self._waiter: Final = ThreadWaiter()
+        self._lock: Final = Lock()
+        self._names: Final[set[str]] = set()
+        """All that wait or are being made."""
+        self._wanted: Final[deque[tuple[Sequence[str], Call]]] = deque()
+
+    def ask(self, names: Sequence[str], call: Call) -> None:
+        """Want topics, as asked by the caller who has named them in `call`. It returns at once."""
+        with self._lock:
+            room = max(0, _MOST_WAITING - len(self._names))
+            new = [name for name in dict.fromkeys(names) if name not in self._names][:room]
+            self._names.update(new)
+            if new:
+                self._wanted.append((new, call))
+        self._waiter.wake()
+
+    def _round(self) -> None:
+        if not self._wanted:
+            self._waiter.wait()
+            return
+        names, call = self._wanted.popleft()
+        try:
+            create_missing(self._create, names, call)
+        finally:
+            with self._lock:
+                self._names.difference_update(names)
+
+    def _wake(self) -> None:
+        self._waiter.wake()

@@ -7,6 +7,8 @@ from typing import Final
 
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.events.trouble import Trouble
+from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.metadata.image_publisher import PublishedImage
 from replication.node.forwarded_apis import ForwardedApis
@@ -14,6 +16,7 @@ from replication.node.metadata_feed import MetadataFeed
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.quorum.active_controller import ActiveController
+from replication.quorum.errors import MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.metadata_follower import MetadataFollower
@@ -74,6 +77,11 @@ class NetworkLink:
             if metadata is not None and snapshots is not None
             else None
         )
+
+    @property
+    def is_remote(self) -> bool:
+        """True."""
+        return True
 
     def begin(self, broker_id: int) -> None:
         """Begin to follow the metadata, and to look for who leads. Raises RuntimeError the second time."""
@@ -146,10 +154,18 @@ def _followed(
 
 
 class _Published(MetadataObserver):
-    """Passes on what the follower publishes."""
+    """Passes on what the follower publishes, and tells where it cannot follow."""
 
     def __init__(self, link: NetworkLink) -> None:
         self._link: Final = link
+        self._trouble: Final = Trouble(TroubleKind.METADATA)
+
+    def metadata_interrupted(self, error: Exception) -> None:
+        self._trouble.begin(str(error), error.code.name if isinstance(error, MetadataRefusedError) else "")
+
+    def controller_changed(self, address: str) -> None:
+        del address
+        self._trouble.end()
 
     def metadata_published(self, published: PublishedImage) -> None:
         self._link.published(published)

@@ -5,6 +5,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from logstore.log.state.waiters import Waiter
+from replication.broker.events.trouble import TellTrouble, Trouble, untold
+from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.requests.writing.produce_work import ALL_IN_SYNC, no_answer
 from replication.clock import monotonic_ms
@@ -33,10 +35,13 @@ class SessionGuard:
     Followers are answered on: they know the leader's epoch, and have to be there for acks=all.
     """
 
-    def __init__(self, session: OwnSession, clock: Callable[[], int] = monotonic_ms) -> None:
-        """`clock` is the session's."""
+    def __init__(
+        self, session: OwnSession, clock: Callable[[], int] = monotonic_ms, tell: TellTrouble = untold
+    ) -> None:
+        """`clock` is the session's; `tell` hears when the first client is refused, and when one is served again."""
         self._session: Final = session
         self._clock: Final = clock
+        self._trouble: Final = Trouble(TroubleKind.SESSION, tell=tell, clock=clock)
 
     def guarded(self, apis: ServedApis) -> ServedApis:
         """Return the APIs, of which those that need a leader are answered only while the session lasts."""
@@ -86,7 +91,12 @@ class SessionGuard:
         return guarded
 
     def _is_over(self) -> bool:
-        return self._session.is_over(self._clock())
+        if not self._session.is_over(self._clock()):
+            self._trouble.end()
+            return False
+        if self._session.has_begun:  # nobody expects a broker that starts to serve
+            self._trouble.begin("this broker refuses clients: by its own clock the controller may have fenced it")
+        return True
 
     def _unless_over(self, answered: Any, renewed_at: int, refused: Callable[[], Any]) -> Any:
         """Refuse what was done while the session ran out, also where it goes on since: it is asked again."""

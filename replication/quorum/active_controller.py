@@ -58,11 +58,19 @@ class ActiveController:
         with self._changed:
             self._told = tuple(each for each in self._told if each != changed)
 
-    def wait(self, seconds: float) -> Address | None:
-        """Return who leads once that is known; None if it is not in time, or after `close`."""
+    def wait(self, seconds: float, has_given_up: Callable[[], bool] = lambda: False) -> Address | None:
+        """Return who leads once that is known; None if it is not in time, or after `close`.
+
+        Where who waits `has_given_up`, it returns after `look_again`.
+        """
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._address is not None, seconds)
+            self._changed.wait_for(lambda: self._closed or self._address is not None or has_given_up(), seconds)
             return None if self._closed else self._address
+
+    def look_again(self) -> None:
+        """Let those who wait see whether they have given up."""
+        with self._changed:
+            self._changed.notify_all()
 
     def close(self) -> None:
         """Let nobody wait any more."""

@@ -17,6 +17,11 @@ class LocalLink:
         """Reach this controller, which stays the caller's."""
         self._controller: Final = controller
 
+    @property
+    def is_remote(self) -> bool:
+        """False: the controller is in this process."""
+        return False
+
     def begin(self, broker_id: int) -> None:
         """Let the broker register at once: who holds its directories knows that its earlier start is over."""
         self._controller.end_session(broker_id)

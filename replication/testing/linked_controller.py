@@ -26,6 +26,11 @@ class LinkedController:
         self._broker_id: Final = broker_id
         self._links: Final = links
 
+    @property
+    def is_remote(self) -> bool:
+        """As without cuts."""
+        return self._behind.is_remote
+
     def begin(self, broker_id: int) -> None:
         """Let a broker register at once."""
         self._behind.begin(broker_id)

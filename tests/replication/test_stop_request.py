@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from replication.stop_request import StopRequest, StopRequestedError
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import faulthandler, os, signal, sys
@@ -59,3 +61,19 @@ def test_a_signal_handler_may_make_it_wherever_it_interrupts_the_thread_that_wai
         [sys.executable, "-c", PROGRAM + waiting, tmp_path], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_what_is_waited_for_is_seen_until_a_stop_is_requested() -> None:
+    stop, asked = StopRequest(), []
+
+    def wait(seconds: float) -> bool:
+        asked.append(seconds)
+        return len(asked) == 3
+
+    assert stop.until(wait, 60)
+    assert len(asked) == 3
+    assert max(asked) < 1, "a stop would be noticed late"
+    assert not stop.until(lambda _: False, 0)
+    stop.make()
+    with pytest.raises(StopRequestedError):
+        stop.until(wait, 60)

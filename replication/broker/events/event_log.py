@@ -3,9 +3,10 @@
 import json
 import logging
 import re
-from typing import Final
+from typing import Final, TypeAlias
 
 from replication.broker.events.partition_events import PartitionEvent, Role, RoleChanged, Truncated, Value
+from replication.broker.events.trouble_events import TroubleBegan, TroubleEvent
 
 LOGGER_NAME: Final = "epochlog.events"
 FIELDS: Final = "partition_event"
@@ -14,9 +15,11 @@ _LOGGER: Final = logging.getLogger(LOGGER_NAME)
 _PLAIN: Final = re.compile(r"[\w.,:/+-]+", re.ASCII)
 """A value that is told from the next field without quotes."""
 
+BrokerEvent: TypeAlias = PartitionEvent | TroubleEvent
 
-def log_event(event: PartitionEvent) -> None:
-    """Say it. What is lost of acknowledged records is a warning, and a replica that is offline an error."""
+
+def log_event(event: BrokerEvent) -> None:
+    """Say it. Trouble and what is lost of acknowledged records are warnings, and a replica that is offline an error."""
     level = _level(event)
     if _LOGGER.isEnabledFor(level):
         fields = event.fields()
@@ -24,8 +27,8 @@ def log_event(event: PartitionEvent) -> None:
         _LOGGER.log(level, "%s", line, extra={FIELDS: fields})
 
 
-def _level(event: PartitionEvent) -> int:
-    if isinstance(event, Truncated) and event.is_below_high_watermark:
+def _level(event: BrokerEvent) -> int:
+    if isinstance(event, TroubleBegan) or (isinstance(event, Truncated) and event.is_below_high_watermark):
         return logging.WARNING
     return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO
 

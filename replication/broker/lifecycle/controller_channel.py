@@ -96,7 +96,7 @@ class ControllerChannel:
         )
         reason = "the quorum's leader is not known"
         while deadline.left() > 0 and not self._closed.is_set():
-            address = self._controller.wait(deadline.left())
+            address = self._controller.wait(deadline.left(), self._closed.is_set)
             if address is None:
                 reason = self._controller.trouble or reason
                 break
@@ -118,6 +118,7 @@ class ControllerChannel:
         """End it, also while another thread waits for an answer."""
         self._closed.set()
         self._controller.tell_no_more(self._hang_up)
+        self._controller.look_again()
         self._hang_up()
 
     def _hang_up(self) -> None:

@@ -21,3 +21,6 @@ class LifecycleObserver(MetadataObserver):
 
     def refused(self, error: Exception) -> None:
         """Handle that the controller answered with an error, or cannot be reached; the request is retried."""
+
+    def answered(self) -> None:
+        """Handle that the controller has granted a request again, after one that was refused or not answered."""

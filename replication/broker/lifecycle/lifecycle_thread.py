@@ -130,14 +130,22 @@ class LifecycleThread(WorkerThread):
 
         Raises BrokerStoppedError where it stops instead, NotInTimeError after so many seconds.
         """
+        if not self.reaches(state, seconds):
+            raise NotInTimeError(self._registration.broker_id, seconds, self.standing)
+
+    def reaches(self, state: BrokerState, seconds: float) -> bool:
+        """Return whether `wait_for` would within so many seconds. Raises BrokerStoppedError where it stops instead."""
         with self._changed:
-            self._changed.wait_for(lambda: self._lifecycle.state >= state, seconds)
+            is_reached = self._changed.wait_for(lambda: self._lifecycle.state >= state, seconds)
             found = self._lifecycle.state
             if found is BrokerState.SHUTTING_DOWN and state is not found:
                 raise BrokerStoppedError(self._registration.broker_id, self.trouble)
-            if found < state:
-                standing = f"{found.name}{f' ({self.trouble})' if self.trouble else ''}"
-                raise NotInTimeError(self._registration.broker_id, seconds, standing)
+            return is_reached
+
+    @property
+    def standing(self) -> str:
+        """Its state, in words, and why the last request failed."""
+        return f"{self._lifecycle.state.name}{f' ({self.trouble})' if self.trouble else ''}"
 
     # --- the thread
 
@@ -196,7 +204,7 @@ class LifecycleThread(WorkerThread):
     def _take_registration(self, answer: BrokerRegistrationResponse) -> None:
         self._refuse(answer.error, "a registration")
         with self._changed:
-            self.trouble = ""
+            self._note_answer()
             self._lifecycle.registered(monotonic_ms(), answer.broker_epoch)
             self._observer.registered(answer.broker_epoch)
             self._changed.notify_all()
@@ -204,7 +212,7 @@ class LifecycleThread(WorkerThread):
     def _take_heartbeat(self, answer: BrokerHeartbeatResponse) -> None:
         self._refuse(answer.error, "a heartbeat")
         with self._changed:
-            self.trouble = ""
+            self._note_answer()
             self._lifecycle.heartbeat_answered(
                 monotonic_ms(),
                 is_caught_up=answer.is_caught_up,
@@ -233,6 +241,11 @@ class LifecycleThread(WorkerThread):
     def _give_up(self, error: BaseException) -> None:
         self.failure = error
         self.stop(f"{type(error).__name__}: {error}")
+
+    def _note_answer(self) -> None:
+        if self.trouble:
+            self.trouble = ""
+            self._observer.answered()
 
     def _note_fencing(self, *, is_fenced: bool) -> None:
         if is_fenced == self._is_fenced:

@@ -21,6 +21,8 @@ class OwnSession:
         """The longest time between two such heartbeats that followed on each other."""
         self.renewed_at: int = -1
         """When it was last heard that it goes on after it may have been over; -1 before that."""
+        self.has_begun: bool = False
+        """Whether there ever was such a heartbeat."""
         self._contact_at: int | None = None
         self._is_doubtful = False
         self._metadata_as_of = 0
@@ -38,6 +40,7 @@ class OwnSession:
             self._is_doubtful = False
         if self.heard_at is not None:
             self.longest_gap_ms = max(self.longest_gap_ms, sent_at - self.heard_at)
+        self.has_begun = True
         # Last: who asks meanwhile must not find it renewed, and what it waits for not yet.
         self.heard_at = sent_at
 

@@ -3,8 +3,10 @@
 from threading import Event
 from typing import Final
 
+from replication.broker.events.event_log import log_event
+from replication.broker.events.trouble import TellTrouble
 from replication.broker.lifecycle.errors import RefusedByControllerError
-from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.told_lifecycle import ToldLifecycle
 from replication.protocol.error_code import ErrorCode
 
 _FOR_GOOD: Final = frozenset(
@@ -13,11 +15,12 @@ _FOR_GOOD: Final = frozenset(
 """What is answered to the same request however often it is sent."""
 
 
-class RegistrationNews(LifecycleObserver):
-    """Tells when there is a broker epoch."""
+class RegistrationNews(ToldLifecycle):
+    """Tells when there is a broker epoch, and of all trouble."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: TellTrouble = log_event) -> None:
         """Know of nothing yet."""
+        super().__init__(tell)
         self._news: Final = Event()
         self._refusal: Exception | None = None
 
@@ -32,6 +35,8 @@ class RegistrationNews(LifecycleObserver):
         if isinstance(error, RefusedByControllerError) and error.code in _FOR_GOOD and not self._news.is_set():
             self._refusal = error
             self._news.set()
+            return  # it ends the start, and is told as the reason
+        super().refused(error)
 
     def wait(self, seconds: float) -> bool:
         """Return whether the broker is registered within so many seconds. Raises what keeps it from ever being."""

@@ -5,7 +5,10 @@ from collections.abc import Callable
 from typing import Final
 
 from logstore import AppendInfo, Log, TopicPartition
+from replication.broker.events.event_log import log_event
 from replication.broker.events.partition_events import NO_EPOCH, Truncated
+from replication.broker.events.trouble import TellTrouble, Trouble
+from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.partitions.broker_traffic import BrokerTraffic
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetch_observer import Cut, FetchObserver
@@ -17,14 +20,21 @@ _log: Final = logging.getLogger(__name__)
 
 
 class ToldFetches(FetchObserver):
-    """Tells what is cut off, says which partitions are followed no more and why, and counts what is copied."""
+    """Tells what is cut off, which leaders do not answer and what is followed no more, and counts what is copied."""
 
-    def __init__(self, tell: Callable[[Truncated], object], traffic: BrokerTraffic) -> None:
-        """`tell` is called by the following threads: it must return quickly, and raise nothing."""
+    def __init__(
+        self,
+        tell: Callable[[Truncated], object],
+        traffic: BrokerTraffic,
+        tell_trouble: TellTrouble = log_event,
+    ) -> None:
+        """Both are called by the following threads: they must return quickly, and raise nothing."""
         self._tell: Final = tell
         self._traffic: Final = traffic
         self._removed: Final[dict[TopicPartition, tuple[RemovedRecords | None, int]]] = {}
         """What is about to go, and the epoch of the log's last batch."""
+        self._tell_trouble: Final = tell_trouble
+        self._leaders: Final[dict[str, Trouble]] = {}
 
     def truncating(self, log: Log, cut: Cut) -> None:
         """Count what will go, unless that is much, or all of a log: nothing may keep a replica from its leader."""
@@ -54,9 +64,28 @@ class ToldFetches(FetchObserver):
         del state
         self._traffic.of(partition).replication_bytes_in += info.size
 
+    def disconnected(self, address: str, reason: str) -> None:
+        """Tell of it, but not each time that it is tried again."""
+        trouble = self._leaders.setdefault(address, Trouble(TroubleKind.LEADER, address, self._tell_trouble))
+        trouble.begin(f"this broker cannot follow the leader: {reason}")
+
+    def answered(self, address: str) -> None:
+        """Tell that it is over."""
+        self.left(address)
+
+    def left(self, address: str) -> None:
+        """Tell that it is over, as nothing is wanted there."""
+        trouble = self._leaders.pop(address, None)
+        if trouble is not None:
+            trouble.end()
+
     def failed(self, partition: TopicPartition, state: FetchState) -> None:
         """Name the partition: until its leader changes nobody else notices."""
         _log.error("%s is followed no more, until its leader changes: %s", partition, state.reason)
+
+    def held_up(self, partition: TopicPartition, state: FetchState) -> None:
+        """Name the partition, which falls out of the ISR if that lasts."""
+        _log.error("%s is not followed until there is room: %s", partition, state.reason)
 
 
 def _counted(log: Log, cut: Cut) -> RemovedRecords | None:

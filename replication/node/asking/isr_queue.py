@@ -2,12 +2,14 @@
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 from uuid import UUID
 
 from logstore import LogStoreError
 from logstore.log.state.waiters import Waiter
+from replication.broker.events.trouble import TellTrouble, Trouble, untold
+from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.partitions.isr_changes import answers_to
 from replication.broker.partitions.led_partition import REFUSED, LedPartition
 from replication.protocol.error_code import ErrorCode
@@ -30,8 +32,8 @@ class IsrQueue:
     again_ms: Final = 50
     """As Kafka's brokers."""
 
-    def __init__(self, broker_id: int, waiter: Waiter) -> None:
-        """Ask as a broker; the waiter is woken when there is something to ask."""
+    def __init__(self, broker_id: int, waiter: Waiter, tell: TellTrouble = untold) -> None:
+        """Ask as a broker; the waiter is woken when there is something to ask; `tell` hears of what is not granted."""
         self.led: Callable[[UUID, int], LedPartition | None] = lambda _topic_id, _number: None
         """Finds the leaders that hear the answers, by topic id and number."""
         self._broker_id: Final = broker_id
@@ -39,6 +41,7 @@ class IsrQueue:
         self._wanted: Final[deque[IsrChange]] = deque()
         self._asked: tuple[IsrChange, ...] = ()
         self._is_telling = False
+        self._trouble: Final = Trouble(TroubleKind.ISR, tell=tell)
 
     def ask(self, change: IsrChange) -> None:
         """Want a change, of which its leader is told later what has become. Any thread may.
@@ -59,18 +62,29 @@ class IsrQueue:
     def answered(self, answer: AlterPartitionResponse, *, may_arrive_late: bool) -> bool:
         """Tell the leaders what has become of their changes; return whether none wants the same again."""
         self._is_telling = True
+        answers = answers_to(self._asked, answer)
         try:
-            for change, told in zip(self._asked, answers_to(self._asked, answer), strict=True):
+            for change, told in zip(self._asked, answers, strict=True):
                 leader = self.led(change.topic_id, change.partition)
                 if leader is not None:
                     _tell(leader, change, _error(told, may_arrive_late=may_arrive_late), told)
         finally:
             self._is_telling = False
-        return set(self._asked).isdisjoint(tuple(self._wanted))
+        wanted = frozenset(self._wanted.copy())  # others may add to it meanwhile
+        again = {each.error for change, each in zip(self._asked, answers, strict=True) if change in wanted}
+        self._note(again)
+        return not again
 
     def failed(self) -> None:
         """Want again what was asked."""
         self._wanted.extendleft(reversed(self._asked))
+
+    def _note(self, refusals: Collection[ErrorCode]) -> None:
+        """Say once why changes have to be asked again, and once that they have not any more."""
+        for error in refusals:
+            self._trouble.begin(f"the controller does not change ISRs that this broker leads: {error.name}", error.name)
+        if not refusals:
+            self._trouble.end()
 
 
 def _tell(leader: LedPartition, change: IsrChange, error: ErrorCode, answer: IsrAnswer) -> None:

@@ -1,12 +1,13 @@
 """Whether a cluster's controller answers a broker, asked before the broker changes anything."""
 
-import time
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Final
 
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.events.trouble import Trouble
+from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.lifecycle.errors import NoControllerError, UnsupportedFeaturesError
 from replication.errors import ReplicationError
 from replication.protocol.addresses import Address
@@ -19,6 +20,7 @@ from replication.protocol.messages.api_versions import ApiVersionsRequest
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.quorum.errors import MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata
+from replication.stop_request import StopRequest, StopRequestedError
 
 _TIMEOUT_MS: Final = 2_000
 _PAUSE_SECONDS: Final = 0.2
@@ -29,34 +31,47 @@ _WHO_ASKS: Final = ApiVersionsRequest(
 
 
 def ensure_answers(
-    controllers: Sequence[Address], identity: BrokerIdentity, settings: ClientSettings, seconds: float
+    controllers: Sequence[Address],
+    identity: BrokerIdentity,
+    settings: ClientSettings,
+    seconds: float,
+    stop: StopRequest,
 ) -> None:
     """Return once the active controller of the broker's cluster has answered, asked as one that knows no metadata.
 
+    That it has to be waited for is told, once.
+
     Raises MetadataRefusedError where it leads another cluster, UnsupportedFeaturesError where that works at levels of
-    features that a broker of ours does not know, NoControllerError where none has answered in time, and OSError where
-    there is no room for a temporary directory.
+    features that a broker of ours does not know, NoControllerError where none has answered in time, StopRequestedError,
+    and OSError where there is no room for a temporary directory.
     """
     quick = settings.within(_TIMEOUT_MS)
+    waiting = Trouble(TroubleKind.CONTROLLER)
     deadline, others, address = Deadline(seconds), cycle(controllers), controllers[0]
     # As nobody's replica: a controller would take the broker's for one that has fallen back to the beginning.
     with FollowedMetadata.open(CONSUMER, identity.cluster_id) as followed:
         while True:
-            trouble: Exception | None = None
+            trouble: str | None = None
             try:
                 told = _asked(followed, address, quick)
                 if told is None:
+                    waiting.end()
                     return
+                trouble = f"{address}: nobody is known to lead the quorum" if told == address else None
                 address = told
             except UnsupportedFeaturesError:
                 raise
             except (ReplicationError, OSError) as error:
                 if isinstance(error, KafkaError) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
                     raise MetadataRefusedError(error.code, address) from error
-                trouble, address = error, next(others)
+                trouble, address = str(error), next(others)
+            failure = NoControllerError(trouble or f"{address}: it was not asked in time")
             if deadline.left() <= 0:
-                raise NoControllerError(str(trouble or f"{address}: nobody is known to lead the quorum"))
-            time.sleep(_PAUSE_SECONDS)
+                raise failure
+            if trouble is not None:
+                waiting.begin(str(failure))
+            if stop.wait(_PAUSE_SECONDS):
+                raise StopRequestedError
 
 
 def _asked(followed: FollowedMetadata, address: Address, settings: ClientSettings) -> Address | None:

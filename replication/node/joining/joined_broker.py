@@ -22,6 +22,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.snapshot_terms import SnapshotTerms
+from replication.stop_request import StopRequest
 
 _SNAPSHOTS: Final = SnapshotTerms()
 
@@ -54,6 +55,7 @@ class JoinedBroker:
         filesystem: FileSystem = REAL,
         snapshots: SnapshotTerms = _SNAPSHOTS,
         observer: LogObserver | None = None,
+        stop: StopRequest | None = None,
     ) -> Self:
         """Open log.dirs and join the cluster that they are formatted for.
 
@@ -61,7 +63,7 @@ class JoinedBroker:
         metadata is kept in `metadata_root`, by default the first of the log.dirs. In those that are `cordoned` the
         controller places no new replicas (Kafka 4.3 and later); None leaves that as `settings` have it. `filesystem` is
         how logs and metadata are written. By the terms of `snapshots` the copy of the metadata does not grow for ever.
-        All logs have the `observer`.
+        All logs have the `observer`. Where `stop` is made meanwhile, it ends in order with StopRequestedError.
 
         Those whose disks fail are offline, where another one is left; but for that of the metadata.
         Before anything is changed InconsistentDirectoriesError is raised where the directories are not formatted, not
@@ -70,9 +72,10 @@ class JoinedBroker:
         `LogDirectories.open` and `BrokerNode` raise as well, with all closed again.
         """
         client_settings = client_settings or ClientSettings()
+        stop = stop or StopRequest()
         copy_in = metadata_root or roots[0]
         formatted = FormattedRoots(roots, node_id, copy_in)
-        ensure_answers(controllers, formatted.identity, client_settings, settings.registration_seconds)
+        ensure_answers(controllers, formatted.identity, client_settings, settings.registration_seconds, stop)
         with ExitStack() as stack:
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = LocalMetadata.open(copy_in, filesystem)
@@ -91,7 +94,7 @@ class JoinedBroker:
                 settings = replace(settings, cordoned=formatted.ids(cordoned))
             identity = BrokerIdentity.of(directories)
             link = NetworkLink(controllers, identity, client_settings, metadata=metadata, snapshots=snapshots)
-            node = stack.enter_context(BrokerNode(link, directories, settings))
+            node = stack.enter_context(BrokerNode(link, directories, settings, stop))
             return cls(stack.pop_all(), node)
 
     def __enter__(self) -> Self:

@@ -42,6 +42,7 @@ class Ear(LifecycleObserver):
         self.epochs: list[int] = []
         self.fencings: list[str] = []
         self.refusals: list[Exception] = []
+        self.answers: list[str] = []
         self.controllers: list[str] = []
         self.interruptions: list[Exception] = []
         self.published: list[PublishedImage] = []
@@ -66,6 +67,9 @@ class Ear(LifecycleObserver):
 
     def refused(self, error: Exception) -> None:
         self._hear(self.refusals, error)
+
+    def answered(self) -> None:
+        self._hear(self.answers, "answered")
 
     def controller_changed(self, address: str) -> None:
         self._hear(self.controllers, address)

@@ -4,6 +4,8 @@ import json
 import shutil
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -180,8 +182,46 @@ def test_it_serves_metrics_and_says_what_happens_to_its_partitions(tmp_path: Pat
     assert roles in (["none", "leader", "none"], ["none", "leader", "follower", "none"])
 
 
+class TestStopsWhileItStarts:
+    """SIGTERM is heard by whatever a start waits for, which is told; the exit status is that of any stop."""
+
+    def test_as_it_waits_for_a_controller(self, tmp_path: Path) -> None:
+        config = formatted(server_properties(tmp_path, NOBODY, initial_broker_registration_timeout_ms=600_000))
+        before = everything(tmp_path)
+        trouble = self.stopped(config)
+        assert "no active controller answers: 127.0.0.1:1: cannot connect" in trouble["why"]
+        assert everything(tmp_path) == before
+
+    def test_as_it_waits_for_an_old_session(self, tmp_path: Path, controller: str) -> None:
+        (tmp_path / "copy").mkdir()
+        first = formatted(server_properties(tmp_path, controller, 7))
+        same = server_properties(tmp_path / "copy", controller, 7, initial_broker_registration_timeout_ms=600_000)
+        with joined(first):
+            trouble = self.stopped(formatted(same))
+        assert "DUPLICATE_BROKER_REGISTRATION" in trouble["why"]
+        assert (tmp_path / "copy" / "ours-7" / ".kafka_cleanshutdown").exists()
+
+    @staticmethod
+    def stopped(config: Path) -> dict[str, str]:
+        """Start a broker, let it end as soon as it has told what it waits for, and return that."""
+        command = [sys.executable, "-m", "replication.cli", "broker", "--config", str(config), "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                assert process.stderr is not None
+                trouble: dict[str, str] = json.loads(process.stderr.readline())
+                process.terminate()
+                out, rest = process.communicate(timeout=SECONDS)
+            finally:
+                if process.poll() is None:
+                    process.kill()
+        validate("broker", trouble, "trouble_began")
+        assert (process.returncode, out) == (0, "")
+        assert "told to stop before it had joined" in rest
+        return trouble
+
+
 class TestRefusals:
-    """One line, exit status 2, and nothing is changed."""
+    """Exit status 2, the reason as the last line after what it waited for, and nothing is changed."""
 
     def test_a_port_for_metrics_that_is_taken(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -195,7 +235,8 @@ class TestRefusals:
 
     def test_a_controller_that_does_not_answer(self, tmp_path: Path) -> None:
         properties = server_properties(tmp_path, NOBODY, initial_broker_registration_timeout_ms=500)
-        self.refused(formatted(properties), "no active controller answers")
+        told = self.refused(formatted(properties), "no active controller answers", waits=True)
+        assert "event=trouble what=controller" in told.splitlines()[0]
 
     def test_another_nodes_directories(self, tmp_path: Path) -> None:
         formatted(server_properties(tmp_path, NOBODY))
@@ -272,12 +313,14 @@ class TestRefusals:
         with joined(first):
             outcome = epochlog("broker", "--config", formatted(same))
         assert outcome.status == 2
-        assert "DUPLICATE_BROKER_REGISTRATION" in outcome.err
-        assert outcome.err.count("\n") == 1
+        waited_for, reason = outcome.err.splitlines()
+        assert "event=trouble what=controller" in waited_for
+        assert "DUPLICATE_BROKER_REGISTRATION" in waited_for
+        assert "DUPLICATE_BROKER_REGISTRATION" in reason
 
     @staticmethod
-    def refused(config: Path, reason: str, beside: str = "") -> str:
-        """Return what is said; `beside` lies what others change."""
+    def refused(config: Path, reason: str, beside: str = "", *, waits: bool = False) -> str:
+        """Return what is said; `beside` lies what others change, and what it `waits` for is a line before."""
 
         def ours() -> dict[Path, tuple[int, int, int, bytes]]:
             found = everything(config.parent)
@@ -286,8 +329,8 @@ class TestRefusals:
         before = ours()
         outcome = epochlog("broker", "--config", config)
         assert outcome.status == 2
-        assert reason in outcome.err
-        assert outcome.err.count("\n") == 1
+        assert reason in outcome.err.splitlines()[-1]
+        assert outcome.err.count("\n") == 1 + waits
         assert ours() == before
         return outcome.err
 

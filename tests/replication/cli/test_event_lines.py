@@ -9,18 +9,23 @@ from threading import Thread
 
 import pytest
 
-from replication.broker.events.event_log import LOGGER_NAME, log_event
-from replication.broker.events.partition_events import PartitionEvent
+from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
 from replication.cli.event_lines import events_printed
-from tests.replication.broker.events.test_event_log import CUT, ISR, ROLE
+from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
 from tests.replication.cli.schemas import validate
 
 UNKNOWN = (replace(CUT, records=None, size=None), replace(ROLE, log_end_offset=None, high_watermark=None))
-DEFINITIONS = {"role-change": "role_changed", "isr-change": "isr_changed", "truncation": "replica_truncated"}
+DEFINITIONS = {
+    "role-change": "role_changed",
+    "isr-change": "isr_changed",
+    "truncation": "replica_truncated",
+    "trouble": "trouble_began",
+    "trouble-over": "trouble_ended",
+}
 
 
-@pytest.mark.parametrize("event", [ROLE, ISR, CUT, *UNKNOWN], ids=lambda event: event.event)
-def test_an_object_is_of_its_definition(event: PartitionEvent, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("event", [ROLE, ISR, CUT, TROUBLE, OVER, *UNKNOWN], ids=lambda event: event.event)
+def test_an_object_is_of_its_definition(event: BrokerEvent, capsys: pytest.CaptureFixture[str]) -> None:
     with events_printed(json=True):
         log_event(event)
     validate("broker", json.loads(capsys.readouterr().err), DEFINITIONS[event.event])

@@ -204,6 +204,20 @@ class Disconnections(FetchObserver):
         self.told.append((address, reason))
 
 
+class Standings(FetchObserver):
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def connected(self, address: str) -> None:
+        self.told.append(f"{address} connected")
+
+    def answered(self, address: str) -> None:
+        self.told.append(f"{address} answered")
+
+    def left(self, address: str) -> None:
+        self.told.append(f"{address} left")
+
+
 def test_a_leader_that_cannot_be_reached_is_in_doubt_and_followed_once_it_can(setting: Setting, wire: Wire) -> None:
     observer = Disconnections()
     manager = setting.manager(observer=observer)
@@ -219,6 +233,20 @@ def test_a_leader_that_cannot_be_reached_is_in_doubt_and_followed_once_it_can(se
     assert observer.told[0][0] == "broker1:9092"
     wire.leaders[leader.address] = gone
     eventually(lambda: manager.is_caught_up(partition, 0))
+
+
+def test_the_first_answer_on_a_connection_is_told_and_that_a_leader_is_followed_no_more(
+    setting: Setting, wire: Wire
+) -> None:
+    observer = Standings()
+    manager = setting.manager(observer=observer)
+    partition = PARTITIONS[0]
+    manager.follow(partition, setting.log("follower", partition), setting.leader(1, partition), 0)
+    eventually(lambda: manager.is_caught_up(partition, 0))
+    wire.connections[0].close()
+    eventually(lambda: len(observer.told) == 4)
+    manager.forget(partition)
+    assert observer.told == ["broker1:9092 connected", "broker1:9092 answered"] * 2 + ["broker1:9092 left"]
 
 
 @pytest.mark.parametrize("threads", [0, -1])

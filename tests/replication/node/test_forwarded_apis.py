@@ -1,16 +1,19 @@
 """What administrators ask is answered also where no controller is reached: with an error, in every version."""
 
+import logging
 import random
 import socket
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import Timer
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode as KioErrorCode
 
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.events.event_log import FIELDS, LOGGER_NAME
 from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.node.forwarded_apis import ForwardedApis
 from replication.node.network_link import NetworkLink
@@ -18,6 +21,7 @@ from replication.node.unanswered import ANSWERED_BY_CONTROLLER, unanswered
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.errors import ConnectionFailedError
 from replication.protocol.messages import describe_quorum
 from replication.protocol.messages.api import Api
 from replication.protocol.messages.apis import api_with
@@ -25,10 +29,12 @@ from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.protocol.wire.headers import write_response_header
 from replication.protocol.wire.kio_messages import read, request_class, response_class, write
 from replication.quorum.active_controller import ActiveController
+from replication.quorum.errors import MetadataRefusedError
 from replication.server.call import Call, Caller
 from tests.campaign import run_seed
 from tests.oracle.broker import free_port
 from tests.replication.broker.lifecycle.scripted_controller import ScriptedController
+from tests.replication.broker.lifecycle.unanswering import Unanswering, wait_until
 from tests.replication.protocol.fake_broker import FakeBroker, framed, receive, versions
 from tests.replication.protocol.instances import instance
 
@@ -91,6 +97,27 @@ def test_who_asks_about_the_quorum_is_told_of_the_error(version: int) -> None:
     assert read_again.error is ErrorCode.REQUEST_TIMED_OUT
 
 
+def test_metadata_that_cannot_be_fetched_is_told_once_and_that_it_can_again(caplog: pytest.LogCaptureFixture) -> None:
+    link = NetworkLink([Address("127.0.0.1", free_port())], IDENTITY)
+    observer: Any = link._follower._observer
+    with caplog.at_level(logging.INFO, LOGGER_NAME):
+        for error in (ConnectionFailedError("one:9093", "refused"), ConnectionFailedError("two:9093", "refused")):
+            observer.metadata_interrupted(error)
+        refused = MetadataRefusedError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "one:9093")
+        for _ in range(2):
+            observer.metadata_interrupted(refused)
+        observer.controller_changed("two:9093")
+    link.close()
+    events = [getattr(record, FIELDS) for record in caplog.records]
+    assert [(each["event"], each["what"]) for each in events] == [
+        ("trouble", "metadata"),
+        ("trouble", "metadata"),
+        ("trouble-over", "metadata"),
+    ]
+    assert "one:9093" in events[0]["why"]
+    assert "allow this user ClusterAction" in events[1]["why"]
+
+
 def test_what_nobody_answers_in_time_is_answered_so() -> None:
     link = NetworkLink([Address("127.0.0.1", free_port())], IDENTITY, request_timeout_ms=300)
     link.begin(1)
@@ -103,6 +130,19 @@ def test_what_nobody_answers_in_time_is_answered_so() -> None:
         assert time.monotonic() - began < 10
     finally:
         link.close()
+
+
+def test_those_who_wait_behind_one_that_has_no_answer_are_answered_with_it() -> None:
+    nobody = Unanswering()
+    forwarded = ForwardedApis(cast("ControllerChannel", nobody))
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(unregister, forwarded) for _ in range(8)]
+        wait_until(lambda: forwarded._turns.waiting == 7)
+        nobody.let_go.set()
+        assert {each.result().error_code for each in answers} == {ErrorCode.REQUEST_TIMED_OUT}
+    ((_, timeout_ms),) = nobody.asked
+    assert timeout_ms is not None
+    assert timeout_ms <= 9_000
 
 
 def test_nobody_waits_for_a_controller_once_the_link_is_closed() -> None:

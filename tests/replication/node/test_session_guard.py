@@ -24,6 +24,7 @@ from replication.server.call import Call, Caller
 from replication.server.hang_up import HangUpError
 from replication.server.pending import NO_ANSWER
 from replication.server.served_api import ServedApi
+from tests.replication.broker.events.heard_troubles import HeardTroubles
 
 ORDERS = TopicPartition("orders", 0)
 CALL = Call(11, Caller("127.0.0.1"))
@@ -55,16 +56,20 @@ class Waits:
 class Broker:
     """Heard of its controller at 0; a session lasts 100."""
 
-    def __init__(self, meanwhile: Callable[["Broker"], None] = lambda _: None, answer: Any = APPENDED) -> None:
+    def __init__(
+        self, meanwhile: Callable[["Broker"], None] = lambda _: None, answer: Any = APPENDED, *, is_heard: bool = True
+    ) -> None:
         self.now, self.appended = 0, 0
         self.read: Any = READ
         self._meanwhile, self._answer = meanwhile, answer
         self.session = OwnSession(100)
         self.session.registered(0)
-        self.session.heard(0, 0)
+        if is_heard:
+            self.session.heard(0, 0)
         other = ServedApi(range(12), lambda *_: ANSWER)
         apis = {0: ServedApi(range(12), self._append), 1: ServedApi(range(12), self._read), 2: other, 3: other}
-        self._apis = SessionGuard(self.session, lambda: self.now).guarded(apis)
+        self.told = HeardTroubles()
+        self._apis = SessionGuard(self.session, lambda: self.now, self.told).guarded(apis)
 
     def _append(self, *_: object) -> Any:
         self.appended += 1
@@ -122,6 +127,26 @@ def test_nothing_is_appended_once_it_is_over_and_again_once_it_is_renewed() -> N
     assert broker.appended == 0
     broker.renew()
     assert broker.error() is ErrorCode.NONE
+
+
+def test_that_clients_are_refused_is_told_once_and_that_they_are_served_again() -> None:
+    broker = Broker()
+    broker.produce()
+    late(broker)
+    for _ in range(3):
+        broker.produce()
+        broker.fetch()
+    assert broker.told == ["session"]
+    broker.renew()
+    for _ in range(2):
+        broker.list_offsets()
+    assert broker.told == ["session", "session over"]
+
+
+def test_a_broker_that_starts_tells_of_nobody_whom_it_refuses() -> None:
+    broker = Broker(is_heard=False)
+    assert broker.error() is REFUSED
+    assert broker.told == []
 
 
 @pytest.mark.parametrize("session_epoch", [INITIAL_SESSION_EPOCH, FINAL_SESSION_EPOCH])

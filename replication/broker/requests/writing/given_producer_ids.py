@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterator
-from threading import Lock
 from typing import Any, Final
 
 from replication.broker.authorization.operation import Operation
@@ -13,6 +12,7 @@ from replication.broker.requests.writing.producer_id_blocks import ProducerIdBlo
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.server.call import Call
+from replication.turns import Turns
 
 API_KEY: Final = 22
 VERSIONS: Final = range(6)
@@ -34,7 +34,7 @@ class GivenProducerIds:
         self._blocks = blocks
         self._permissions = permissions
         self._has_coordinators = has_coordinators
-        self._lock = Lock()
+        self._turns = Turns()
         self._left: Iterator[int] = iter(())
 
     def answer(self, request: Any, call: Call) -> Any:
@@ -61,13 +61,23 @@ class GivenProducerIds:
         return (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, _NONE) if producer_id is None else (ErrorCode.NONE, producer_id)
 
     def _next(self) -> int | None:
-        """Return an id; None where even a new block has none. Raises what `ProducerIdBlocks.next_block` raises."""
-        with self._lock:
+        """Return an id; None where even a new block has none.
+
+        Raises what `ProducerIdBlocks.next_block` raises, and TurnMissedError where another waited for that in vain.
+        """
+        with self._turns.turn():
             producer_id = next(self._left, None)
             if producer_id is None:
-                self._left = iter(self._blocks.next_block())
+                self._left = iter(self._next_block())
                 producer_id = next(self._left, None)
             return producer_id
+
+    def _next_block(self) -> range:
+        try:
+            return self._blocks.next_block()
+        except (OSError, ReplicationError) as error:
+            self._turns.failed(str(error))
+            raise
 
 
 def _denial(permissions: Permissions, transactional_id: str | None) -> ErrorCode:

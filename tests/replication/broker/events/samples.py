@@ -2,6 +2,7 @@
 
 from logstore import TopicPartition
 from replication.broker.events.partition_events import IsrChanged, Role, RoleChanged, Truncated
+from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleKind
 
 ORDERS = TopicPartition("orders", 3)
 ROLE = RoleChanged(
@@ -39,3 +40,7 @@ CUT = Truncated(
     is_below_high_watermark=False,
     why='its epoch "5" ends at 100',
 )
+TROUBLE = TroubleBegan(
+    kind=TroubleKind.LEADER, peer="broker1:9092", why="this broker cannot follow the leader: refused"
+)
+OVER = TroubleEnded(kind=TroubleKind.CONTROLLER, peer=None, lasted_ms=3_500)

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from replication.broker.events.event_log import FIELDS, LOGGER_NAME, log_event
-from replication.broker.events.partition_events import PartitionEvent, Role
-from tests.replication.broker.events.samples import CUT, ISR, ROLE
+from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent, log_event
+from replication.broker.events.partition_events import Role
+from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
 
 
-def logged(caplog: pytest.LogCaptureFixture, event: PartitionEvent) -> logging.LogRecord:
+def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogRecord:
     caplog.clear()
     with caplog.at_level(logging.INFO, LOGGER_NAME):
         log_event(event)
@@ -43,9 +43,17 @@ def logged(caplog: pytest.LogCaptureFixture, event: PartitionEvent) -> logging.L
                 r'why="its epoch \"5\" ends at 100"'
             ),
         ),
+        (
+            TROUBLE,
+            (
+                'event=trouble what=leader peer=broker1:9092 why="this broker cannot follow the leader: refused" '
+                'next="it is tried again; see that the leader runs, can be reached, and lets this broker log in"'
+            ),
+        ),
+        (OVER, "event=trouble-over what=controller lasted_ms=3500"),
     ],
 )
-def test_each_is_one_line_of_fields(caplog: pytest.LogCaptureFixture, event: PartitionEvent, line: str) -> None:
+def test_each_is_one_line_of_fields(caplog: pytest.LogCaptureFixture, event: BrokerEvent, line: str) -> None:
     assert logged(caplog, event).getMessage() == line
 
 
@@ -75,7 +83,9 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (replace(CUT, is_below_high_watermark=True), logging.WARNING),
         (ROLE, logging.INFO),
         (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
+        (TROUBLE, logging.WARNING),
+        (OVER, logging.INFO),
     ],
 )
-def test_what_is_lost_is_said_louder(caplog: pytest.LogCaptureFixture, event: PartitionEvent, level: int) -> None:
+def test_what_is_lost_is_said_louder(caplog: pytest.LogCaptureFixture, event: BrokerEvent, level: int) -> None:
     assert logged(caplog, event).levelno == level

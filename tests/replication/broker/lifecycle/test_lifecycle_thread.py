@@ -82,11 +82,14 @@ def test_after_a_failed_heartbeat_it_stays_registered_and_sends_another(failure:
     ear = Ear()
     with started(ear) as (thread, channel):
         run(thread, channel)
+        assert ear.answers == []
         channel.expect(BrokerHeartbeatRequest, failure)
         channel.expect(BrokerHeartbeatRequest, alive())
         channel.expect(BrokerHeartbeatRequest, alive())
+        channel.requests.get(timeout=SECONDS)
+        channel.answer(alive())
         assert thread.state is BrokerState.RUNNING
-        assert len(ear.refusals) == 1
+        assert len(ear.refusals) == len(ear.answers) == 1
         assert ear.epochs == [5]
 
 

@@ -11,6 +11,7 @@ from replication.broker.replicas.told_fetches import MOST_COUNTED_BYTES, ToldFet
 from replication.fetcher.decisions.actions import StartAfresh, Truncate
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.followed_log import FollowedLog
+from tests.replication.broker.events.heard_troubles import HeardTroubles
 
 ORDERS = TopicPartition("orders", 0)
 
@@ -102,3 +103,31 @@ def test_what_is_copied_is_counted() -> None:
     total, topics = traffic.totals()
     assert total.replication_bytes_in == 150
     assert topics["orders"].messages_in == 0
+
+
+def test_a_partition_that_waits_for_space_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    ToldFetches(lambda _: None, BrokerTraffic()).held_up(ORDERS, FetchState(0, 5, reason="the disk is full"))
+    assert caplog.messages == ["orders-0 is not followed until there is room: the disk is full"]
+
+
+def test_a_leader_that_cannot_be_followed_is_told_once_until_it_has_answered() -> None:
+    told = HeardTroubles()
+    fetches = ToldFetches(lambda _: None, BrokerTraffic(), told)
+    for reason in ("Connection refused", "timed out"):
+        fetches.connected("broker1:9092")
+        fetches.disconnected("broker1:9092", reason)
+    fetches.disconnected("broker2:9092", "the login was refused")
+    assert told == ["leader broker1:9092", "leader broker2:9092"]
+    assert "Connection refused" in told.reasons[0]
+    for _ in range(2):
+        fetches.answered("broker1:9092")
+    assert told[2:] == ["leader broker1:9092 over"]
+
+
+def test_a_leader_that_is_followed_no_more_is_no_trouble() -> None:
+    told = HeardTroubles()
+    fetches = ToldFetches(lambda _: None, BrokerTraffic(), told)
+    fetches.disconnected("broker1:9092", "Connection refused")
+    fetches.left("broker1:9092")
+    fetches.left("broker2:9092")
+    assert told == ["leader broker1:9092", "leader broker1:9092 over"]

@@ -19,6 +19,7 @@ from replication.protocol.messages.alter_partition import (
     IsrAnswer,
     IsrChange,
 )
+from tests.replication.broker.events.heard_troubles import HeardTroubles
 
 TOPIC = UUID(int=7_000)
 
@@ -57,7 +58,8 @@ class Leader:
 
     def __init__(self, *logs: Log) -> None:
         self.waiter = ThreadWaiter()
-        self.queue = IsrQueue(1, self.waiter)
+        self.told = HeardTroubles()
+        self.queue = IsrQueue(1, self.waiter, self.told)
         self.queue.led = lambda *key: self.led.get(key)
         self.now = 0
         self.led = {(TOPIC, number): self._led(number, log) for number, log in enumerate(logs)}
@@ -105,6 +107,15 @@ def test_what_may_pass_is_asked_for_again_after_a_while(leader: Leader) -> None:
         assert not leader.settle(controller)
         assert len(controller.asked) == rounds
         assert not leader.waiter.wait(0), "it is asked again without a pause"
+
+
+def test_what_is_asked_again_and_again_is_told_once_and_that_it_is_granted(leader: Leader) -> None:
+    for _ in range(3):
+        leader.settle(Answers(ErrorCode.UNKNOWN_SERVER_ERROR))
+    assert leader.told == ["isr"]
+    assert "UNKNOWN_SERVER_ERROR" in leader.told.reasons[0]
+    leader.settle(Answers(ErrorCode.NONE))
+    assert leader.told == ["isr", "isr over"]
 
 
 def test_what_is_refused_for_good_is_not_asked_for_again(leader: Leader) -> None:

@@ -7,6 +7,7 @@ from replication.broker.broker_identity import BrokerIdentity
 from replication.node.joining.controller_probe import ensure_answers
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
+from replication.stop_request import StopRequest
 from tests.replication.broker.member import SECONDS
 from tests.replication.standalone.quorum.led import CLUSTER, Led
 
@@ -15,7 +16,7 @@ def test_a_controller_that_is_asked_takes_the_broker_for_no_observer_at_the_begi
     led = Led(tmp_path)
     try:
         identity = BrokerIdentity(cluster_id=CLUSTER, broker_id=9, directory_ids=(uuid4(),))
-        ensure_answers([led.address], identity, ClientSettings(), SECONDS)
+        ensure_answers([led.address], identity, ClientSettings(), SECONDS, StopRequest())
         assert led.ask(DescribeQuorumRequest()).observers == ()
     finally:
         led.close()

@@ -8,11 +8,12 @@ import pytest
 from replication.broker.requests.cluster.described_topics import DescribedTopics
 from replication.broker.requests.known_cluster import KnownCluster
 from replication.metadata.image import ClusterImage
-from replication.node.missing_topics import CREATE_TOPICS, create_missing
+from replication.node.missing_topics import CREATE_TOPICS, MissingTopicsThread, create_missing
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import MetadataRequest, TopicMetadata
 from replication.server.call import Call, Caller
 from replication.server.served_api import ServedApi
+from tests.replication.broker.lifecycle.unanswering import Unanswering, wait_until
 from tests.replication.standalone.requests.asked import create, topic
 from tests.replication.standalone.requests.small_standalone import CLUSTER, SmallStandalone
 
@@ -69,6 +70,29 @@ def test_no_topic_is_made_of_a_name_that_it_may_not_have(cluster: SmallStandalon
     told = Broker(cluster).ask(name, "b")
     assert (told[name].error, told["b"].error) == (error, ErrorCode.NONE)
     assert set(cluster.image.topics.by_name) == {"known.topic", "b"}
+
+
+def test_who_asks_a_controller_elsewhere_does_not_wait_for_it_and_it_is_asked_once() -> None:
+    nobody = Unanswering()
+
+    def answer(asked: Any, call: Call) -> Any:
+        return nobody.ask((call.caller.principal, [each.name for each in asked.topics]))
+
+    thread = MissingTopicsThread(ServedApi(range(8), answer))
+    thread.start()
+    try:
+        for names in (["a", "b"], ["b"], ["c", "a"]):
+            thread.ask(names, CALL)
+        wait_until(lambda: bool(nobody.asked))
+        thread.ask(["a"], CALL)
+        nobody.let_go.set()
+        wait_until(lambda: len(nobody.asked) == 2)
+        assert [asked for asked, _ in nobody.asked] == [("User:alice", ["a", "b"]), ("User:alice", ["c"])]
+        wait_until(lambda: not thread._names)
+        thread.ask(["a"], CALL)
+        wait_until(lambda: len(nobody.asked) == 3)
+    finally:
+        thread.stop()
 
 
 def test_a_topic_that_is_there_is_left_alone(cluster: SmallStandalone) -> None:

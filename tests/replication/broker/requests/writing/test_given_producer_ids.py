@@ -11,6 +11,7 @@ import pytest
 from replication.broker.requests.writing.given_producer_ids import GivenProducerIds
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.kio_messages import request_classes
+from tests.replication.broker.lifecycle.unanswering import Unanswering, wait_until
 from tests.replication.broker.requests.small_broker import call
 from tests.replication.broker.requests.writing.leading import WritingBroker
 
@@ -72,6 +73,17 @@ def test_where_there_are_no_ids_producers_try_again(block: range | Exception) ->
     given = GivenProducerIds(Blocks(block, range(5, 6)))
     assert told(given.answer(request(), call(5))) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
     assert told(given.answer(request(), call(5))) == (ErrorCode.NONE, 5, 0)
+
+
+def test_those_who_wait_while_nobody_gives_ids_are_told_so_together() -> None:
+    nobody = Unanswering()
+    given = GivenProducerIds(nobody)
+    with ThreadPoolExecutor(8) as threads:
+        answers = [threads.submit(given.answer, request(), call(5)) for _ in range(8)]
+        wait_until(lambda: given._turns.waiting == 7)
+        nobody.let_go.set()
+        assert {told(each.result())[0] for each in answers} == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+    assert len(nobody.asked) == 1
 
 
 def test_a_producer_that_had_an_id_gets_another_one() -> None:
