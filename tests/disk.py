@@ -145,6 +145,17 @@ class NamingDisk(FileSystem):
         self.steps.append(f"sync {path.name}")
 
 
+class FullAtSyncs(FileSystem):
+    """Finds no space for what was written as late as on syncing it, as network file systems and thin volumes do."""
+
+    is_full = False
+
+    def fsync(self, descriptor: int) -> None:
+        if self.is_full:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        super().fsync(descriptor)
+
+
 class Unsynced(FileSystem):
     """The real disk, which nobody waits for: for tests in which nothing crashes."""
 

@@ -18,6 +18,7 @@ LONGEST: Final = (
     "tests/replication/node/joining/earlier/test_earlier_releases.py",
     "tests/replication/node/joining/chaos/test_chaos.py",
     "tests/replication/node/joining/forks/test_divergent_tails.py",
+    "tests/replication/node/joining/test_failovers.py",
     "tests/replication/testing/test_cluster_of_processes.py",
     "tests/replication/testing/test_cluster_history.py",
     "tests/replication/mirror/test_schedules.py",

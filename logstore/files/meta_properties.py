@@ -9,13 +9,13 @@ from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
+from logstore.files.java_properties import parse_properties
 from logstore.files.partition_metadata import parse_uuid
 
 META_PROPERTIES_NAME: Final = "meta.properties"
 _MAX_BYTES: Final = 1 << 20
 _NODE_ID_KEYS: Final = {0: "broker.id", 1: "node.id"}
 _LINE: Final = re.compile(r"[ \t\f]*(?P<key>[^#!=: \t\f][^=: \t\f]*)[ \t\f]*[=: \t\f][ \t\f]*(?P<value>.*)")
-_ESCAPE: Final = re.compile(r"\\(.)")
 _ESCAPED: Final = re.compile(r"[\\=:#! ]")
 _AS_WRITTEN: Final = re.compile(r"[\w.-]+[ \t]*[=:].*", re.ASCII)
 _CLUSTER_ID: Final = re.compile(r"[!-~]{1,256}")
@@ -84,16 +84,6 @@ def _escaped(value: str | int) -> str:
 
 
 _ADVICE = "compare with the other log.dirs of the same broker, which state the same cluster and node"
-
-
-def parse_properties(data: bytes) -> dict[str, str]:
-    r"""Read Java properties, as far as Kafka writes them: no continued lines, no unicode escapes.
-
-    >>> parse_properties(b"#\nnode.id=1\n")
-    {'node.id': '1'}
-    """
-    lines = data.decode("latin-1").splitlines()
-    return {match["key"]: _ESCAPE.sub(r"\1", match["value"]) for line in lines if (match := _LINE.fullmatch(line))}
 
 
 def _doubts(data: bytes) -> Iterator[str]:

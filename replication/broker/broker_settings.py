@@ -35,8 +35,8 @@ class BrokerSettings:
     heartbeat_interval_ms: int = 2_000
     """Time between heartbeats, and between a failure and the next attempt (broker.heartbeat.interval.ms)."""
     session_timeout_ms: int = 9_000
-    """The timeout of one request. The controller's own setting of this name says after what time without a heartbeat it
-    fences the broker (broker.session.timeout.ms)."""
+    """One request may take half of it. The controller's own setting of this name says after what time without a
+    heartbeat it fences the broker (broker.session.timeout.ms)."""
     initial_registration_timeout_ms: int = 60_000
     """The timeout of the first registration (initial.broker.registration.timeout.ms)."""
     controlled_shutdown_timeout_ms: int = 300_000

@@ -60,6 +60,6 @@ class LostTailError(ReplicationError, RuntimeError):
         """That of the partition when it lost its end."""
         super().__init__(
             f"{partition} ended at offset {former_end:,} and was recovered up to {end:,} only, and other replicas may"
-            f" hold the rest: it goes on once it is led here in another epoch than {leader_epoch}, or followed and out"
-            " of the ISR; start the broker again for that"
+            " hold the rest, or count on it: it goes on once it is followed here and neither in the ISR nor eligible as"
+            " leader, or elected uncleanly; start the broker again for that"
         )

@@ -22,6 +22,8 @@ _CLEANER: Final = "log.cleaner.enable"
 _LAG: Final = "replica.lag.time.max.ms"
 _HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 _SESSION: Final = "broker.session.timeout.ms"
+HEARTBEAT_MS: Final = 2_000
+SESSION_MS: Final = 9_000
 _PARTITIONS: Final = "num.partitions"
 _FACTOR: Final = "default.replication.factor"
 _UNITS: Final[Mapping[str, tuple[str, int]]] = {
@@ -96,9 +98,9 @@ class BrokerProperties:
             compacts=given.get(_CLEANER, "true").lower() == "true",
             topic_defaults=topics,
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
-            heartbeat_interval_ms=numbers.get(_HEARTBEAT, 2_000),
+            heartbeat_interval_ms=numbers.get(_HEARTBEAT, HEARTBEAT_MS),
             controller=ControllerSettings(
-                broker_session_timeout_ms=numbers.get(_SESSION, 9_000),
+                broker_session_timeout_ms=numbers.get(_SESSION, SESSION_MS),
                 num_partitions=numbers.get(_PARTITIONS, 1),
                 default_replication_factor=numbers.get(_FACTOR, 1),
                 defaults=topics,
@@ -136,6 +138,8 @@ def _faults(given: Mapping[str, str], address: Address, *more: Address) -> Itera
             continue
         if number < _LEAST.get(name, number):
             yield f"{name} is {number}, and must be at least {_LEAST[name]}"
+    if are_numbers:
+        yield from _session_faults(given)
     for name in _FLAGS:
         if given.get(name, "true").lower() not in {"true", "false"}:
             yield f"{name} is {given[name]!r:.60}, and must be true or false"
@@ -148,6 +152,14 @@ def _faults(given: Mapping[str, str], address: Address, *more: Address) -> Itera
         ServingProperties.of(_of_listener(given), address)
     except InvalidSettingsError as error:
         yield str(error)
+
+
+def _session_faults(given: Mapping[str, str]) -> Iterator[str]:
+    """Find a session that would be over before the next heartbeat is due."""
+    times = {_HEARTBEAT: str(HEARTBEAT_MS), _SESSION: str(SESSION_MS), **given}
+    heartbeat_ms, session_ms = whole_number(times, _HEARTBEAT), whole_number(times, _SESSION)
+    if session_ms <= heartbeat_ms:
+        yield f"{_SESSION} is {session_ms}, and must be more than {_HEARTBEAT}, which is {heartbeat_ms}"
 
 
 def _authorizer_faults(given: Mapping[str, str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from logstore.files.meta_properties import parse_properties
+from logstore.files.java_properties import parse_properties
 from replication.int32 import parse_setting
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.java_store import JavaStore
@@ -54,7 +54,6 @@ DEFAULT_API_TIMEOUT_MS: Final = 60_000
 SECURITY: Final = ("security.", "sasl.", "ssl.")
 """Properties that must not be ignored: a connection would be less secure than intended, or fail."""
 
-_CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
 _OAUTH_HANDLERS: Final = frozenset(
     f"org.apache.kafka.common.security.oauthbearer.{package}OAuthBearerLoginCallbackHandler"
     for package in ("", "secured.")
@@ -81,9 +80,8 @@ class ClientProperties:
 
         Raises InvalidSettingsError where it asks for what is not supported, and OSError.
         """
-        text = _CONTINUED.sub(r"\1", path.read_bytes().decode("latin-1"))
         try:
-            return cls.of({**defaults, **parse_properties(text.encode("latin-1"))})
+            return cls.of({**defaults, **parse_properties(path.read_bytes())})
         except InvalidSettingsError as error:
             raise InvalidSettingsError(f"{path}: {error}") from error
 

@@ -123,7 +123,7 @@ class JoiningProperties:
             registration_seconds=registration_ms / 1_000,
             snapshots=snapshots,
             broker=broker,
-            passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - security.used)),
+            passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - security.used - _OLDER_NAMES.keys())),
         )
 
 
@@ -153,14 +153,16 @@ def _directories_of(properties: Mapping[str, str]) -> tuple[int, tuple[Path, ...
     if faults := list(_faults(given)):
         raise InvalidSettingsError("; ".join(faults))
     node_id = whole_number(given, "node.id")
-    if node_id < 0:
-        raise InvalidSettingsError(f"node.id is {node_id}, and must be at least 0")
+    if not 0 <= node_id < 1 << 31:
+        raise InvalidSettingsError(f"node.id is {node_id}, and must be at least 0, and an int32")
     apart = metadata_root(given)
     return node_id, tuple(dict.fromkeys((*directories(given), *(() if apart is None else (apart,)))))
 
 
 def _named(properties: Mapping[str, str]) -> dict[str, str]:
-    return {_OLDER_NAMES.get(name, name): value.strip() for name, value in properties.items()}
+    """Return properties under their newer names too, which count where both are given, as with Kafka."""
+    given = {name: value.strip() for name, value in properties.items()}
+    return {newer: given[older] for older, newer in _OLDER_NAMES.items() if older in given} | given
 
 
 def directories(given: Mapping[str, str]) -> tuple[Path, ...]:
@@ -183,6 +185,8 @@ def metadata_root(given: Mapping[str, str]) -> Path | None:
 
 def _faults(given: Mapping[str, str]) -> Iterator[str]:
     """Find what is missing, and what asks for another kind of node."""
+    if given.get("broker.id", given.get("node.id")) != given.get("node.id"):
+        yield f"broker.id is {given['broker.id']!r:.60}, and node.id {given['node.id']!r:.60}: leave the former out"
     roles = given.get("process.roles")
     if roles != "broker":
         told = "is missing" if roles is None else f"is {roles!r:.60}"

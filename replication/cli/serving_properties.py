@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
-from logstore.files.meta_properties import parse_properties
+from logstore.files.java_properties import parse_properties
 from replication.cli.client_properties import PROTOCOLS
 from replication.protocol.addresses import Address
 from replication.protocol.client.security import SaslMechanism

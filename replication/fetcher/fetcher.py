@@ -7,7 +7,7 @@ from uuid import UUID
 
 from epoch import UNDEFINED_EPOCH, EndOffset
 from epoch.history import MAX_OFFSET
-from epoch.resource_limits import is_limit
+from epoch.resource_limits import is_limit, is_passing
 from logstore import Log, TopicPartition
 from replication.fetcher.decisions.actions import Append
 from replication.fetcher.decisions.fetch_rules import FetchRules
@@ -205,9 +205,7 @@ class Fetcher:
         self._session.clear()
         self._questions.clear()
         for followed in self._partitions.values():
-            log = followed.log.state()
-            if followed.state.phase is Phase.FETCHING and followed.state.fetch_offset != log.log_end_offset:
-                followed.state = follow(self.rules, followed.state.leader_epoch, log)
+            followed.state = self._resumed(followed)
         self._delay(list(self._partitions), reason, now)
         for partition in self._partitions:
             self._in_doubt(partition)
@@ -257,7 +255,7 @@ class Fetcher:
         if isinstance(step.action, Append):
             self._append(partition, followed, step.action, now)
         else:
-            self._take_step(partition, followed, self._paced(followed, step, now))
+            self._take_step(partition, followed, self._paced(followed, step, now), now)
 
     def _paced(self, followed: FollowedPartition, step: Step, now: int) -> Step:
         """Let a partition wait that is sent back from fetching more often than can be explained.
@@ -289,9 +287,9 @@ class Fetcher:
             self._refuse(partition, followed, error, now)
             return
         except Exception as error:  # whatever is wrong with one partition, the others go on
-            if _is_passing(error, followed.log.log):
+            if _is_shortage(error, followed.log.log):
                 raise
-            self._put(partition, followed, state.failed(reason_of(error)))
+            self._take_failure(partition, followed, error, now)
             return
         after = after_append(state, self.rules, followed.log.state(), action)
         if after.phase is not state.phase:
@@ -324,7 +322,7 @@ class Fetcher:
             question = ask(followed.state, self.rules, followed.log.state())
             if not isinstance(question, Step):
                 return question
-            self._take_step(partition, followed, question)
+            self._take_step(partition, followed, question, now)
             self._due_partitions.forget(partition)
         if followed.state.phase is not Phase.FAILED:
             self._due_partitions.delay(partition, followed.state.ready_at)
@@ -338,9 +336,8 @@ class Fetcher:
             if answer is not None:
                 error = self._noted(partition, answer.error)
                 log = followed.log.state()
-                self._take_step(
-                    partition, followed, after_epoch_answer(followed.state, self.rules, log, error, answer.end, now)
-                )
+                step = after_epoch_answer(followed.state, self.rules, log, error, answer.end, now)
+                self._take_step(partition, followed, step, now)
 
     def _take_offsets(
         self,
@@ -368,7 +365,7 @@ class Fetcher:
             self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
             return
         log = followed.log.state()
-        self._take_step(partition, followed, after_offsets(followed.state, self.rules, log, error, leader, now))
+        self._take_step(partition, followed, after_offsets(followed.state, self.rules, log, error, leader, now), now)
 
     def _still(self, states: Mapping[TopicPartition, FetchState]) -> Iterable[tuple[TopicPartition, FollowedPartition]]:
         """Those that stand as they did when they were asked about."""
@@ -379,17 +376,34 @@ class Fetcher:
 
     # --- states
 
-    def _take_step(self, partition: TopicPartition, followed: FollowedPartition, step: Step) -> None:
+    def _take_step(self, partition: TopicPartition, followed: FollowedPartition, step: Step, now: int) -> None:
         if step.action is not None and not isinstance(step.action, Append):
             try:
                 followed.log.cut(step.action, followed.state.leader_epoch)
             except Exception as error:  # whatever is wrong with one partition, the others go on
-                if _is_passing(error, followed.log.log):
+                if _is_shortage(error, followed.log.log):
                     raise
-                self._put(partition, followed, followed.state.failed(reason_of(error)))
+                self._take_failure(partition, followed, error, now)
                 return
             step = Step(after_cut(step.state, followed.log.state()))
         self._put(partition, followed, step.state)
+
+    def _take_failure(self, partition: TopicPartition, followed: FollowedPartition, error: Exception, now: int) -> None:
+        """Give a partition up whose log could not be changed; a replica whose disk is full waits for space instead."""
+        before, reason = followed.state, reason_of(error)
+        if self.settings.identity.is_mirror or not _is_full(error, followed.log.log):
+            self._put(partition, followed, before.failed(reason))
+            return
+        self._put(partition, followed, after_failed_exchange(self._resumed(followed), self.rules, reason, now))
+        if before.reason != reason:
+            self._observer.held_up(partition, followed.state)
+
+    def _resumed(self, followed: FollowedPartition) -> FetchState:
+        """Return how a partition goes on from where its log is, in the middle of whatever it was broken off."""
+        state, log = followed.state, followed.log.state()
+        if state.phase is Phase.FETCHING and state.fetch_offset != log.log_end_offset:
+            return follow(self.rules, state.leader_epoch, log)
+        return state
 
     def _put(self, partition: TopicPartition, followed: FollowedPartition, state: FetchState) -> None:
         """Let a partition stand so from now on."""
@@ -416,9 +430,14 @@ class Fetcher:
                 self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
 
 
-def _is_passing(error: Exception, log: Log) -> bool:
+def _is_shortage(error: Exception, log: Log) -> bool:
     """Whether the process is short of something, say of descriptors, and the log goes on: all wait, and try again."""
     return (is_limit(error) or isinstance(error, MemoryError)) and log.failure is None
+
+
+def _is_full(error: Exception, log: Log) -> bool:
+    """Whether only space was missing, and nothing has changed in the log."""
+    return isinstance(error, OSError) and is_passing(error) and log.failure is None
 
 
 def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:

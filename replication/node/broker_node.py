@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
@@ -22,7 +23,7 @@ from replication.broker.events.event_log import log_event
 from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
-from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.lifecycle_thread import SESSION_TIMEOUT_MS, LifecycleThread
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.partitions.broker_traffic import BrokerTraffic
@@ -198,6 +199,7 @@ class BrokerNode:
         """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
         self._leave()
         self.abandon()
+        self._note_epoch()
 
     def abandon(self) -> None:
         """Stop all of it at once, without a word to the controller."""
@@ -212,6 +214,7 @@ class BrokerNode:
             return self._stop.until(wait, seconds)
         except StopRequestedError:
             self._leave()
+            self._note_epoch()
             raise
 
     def _leave(self) -> None:
@@ -219,7 +222,11 @@ class BrokerNode:
         self.lifecycle.begin_controlled_shutdown()
         with suppress(NotInTimeError, BrokerStoppedError):
             self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
-        self.directories.broker_epoch = self.broker_epoch
+
+    def _note_epoch(self) -> None:
+        # The controller takes who does not name its last epoch for one that may have lost something (KIP-966).
+        is_whole = not self.replicas.has_lost_tail
+        self.directories.broker_epoch = self.broker_epoch if is_whole else UNKNOWN_BROKER_EPOCH
 
     def _listeners(self) -> list[ListenerSettings]:
         """Return the listeners, with the users of the metadata."""
@@ -237,7 +244,15 @@ class BrokerNode:
             initial_registration_timeout_ms=round(seconds * 1_000),
         )
         channel = self._link.channel()
-        lifecycle = LifecycleThread(request, states, channel, lambda: self.applied_offset, news, self.session)
+        lifecycle = LifecycleThread(
+            request,
+            states,
+            channel,
+            lambda: self.applied_offset,
+            news,
+            self.session,
+            session_timeout_ms=self._settings.session_timeout_ms or SESSION_TIMEOUT_MS,
+        )
         stack.callback(lifecycle.stop)
         if self._settings.cordoned is not None:
             lifecycle.cordon(self._settings.cordoned)

@@ -18,6 +18,7 @@ class ActiveController:
         self._address: Address | None = None
         self._trouble = ""
         self._closed = False
+        self._told: tuple[Callable[[], object], ...] = ()
 
     @property
     def address(self) -> Address | None:
@@ -36,6 +37,8 @@ class ActiveController:
             self._address = address
             self._trouble = ""
             self._changed.notify_all()
+        if is_news:
+            self._tell()
         return is_news
 
     def lost(self, trouble: str = "") -> None:
@@ -43,6 +46,17 @@ class ActiveController:
         with self._changed:
             self._address = None
             self._trouble = trouble or self._trouble
+        self._tell()
+
+    def tell(self, changed: Callable[[], object]) -> None:
+        """Call this, in the thread of who finds out, whenever another one leads or nobody is known to."""
+        with self._changed:
+            self._told = (*self._told, changed)
+
+    def tell_no_more(self, changed: Callable[[], object]) -> None:
+        """Call this no more."""
+        with self._changed:
+            self._told = tuple(each for each in self._told if each != changed)
 
     def wait(self, seconds: float, has_given_up: Callable[[], bool] = lambda: False) -> Address | None:
         """Return who leads once that is known; None if it is not in time, or after `close`.
@@ -63,3 +77,7 @@ class ActiveController:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+    def _tell(self) -> None:
+        for each in self._told:
+            each()

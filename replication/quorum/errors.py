@@ -11,6 +11,8 @@ from replication.protocol.errors import KafkaError
 ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "compare cluster.id in meta.properties with the controller's",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "allow this user ClusterAction on the cluster",
+    ErrorCode.UNKNOWN_LEADER_EPOCH: "it is behind, so another controller is asked; if all stay behind, they "
+    "have lost metadata that was committed",
     ErrorCode.UNKNOWN_TOPIC_ID: "it keeps no metadata log; if it is a broker's listener, use controllers' addresses",
 }
 """What to do if a controller refuses a request."""

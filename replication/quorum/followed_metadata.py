@@ -156,9 +156,9 @@ class FollowedMetadata:
         fetched = response.partitions.get(METADATA_PARTITION)
         if fetched is None:
             raise MalformedResponseError("the answer to a Fetch of the metadata does not contain it")
+        other = other_leader(fetched, response.leaders, self._state.leader_epoch)
         if fetched.current_leader is not None:
-            self._leader_id = fetched.current_leader[0]
-        other = other_leader(fetched, response.leaders)
+            self._leader_id = fetched.current_leader.leader_id
         if other is not None:
             self._log, self._state = self._following(other.leader_epoch)
             return other

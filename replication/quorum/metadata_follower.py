@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from itertools import cycle
 from threading import Condition
 from typing import ClassVar, Final
@@ -56,11 +55,7 @@ class MetadataFollower(WorkerThread):
         self._open_metadata = open_metadata
         self._followed: FollowedMetadata | None = None
         self._published = _NOTHING
-        self._settings = replace(
-            settings,
-            connect_timeout_ms=min(settings.connect_timeout_ms, _REQUEST_TIMEOUT_MS),
-            request_timeout_ms=min(settings.request_timeout_ms, _REQUEST_TIMEOUT_MS),
-        )
+        self._settings = settings.within(_REQUEST_TIMEOUT_MS)
         self._controller = controller
         self._observer = observer
         self._on_failure = on_failure

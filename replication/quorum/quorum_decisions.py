@@ -39,11 +39,16 @@ class OtherLeader(NamedTuple):
     """None where that is not told, as before Kafka 3.7."""
 
 
-def other_leader(fetched: FetchedPartition, leaders: Mapping[int, Address]) -> OtherLeader | None:
-    """Return who leads, if another; None where the answer is the leader's. Raises KafkaError for any other error."""
+def other_leader(fetched: FetchedPartition, leaders: Mapping[int, Address], known_epoch: int) -> OtherLeader | None:
+    """Return who leads, if another; None where the answer is the leader's. Raises KafkaError for any other error.
+
+    So it does where whoever answers knows of no epoch so late as one that is known here: it has just started, or is cut
+    off, and whom it takes for the leader is so no more (Kafka: KafkaRaftClient.maybeHandleCommonResponse).
+    """
     if fetched.error in _LEADER_ERRORS and fetched.current_leader is not None:
         leader_id, leader_epoch = fetched.current_leader
-        return OtherLeader(leader_id, leader_epoch, leaders.get(leader_id))
+        if leader_epoch >= known_epoch:
+            return OtherLeader(leader_id, leader_epoch, leaders.get(leader_id))
     if fetched.error is not ErrorCode.NONE:
         raise error_for(fetched.error, "Fetch of the metadata")
     return None

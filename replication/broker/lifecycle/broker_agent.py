@@ -74,6 +74,7 @@ class BrokerAgent:
             ControllerChannel(self._controller, client_settings, settings.session_timeout_ms),
             lambda: self.metadata.applied_offset,
             observer,
+            session_timeout_ms=settings.session_timeout_ms,
         )
 
     def start(self) -> None:

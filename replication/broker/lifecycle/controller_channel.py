@@ -1,7 +1,6 @@
 """What a broker asks of the controller, whichever that is at the time."""
 
 import time
-from dataclasses import replace
 from threading import Event
 from typing import Any, Final, Protocol, TypeVar
 
@@ -57,22 +56,20 @@ class Channel(Protocol):
 class ControllerChannel:
     """One connection, to the active controller (Kafka: NodeToControllerChannelManager). One thread asks; any may close.
 
-    A request is asked again where the connection breaks or another controller leads by now.
+    A request is asked again where the connection breaks or another controller leads by now, without waiting any longer
+    for the one before.
     """
 
     def __init__(self, controller: ActiveController, settings: ClientSettings, retry_timeout_ms: int) -> None:
         """Try for `retry_timeout_ms`, in each request."""
         self._controller = controller
         self._retry_timeout_ms = retry_timeout_ms
-        self._settings = replace(
-            settings,
-            connect_timeout_ms=min(settings.connect_timeout_ms, retry_timeout_ms),
-            request_timeout_ms=min(settings.request_timeout_ms, retry_timeout_ms),
-        )
+        self._settings = settings.within(retry_timeout_ms)
         self._connection: Connection | None = None
         self._back_off = BackOff(_INITIAL_BACK_OFF_MS)
         self._closed = Event()
         self._unanswered_until = 0.0
+        controller.tell(self._hang_up)
 
     @property
     def may_arrive_late(self) -> bool:
@@ -104,7 +101,7 @@ class ControllerChannel:
                 reason = self._controller.trouble or reason
                 break
             try:
-                answer = self._connected(address).ask(request, max(1, int(deadline.left() * 1_000)))
+                answer = self._connected(address, _milliseconds(deadline)).ask(request, _milliseconds(deadline))
             except _ASK_AGAIN as error:
                 reason = str(error)
                 if not isinstance(error, ConnectionFailedError):
@@ -120,20 +117,30 @@ class ControllerChannel:
     def close(self) -> None:
         """End it, also while another thread waits for an answer."""
         self._closed.set()
+        self._controller.tell_no_more(self._hang_up)
         self._controller.look_again()
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         connection = self._connection
-        if connection is not None:
+        if connection is not None and not self._is_wanted(connection):
             connection.close()
 
-    def _connected(self, address: Address) -> Connection:
+    def _is_wanted(self, connection: Connection) -> bool:
+        return connection.address == self._controller.address and not self._closed.is_set()
+
+    def _connected(self, address: Address, timeout_ms: int) -> Connection:
         connection = self._connection
         if connection is None or connection.closed or connection.address != address:
             if connection is not None:
                 connection.close()
-            connection = self._connection = Connection.open(address, self._settings)
-        if self._closed.is_set():
-            connection.close()
+            connection = self._connection = Connection.open(address, self._settings.within(timeout_ms))
+        self._hang_up()
         return connection
+
+
+def _milliseconds(deadline: Deadline) -> int:
+    return max(1, int(deadline.left() * 1_000))
 
 
 def _error(answer: Any) -> int:

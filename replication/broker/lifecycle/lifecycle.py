@@ -194,7 +194,7 @@ class BrokerLifecycle:
     def request_failed(self, now: int) -> None:
         """Take an error in place of an answer: any error code, a connection that broke, a time-out.
 
-        The broker stays what it is, and tries again after the heartbeat interval, however urgent it was.
+        The broker stays what it is, and tries again a heartbeat interval after `now`, however urgent it was.
         """
         self._in_flight = False
         self._send_after_answer = False

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from threading import Condition
+from typing import Final
 from uuid import UUID
 
 from replication.broker.lifecycle.controller_channel import Channel
@@ -14,6 +15,9 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.worker_thread import WorkerThread
+
+SESSION_TIMEOUT_MS: Final = 9_000
+"""Kafka's default of broker.session.timeout.ms."""
 
 
 class LifecycleThread(WorkerThread):
@@ -30,10 +34,13 @@ class LifecycleThread(WorkerThread):
         metadata_offset: Callable[[], int],
         observer: LifecycleObserver,
         session: OwnSession | None = None,
+        *,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
     ) -> None:
         """Take over lifecycle and channel. `metadata_offset` tells the highest offset that is replayed.
 
-        `session` is told of heartbeats that were answered.
+        `session` is told of heartbeats that were answered. A request is given up after half of `session_timeout_ms`
+        (broker.session.timeout.ms), so that another one comes in time (KAFKA-14392).
         """
         super().__init__(f"broker-{registration.broker_id}-lifecycle")
         self.trouble = ""
@@ -44,6 +51,8 @@ class LifecycleThread(WorkerThread):
         self._metadata_offset = metadata_offset
         self._observer = observer
         self._session = session or OwnSession()
+        self._request_timeout_ms = max(1, session_timeout_ms // 2)
+        self._asked_at = 0
         self._told = lifecycle.state
         self._is_fenced = True
         self._offline: frozenset[UUID] = frozenset()
@@ -162,8 +171,10 @@ class LifecycleThread(WorkerThread):
 
     def _exchange(self, due: RequestDue) -> None:
         """Ask, as long as the answer is of use, and take the answer."""
-        timeout_ms = None if self._lifecycle.wake_at is None else self._milliseconds_left()
-        sent_at = monotonic_ms()
+        timeout_ms = self._request_timeout_ms
+        if self._lifecycle.wake_at is not None:
+            timeout_ms = min(timeout_ms, self._milliseconds_left())
+        sent_at = self._asked_at = monotonic_ms()
         if isinstance(due, HeartbeatDue):
             answer = self._channel.ask(self._heartbeat(due), timeout_ms)
             self._take_heartbeat(answer)
@@ -216,9 +227,12 @@ class LifecycleThread(WorkerThread):
             raise RefusedByControllerError(self._registration.broker_id, asked, error, self._channel.address)
 
     def _lost(self, error: Exception) -> None:
-        """Take that there was no answer, or a refusal; when to ask again is the lifecycle's to say."""
+        """Take that there was no answer, or a refusal; when to ask again is the lifecycle's to say.
+
+        An interval after it was asked: what was waited for in vain has cost enough of the session.
+        """
         with self._changed:
-            self._lifecycle.request_failed(monotonic_ms())
+            self._lifecycle.request_failed(self._asked_at)
             if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
                 return
             self.trouble = str(error)

@@ -15,7 +15,7 @@ from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces
 from replication.metadata.image_changes import PartitionId
-from replication.metadata.partition import PartitionRegistration
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 
 _log: Final = logging.getLogger(__name__)
 
@@ -30,6 +30,15 @@ class ReplicaLogs:
         self._places: Final = places
         self._lost: Final[dict[PartitionId, LostTailError]] = {}
         """Of logs that were in sync, and are no more what others take them for."""
+
+    @property
+    def has_lost_tail(self) -> bool:
+        """Whether a replica lacks records for which the controller or a leader counts on it."""
+        return bool(self._lost)
+
+    def forget(self, changed: PartitionId) -> None:
+        """Note that a partition is not here any more."""
+        self._lost.pop(changed, None)
 
     def open(
         self,
@@ -47,7 +56,7 @@ class ReplicaLogs:
         log = self._directories.get(partition)
         changed = PartitionId(topic_id, partition.partition)
         if log is None:
-            self._lost.pop(changed, None)
+            self.forget(changed)
             directory = state.directory_of(self._broker_id)
             return self._places.make(partition, topic_id, directory, is_new=is_new, preferred=preferred)
         log = self._recovered(log, changed, partition, state)
@@ -94,9 +103,11 @@ class ReplicaLogs:
     def _is_counted_on(self, state: PartitionRegistration, lost_in: int) -> bool:
         """Whether records count as committed by what this replica had when it lost its tail in that leader epoch.
 
-        As the leader until it begins another epoch, which followers are cut by; as a follower until the leader, from
-        which it does not fetch meanwhile, has taken it out of the ISR.
+        As a follower until the leader, from which it does not fetch meanwhile, has taken it out of the ISR, and the
+        controller, which may elect it, out of the ELR (KIP-966). As the leader until it is elected uncleanly: any other
+        election takes it for one that has them, and followers would be cut to what it has.
         """
         if state.leader == self._broker_id:
-            return state.leader_epoch <= lost_in
-        return self._broker_id in state.isr
+            is_unclean = state.leader_recovery_state == LeaderRecoveryState.RECOVERING
+            return state.leader_epoch <= lost_in or not is_unclean
+        return self._broker_id in state.isr or self._broker_id in state.elr

@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Final
 from uuid import UUID
 
 from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
+from logstore.errors import OfflineDirectoryError
 from logstore.log.readable_log import ReadableLog
 from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.partitions.broker_traffic import BrokerTraffic
@@ -149,16 +151,15 @@ class ReplicaManager:
 
     def notice_failures(self) -> frozenset[UUID]:
         """Take what lies on failed disks offline; return the ids of the directories that have failed by now."""
-        failed = {root.root for root in self._directories.roots if root.failure is not None}
-        if failed:
-            for changed, partition in list(self._names.items()):
-                hosted = self.hosted.get(partition)
-                if hosted is not None and hosted.log.directory.parent in failed:
-                    self._give_up(changed, OSError(f"{hosted.log.directory.parent} has failed"))
-                    state = self._view.state(changed)
-                    if state is not None:
-                        told = self._view.directory_of(state)
-                        self._places.note_failed(changed, hosted.log.directory.parent, told)
+        failed = {root.root: root.failure for root in self._directories.roots if root.failure is not None}
+        for changed, partition in list(self._names.items()) if failed else ():
+            hosted = self.hosted.get(partition)
+            if hosted is None or (root := hosted.log.directory.parent) not in failed:
+                continue
+            self._give_up(changed, _disk_failed(root, failed[root]))
+            state = self._view.state(changed)
+            if state is not None:
+                self._places.note_failed(changed, root, self._view.directory_of(state))
         return self._places.failed()
 
     def move_on(self) -> None:
@@ -188,6 +189,11 @@ class ReplicaManager:
             except PARTITION_ERRORS as error:
                 self._give_up(changed, error)
         self._begin_to_lead()
+
+    @property
+    def has_lost_tail(self) -> bool:
+        """Whether a replica lacks records for which it is counted on: the broker has not kept all that it had."""
+        return self._logs.has_lost_tail
 
     def _is_torn(self, partition: TopicPartition) -> bool:
         hosted = self.hosted.get(partition)
@@ -299,6 +305,7 @@ class ReplicaManager:
             self.hosted.offline.discard(given_up)
         self._places.forget(changed)
         self._passing.forget(changed)
+        self._logs.forget(changed)
         if partition is not None:
             self.moves.drop(partition, is_deleted=True)
             self._stop(partition)
@@ -389,6 +396,10 @@ class ReplicaManager:
                 hosted.log.config = self._settings.of_log(self._view.image, partition.topic)
                 if hosted.led is not None:
                     hosted.led.settings = self._settings.of_leader(self._view.image, partition.topic)
+
+
+def _disk_failed(root: Path, failure: OSError) -> OfflineDirectoryError:
+    return OfflineDirectoryError(f"{root} has failed: {failure}", advice="see to the disk, and start the broker again")
 
 
 def _resign(hosted: HostedPartition) -> None:

@@ -1,7 +1,6 @@
 """Whether a cluster's controller answers a broker, asked before the broker changes anything."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import cycle
 from typing import Final
 
@@ -46,11 +45,7 @@ def ensure_answers(
     features that a broker of ours does not know, NoControllerError where none has answered in time, StopRequestedError,
     and OSError where there is no room for a temporary directory.
     """
-    quick = replace(
-        settings,
-        connect_timeout_ms=min(settings.connect_timeout_ms, _TIMEOUT_MS),
-        request_timeout_ms=min(settings.request_timeout_ms, _TIMEOUT_MS),
-    )
+    quick = settings.within(_TIMEOUT_MS)
     waiting = Trouble(TroubleKind.CONTROLLER)
     deadline, others, address = Deadline(seconds), cycle(controllers), controllers[0]
     # As nobody's replica: a controller would take the broker's for one that has fallen back to the beginning.

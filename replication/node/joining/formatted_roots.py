@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from logstore.errors import DirectoryLockedError
-from logstore.files.directory_lock import DirectoryLock
+from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from replication.broker.broker_identity import BrokerIdentity
@@ -61,9 +61,7 @@ class FormattedRoots:
             owner = MetaProperties.read(root / META_PROPERTIES_NAME)
             DirectoryLock.ensure_free(root)
         except FileNotFoundError as error:
-            raise InconsistentDirectoriesError(
-                f"{root}: it has no {META_PROPERTIES_NAME}; format it for the cluster first: epochlog format"
-            ) from error
+            raise InconsistentDirectoriesError(f"{root}: {_why_not_formatted(root)}") from error
         except DirectoryLockedError:
             raise
         except OSError as error:
@@ -72,3 +70,11 @@ class FormattedRoots:
             self.offline[root] = error
             return None
         return owner
+
+
+def _why_not_formatted(root: Path) -> str:
+    """Return what is to be done with a root that says nothing of itself: a disk that is not mounted looks so too."""
+    if root.is_dir() and any(path.name != LOCK_NAME for path in root.iterdir()):
+        return f"it holds files and no {META_PROPERTIES_NAME}, so it is no broker's; name another directory"
+    what = f"it has no {META_PROPERTIES_NAME}, as it is {'empty' if root.is_dir() else 'not there'}"
+    return f"{what}; if its disk is not mounted, mount it; only if it is to be new, format it: epochlog format"

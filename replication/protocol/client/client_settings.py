@@ -1,7 +1,7 @@
 """Settings of the client; Kafka's name for each is that of the Java client's property."""
 
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 from replication.protocol.client.oauth import OAuthSettings
 from replication.protocol.client.security import SaslSettings, TlsSettings
@@ -26,3 +26,11 @@ class ClientSettings:
     """None: no encryption (Kafka: security.protocol, ssl.*)."""
     sasl: SaslSettings | OAuthSettings | None = None
     """None: no authentication other than by certificate (Kafka: security.protocol, sasl.*)."""
+
+    def within(self, timeout_ms: int) -> Self:
+        """Return these settings, by which neither a connection nor a response is waited for any longer than that."""
+        return replace(
+            self,
+            connect_timeout_ms=min(self.connect_timeout_ms, timeout_ms),
+            request_timeout_ms=min(self.request_timeout_ms, timeout_ms),
+        )

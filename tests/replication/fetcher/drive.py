@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from epoch.filesystem import FileSystem
 from logstore import Log, LogConfig, TopicPartition
 from logstore.log.readable_log import ReadableLog
 from replication.fetcher.decisions.fetch_state import Phase
@@ -26,9 +27,9 @@ class Cuts(FetchObserver):
         self.cuts.append(cut)
 
 
-def open_log(root: Path, partition: TopicPartition = PARTITION) -> Log:
+def open_log(root: Path, partition: TopicPartition = PARTITION, disk: FileSystem | None = None) -> Log:
     root.mkdir(parents=True, exist_ok=True)
-    return Log.open(root / str(partition), CONFIG, filesystem=Unsynced())
+    return Log.open(root / str(partition), CONFIG, filesystem=disk or Unsynced())
 
 
 def exchange(fetcher: Fetcher, leader: Leader, now: int = 0) -> list[FetcherRequest]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
 from replication.controller.controller import ControllerSettings
@@ -40,6 +41,8 @@ class RemoteCluster:
         self._settings = settings
         self._factor = brokers
         self._ports: dict[int, int] = {}
+        self.disks: dict[int, FileSystem] = {}
+        """Of brokers whose disk is not the real one, from their next start on."""
         self.controller = self._begun(LOOPBACK)
         self.brokers: dict[int, Running] = {}
         for broker_id in range(1, brokers + 1):
@@ -80,7 +83,8 @@ class RemoteCluster:
     def start(self, broker_id: int) -> BrokerNode:
         root = self._directory / f"broker-{broker_id}"
         ensure_formatted([root], broker_id, CLUSTER)
-        directories = LogDirectories.open([root], periodic=True)
+        disk = self.disks.get(broker_id, REAL)
+        directories = LogDirectories.open([root], periodic=True, filesystem=disk)
         settings = BrokerNodeSettings(
             listener=ListenerSettings(address=Address("127.0.0.1", self._ports.get(broker_id, 0))),
             replica_lag_time_max_ms=1_000,

@@ -1,7 +1,9 @@
 """The leader of a metadata quorum, without I/O: a log of batches that grows, is cut at its end and at its start."""
 
 import io
+from copy import copy
 from dataclasses import dataclass
+from typing import Self
 from uuid import UUID
 
 from epoch import EndOffset
@@ -90,6 +92,12 @@ class QuorumLeader:
         """Let another lead that has only what is committed."""
         self.log = [each for each in self.log if each.end_offset <= self.high_watermark]
         self.elect()
+
+    def as_of_now(self) -> Self:
+        """Return one that stays as this one is now."""
+        behind = copy(self)
+        behind.log = list(self.log)
+        return behind
 
     def compact(self) -> None:
         """Replace all that is committed by a snapshot."""

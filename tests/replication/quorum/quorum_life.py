@@ -29,6 +29,8 @@ class QuorumLife:
 
     def __init__(self, chance: random.Random, directory: Path, filesystem: FileSystem = REAL) -> None:
         self.leader = QuorumLeader()
+        self.behind: list[QuorumLeader] = []
+        """Earlier leaders, as they were then: cut off since, or started anew."""
         self.chance = chance
         self._directory = directory
         self._filesystem = filesystem
@@ -61,6 +63,8 @@ class QuorumLife:
 
     def another_leads(self) -> None:
         """With all that is committed, and nothing else."""
+        self.behind.append(self.leader.as_of_now())
+        self.behind[-1].leads = bool(self.chance.randrange(2))
         self.leader.lose_uncommitted()
         self._written = sum(map(len, self._committed.values()))
 
@@ -102,6 +106,19 @@ class QuorumLife:
     def steps(self) -> None:
         for _ in range(self.chance.randrange(1, 6)):
             self.step()
+
+    def ask_one_behind(self) -> None:
+        """Ask a controller that is behind, and heed it where the follower knows no better."""
+        if not self.behind:
+            return
+        known_epoch = self.followed.standing.leader_epoch
+        behind = self.chance.choice(self.behind)
+        try:
+            self.followed.take(behind.answer(self.followed.request(), self.chance.choice((1, 500))))
+        except KafkaError as error:
+            assert error.code in {ErrorCode.UNKNOWN_LEADER_EPOCH, ErrorCode.SNAPSHOT_NOT_FOUND}  # noqa: PT017  as above
+        assert self.followed.standing.leader_epoch >= known_epoch
+        self.check()
 
     def restart(self) -> None:
         """In order: what was replayed is there again, without a question."""
@@ -203,6 +220,7 @@ EVENTS: tuple[Event, ...] = (
     QuorumLife.steps,
     QuorumLife.steps,
     QuorumLife.steps,
+    QuorumLife.ask_one_behind,
     QuorumLife.restart,
     QuorumLife.die,
 )

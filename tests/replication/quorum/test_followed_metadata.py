@@ -269,6 +269,40 @@ def test_another_leader_or_epoch_is_no_news_of_anything(followed: FollowedMetada
         assert followed.image is before.image
 
 
+@pytest.mark.parametrize("leads", [True, False], ids=["takes itself for the leader", "knows of an earlier leader"])
+def test_a_controller_that_is_behind_is_no_reason_to_go_back(followed: FollowedMetadata, leads: bool) -> None:
+    leader = QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    behind = leader.as_of_now()
+    behind.leads = leads
+    for _ in range(2):
+        leader.elect()
+        leader.commit()
+        follow(followed, leader)
+        before = followed.standing
+        with pytest.raises(KafkaError, match="UNKNOWN_LEADER_EPOCH"):
+            step(followed, behind)
+        assert followed.standing == before
+    leader.append(TopicRecord(name="more", topic_id=UUID(int=77)))
+    leader.commit()
+    assert step(followed, leader) is None
+    assert "more" in followed.image.topics.by_name
+
+
+def test_a_controller_that_is_behind_is_no_reason_to_go_back_behind_a_copy_either(tmp_path: Path) -> None:
+    leader = QuorumLeader()
+    behind = leader.as_of_now()
+    leader.elect()
+    leader.commit()
+    with FollowedMetadata.open(9, "cluster", tmp_path) as followed:
+        follow(followed, leader)
+    with FollowedMetadata.open(9, "cluster", tmp_path) as again:
+        with pytest.raises(KafkaError, match="UNKNOWN_LEADER_EPOCH"):
+            step(again, behind)
+        assert step(again, leader) is None
+
+
 def test_another_clusters_leader_refuses(followed: FollowedMetadata) -> None:
     with pytest.raises(KafkaError, match="INCONSISTENT_CLUSTER_ID"):
         step(followed, QuorumLeader("other"))

@@ -75,6 +75,26 @@ def test_the_leader_is_found_where_another_controller_says_that_it_listens() -> 
     assert ear.interruptions == []
 
 
+def test_a_controller_that_is_behind_is_passed_over(tmp_path: Path) -> None:
+    leader, ear = QuorumLeader(), Ear()
+    behind = leader.as_of_now()
+    leader.elect()
+    leader.commit()
+    with ScriptedController(leader=leader).listen() as broker:
+        with following(broker.address, directory=tmp_path) as (follower, _):
+            assert follower.wait_for(lambda _: follower.applied_offset == 1, SECONDS)
+        leader.append(TOPIC)
+        leader.commit()
+        with ScriptedController(leader=behind).listen() as second:
+            behind.listens_at = second.address
+            with following(second.address, broker.address, ear=ear, directory=tmp_path) as (follower, controller):
+                assert follower.wait_for(lambda image: "orders" in image.topics.by_name, SECONDS)
+                assert controller.wait(SECONDS) == broker.address
+            told = f"{second.address}: the metadata is refused: UNKNOWN_LEADER_EPOCH (75); it is behind, so another"
+            assert str(ear.interruptions[0]).startswith(told)
+    assert ear.controllers == [str(broker.address)]
+
+
 def test_each_image_is_published_with_what_has_changed_and_stays() -> None:
     leader, ear = QuorumLeader(), Ear()
     leader.append(TOPIC)

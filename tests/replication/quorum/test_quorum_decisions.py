@@ -34,18 +34,27 @@ def diverging(epoch: int, end_offset: int) -> FetchedPartition:
 )
 def test_who_else_leads_is_taken_from_the_answer(error: ErrorCode) -> None:
     told = FetchedPartition(error, -1, current_leader=LeaderIdAndEpoch(3, 7))
-    assert other_leader(told, {3: ADDRESS}) == OtherLeader(3, 7, ADDRESS)
-    assert other_leader(told, {4: ADDRESS}) == OtherLeader(3, 7, None)
+    assert other_leader(told, {3: ADDRESS}, known_epoch=7) == OtherLeader(3, 7, ADDRESS)
+    assert other_leader(told, {4: ADDRESS}, known_epoch=6) == OtherLeader(3, 7, None)
+
+
+@pytest.mark.parametrize(
+    "error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH]
+)
+def test_who_leads_in_an_earlier_epoch_than_is_known_is_not_followed(error: ErrorCode) -> None:
+    told = FetchedPartition(error, -1, current_leader=LeaderIdAndEpoch(3, 7))
+    with pytest.raises(KafkaError, match=error.name):
+        other_leader(told, {3: ADDRESS}, known_epoch=8)
 
 
 def test_the_leaders_own_answer_names_no_other() -> None:
-    assert other_leader(FetchedPartition(ErrorCode.NONE, 0), {}) is None
+    assert other_leader(FetchedPartition(ErrorCode.NONE, 0), {}, 0) is None
 
 
 @pytest.mark.parametrize("error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID])
 def test_an_error_that_names_no_leader_is_raised(error: ErrorCode) -> None:
     with pytest.raises(KafkaError, match=error.name):
-        other_leader(FetchedPartition(error, -1), {})
+        other_leader(FetchedPartition(error, -1), {}, 0)
 
 
 def test_records_are_appended_and_the_start_of_the_leaders_log_is_not_taken() -> None:

@@ -46,6 +46,8 @@ class ScriptedController:
     asked: list[Asked] = field(default_factory=list)
     silent: bool = False
     ended: Event = field(default_factory=Event)
+    kept_waiting: bool = False
+    """Whether it was silent until nobody waits any more in a test that goes well."""
 
     def listen(self) -> FakeBroker:
         """Return the server that is to be entered."""
@@ -57,7 +59,7 @@ class ScriptedController:
             asked = receive(stream)
             self.asked.append(asked)
             if self.silent:
-                self.ended.wait(SECONDS)
+                self.kept_waiting |= not self.ended.wait(SECONDS)
                 return
             answer = self._answers[asked.api_key](self, asked)
             if answer is None:

@@ -1,5 +1,6 @@
 """A request reaches whichever controller leads, or its failure says what was met."""
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from threading import Thread, Timer
 
@@ -20,6 +21,8 @@ from tests.replication.broker.lifecycle.scripted_controller import (
     alive,
     registered,
 )
+from tests.replication.protocol.fake_broker import FakeBroker, Silence
+from tests.replication.waiting import SECONDS, wait_until
 
 LONG_MS, SHORT_MS = 30_000, 300
 
@@ -130,6 +133,58 @@ def test_who_does_not_answer_is_given_up_in_the_time_of_the_request() -> None:
     ):
         channel.ask(HEARTBEAT, timeout_ms=SHORT_MS)
     script.ended.set()
+
+
+def test_who_does_not_even_greet_is_given_up_in_the_time_of_the_request() -> None:
+    script = Silence()
+    with (
+        FakeBroker(script.wait) as broker,
+        closing(channel_to(broker.address)[0]) as channel,
+        pytest.raises(NoControllerError, match="no response to ApiVersions"),
+    ):
+        channel.ask(HEARTBEAT, timeout_ms=SHORT_MS)
+    assert not script.kept_waiting
+    script.end()
+
+
+def test_who_does_not_answer_is_left_as_soon_as_another_leads() -> None:
+    old, new = ScriptedController(silent=True), ScriptedController()
+    with old.listen() as first, new.listen() as second:
+        channel, controller = channel_to(first.address)
+        with closing(channel), ThreadPoolExecutor() as asking:
+            answer = asking.submit(channel.ask, HEARTBEAT)
+            wait_until(lambda: bool(old.asked), "the first is asked")
+            controller.found(second.address)
+            assert answer.result(SECONDS) == alive()
+            assert channel.may_arrive_late
+        assert not old.kept_waiting
+        old.ended.set()
+
+
+def test_who_does_not_answer_is_asked_anew_after_it_was_not_known_to_lead() -> None:
+    script = ScriptedController(silent=True)
+    with script.listen() as broker:
+        channel, controller = channel_to(broker.address)
+        with closing(channel), ThreadPoolExecutor() as asking:
+            answer = asking.submit(channel.ask, HEARTBEAT)
+            wait_until(lambda: bool(script.asked), "it is asked")
+            script.silent = False
+            controller.lost()
+            controller.found(broker.address)
+            assert answer.result(SECONDS) == alive()
+        assert not script.kept_waiting
+        assert broker.connections == 2
+        script.ended.set()
+
+
+def test_who_still_leads_goes_on_to_be_waited_for() -> None:
+    with ScriptedController().listen() as broker:
+        channel, controller = channel_to(broker.address)
+        with closing(channel):
+            for _ in range(2):
+                assert channel.ask(HEARTBEAT) == alive()
+                controller.found(broker.address)
+        assert broker.connections == 1
 
 
 def test_a_controller_that_speaks_no_version_is_an_error_at_once() -> None:

@@ -7,10 +7,12 @@ from uuid import UUID
 
 import pytest
 
+from replication.broker.lifecycle import lifecycle_thread
 from replication.broker.lifecycle.errors import BrokerStoppedError, NoControllerError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.broker.lifecycle.own_session import OwnSession
+from replication.clock import monotonic_ms
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -28,11 +30,13 @@ DUPLICATE = BrokerRegistrationResponse(error=ErrorCode.DUPLICATE_BROKER_REGISTRA
 
 @contextmanager
 def started(
-    ear: Ear | None = None, session: OwnSession | None = None, **timing: int
+    ear: Ear | None = None, session: OwnSession | None = None, *, session_timeout_ms: int = 9_000, **timing: int
 ) -> Iterator[tuple[LifecycleThread, ScriptedChannel]]:
     channel: Any = ScriptedChannel()
     lifecycle = BrokerLifecycle(**({"heartbeat_interval_ms": INTERVAL_MS} | timing))
-    thread = LifecycleThread(REGISTRATION, lifecycle, channel, lambda: 42, ear or Ear(), session)
+    thread = LifecycleThread(
+        REGISTRATION, lifecycle, channel, lambda: 42, ear or Ear(), session, session_timeout_ms=session_timeout_ms
+    )
     thread.start()
     try:
         yield thread, channel
@@ -87,6 +91,26 @@ def test_after_a_failed_heartbeat_it_stays_registered_and_sends_another(failure:
         assert thread.state is BrokerState.RUNNING
         assert len(ear.refusals) == len(ear.answers) == 1
         assert ear.epochs == [5]
+
+
+@pytest.mark.parametrize("session_timeout_ms", [9_000, 2_000])
+def test_an_answer_is_waited_for_no_longer_than_half_a_session(session_timeout_ms: int) -> None:
+    with started(session_timeout_ms=session_timeout_ms) as (thread, channel):
+        run(thread, channel)
+        channel.expect(BrokerHeartbeatRequest, alive())
+    assert set(channel.timeouts) == {session_timeout_ms // 2}
+
+
+def test_what_was_waited_for_as_long_as_an_interval_is_asked_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    interval_ms, now = 3_600_000, [monotonic_ms()]
+    with started(heartbeat_interval_ms=interval_ms) as (thread, channel):
+        run(thread, channel)
+        monkeypatch.setattr(lifecycle_thread, "monotonic_ms", lambda: now[0])
+        thread.directory_failed(DISK)
+        channel.requests.get(timeout=SECONDS)
+        now[0] += interval_ms
+        channel.answer(NoControllerError("nobody"))
+        channel.expect(BrokerHeartbeatRequest, alive())
 
 
 def test_what_comes_while_a_request_is_in_flight_waits_for_the_answer() -> None:

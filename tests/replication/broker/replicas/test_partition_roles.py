@@ -85,5 +85,7 @@ def test_a_partition_on_a_failed_disk_is_offline(broker: Broker, monkeypatch: py
     monkeypatch.setattr(type(broker.directories.roots[0]), "failure", OSError(5, "Input/output error"))
     for _ in range(2):
         broker.replicas.notice_failures()
-    assert broker.told[0].why.endswith("has failed")
+    why = broker.told[0].why
+    assert "has failed: [Errno 5] Input/output error" in why
+    assert "start the broker again" in why
     assert told(broker) == [(Role.LEADER, Role.OFFLINE, 4, 4, ME)]

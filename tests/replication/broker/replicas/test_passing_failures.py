@@ -1,18 +1,16 @@
 """What a full disk has kept from being served is served once there is room."""
 
-import errno
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from epoch.filesystem import FileSystem
 from logstore import Log, LogPoisonedError
 from logstore.errors import CorruptMetadataError
-from replication.metadata.records import (
-    ConfigRecord,
-)
+from replication.metadata.partition import LeaderRecoveryState
+from replication.metadata.records import ConfigRecord
+from tests.disk import FullAtSyncs
 from tests.replication.broker.replicas.managed_broker import (
     ME,
     ORDERS,
@@ -23,17 +21,6 @@ from tests.replication.broker.replicas.managed_broker import (
     made,
     registered,
 )
-
-
-class FullAtSyncs(FileSystem):
-    """Finds no space for what was written as late as on syncing it, as network file systems and thin volumes do."""
-
-    is_full = False
-
-    def fsync(self, descriptor: int) -> None:
-        if self.is_full:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        super().fsync(descriptor)
 
 
 @pytest.fixture
@@ -126,7 +113,7 @@ def lose_tail(broker: Broker, disk: FullAtSyncs, append: Callable[[], object]) -
         assert broker.replicas.hosted.offline == {ORDERS}
 
 
-def test_a_leader_that_has_lost_what_followers_may_hold_waits_for_another_epoch(
+def test_a_leader_that_has_lost_what_followers_may_hold_waits_for_an_unclean_election(
     small: Broker, disk: FullAtSyncs
 ) -> None:
     small.take(registered(ME), registered(OTHER), *made(ME, ME, OTHER), FLUSHING)
@@ -136,27 +123,59 @@ def test_a_leader_that_has_lost_what_followers_may_hold_waits_for_another_epoch(
         small.take(changed(isr=isr))
         assert small.replicas.hosted.offline == {ORDERS}, "no other epoch"
     small.take(changed(leader=ME))
+    assert small.replicas.hosted.offline == {ORDERS}, "elected as one that has all that was acknowledged"
+    assert small.replicas.has_lost_tail
+    small.take(changed(leader=ME, isr=(ME,), leader_recovery_state=LeaderRecoveryState.RECOVERING))
     assert append(small) == 1
+    assert not small.replicas.has_lost_tail
 
 
-@pytest.mark.parametrize("is_led_here", [True, False])
-def test_a_follower_that_has_lost_what_the_leader_counts_on_waits_until_it_does_not(
-    small: Broker, disk: FullAtSyncs, *, is_led_here: bool
-) -> None:
+@pytest.fixture
+def short(small: Broker, disk: FullAtSyncs) -> Broker:
+    """A follower in sync that has lost what the leader counts on."""
     small.take(registered(ME), registered(OTHER, 9_093), *made(OTHER, OTHER, ME), FLUSHING)
     log = small.replicas.hosted[ORDERS].log
     assert isinstance(log, Log)
     log.append([b"one"], leader_epoch=0)
     lose_tail(small, disk, lambda: log.append([b"two"], leader_epoch=0))
-    small.take(changed(leader=OTHER))
-    assert small.replicas.hosted.offline == {ORDERS}, "another leader may count on it too"
-    assert not small.fetchers.leaders
-    small.take(changed(leader=ME) if is_led_here else changed(isr=(OTHER,)))
-    assert not small.replicas.hosted.offline
-    assert small.led() == is_led_here
-    if not is_led_here:
-        small.take(changed(isr=(OTHER, ME)))
-        assert small.fetchers.leaders[ORDERS][1] == 1
+    return small
+
+
+def test_a_follower_that_has_lost_what_the_leader_counts_on_waits_until_it_is_out_of_the_isr(short: Broker) -> None:
+    short.take(changed(leader=OTHER))
+    assert short.replicas.hosted.offline == {ORDERS}, "another leader may count on it too"
+    assert not short.fetchers.leaders
+    assert short.replicas.has_lost_tail
+    short.take(changed(isr=(OTHER,)))
+    assert not short.replicas.hosted.offline
+    assert not short.replicas.has_lost_tail
+    short.take(changed(isr=(OTHER, ME)))
+    assert short.fetchers.leaders[ORDERS][1] == 1
+
+
+def test_it_waits_as_long_as_the_controller_takes_it_for_eligible_as_leader(short: Broker) -> None:
+    """KIP-966: who left the ISR when too few were in it is elected cleanly, at any time."""
+    short.take(changed(isr=(OTHER,), eligible_leader_replicas=(ME,)))
+    assert short.replicas.hosted.offline == {ORDERS}
+    assert short.replicas.has_lost_tail
+    short.take(changed(eligible_leader_replicas=()))
+    assert not short.replicas.hosted.offline
+    assert not short.replicas.has_lost_tail
+
+
+@pytest.mark.parametrize("elr", [(), (OTHER,)])
+def test_it_leads_only_if_it_is_elected_uncleanly(short: Broker, elr: tuple[int, ...]) -> None:
+    short.take(changed(leader=ME, isr=(ME,), eligible_leader_replicas=elr))
+    assert short.replicas.hosted.offline == {ORDERS}, "elected for what it has lost"
+    assert short.replicas.has_lost_tail
+    short.take(changed(leader=ME, leader_recovery_state=LeaderRecoveryState.RECOVERING))
+    assert append(short) == 1
+    assert not short.replicas.has_lost_tail
+
+
+def test_of_a_replica_that_is_deleted_nothing_is_missing(short: Broker) -> None:
+    short.take(changed(replicas=(OTHER,), isr=(OTHER,)))
+    assert not short.replicas.has_lost_tail
 
 
 def test_what_is_damaged_is_not_tried_again(small: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
