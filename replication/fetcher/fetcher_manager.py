@@ -190,11 +190,11 @@ class FetcherManager:
 
     def _stop_idle(self) -> None:
         """Stop threads that follow nothing any more (Kafka: shutdownIdleFetcherThreads)."""
-        for key, thread in [*self._threads.items()]:
+        for (leader, number), thread in [*self._threads.items()]:
             if not len(thread.fetcher):
                 thread.stop(wait=False)
-                del self._threads[key]
-                self._observer.left(str(thread.address))
+                del self._threads[leader, number]
+                self._observer.left(str(leader.address))
 
 
 def fetcher_number(partition: TopicPartition, threads: int) -> int:

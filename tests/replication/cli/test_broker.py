@@ -251,7 +251,7 @@ class TestRefusals:
 
     def test_directories_that_were_never_formatted(self, tmp_path: Path) -> None:
         shutil.copytree(min(replicas("diverged").iterdir()) / "txns-0", tmp_path / "ours-9" / "txns-0")
-        self.refused(server_properties(tmp_path, NOBODY), "it has no meta.properties")
+        self.refused(server_properties(tmp_path, NOBODY), "it holds files and no meta.properties")
 
     def test_directories_of_several_clusters(self, tmp_path: Path) -> None:
         roots = [tmp_path / name for name in ("ours-9", "new")]
