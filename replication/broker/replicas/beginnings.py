@@ -36,19 +36,20 @@ class Beginnings:
         self._due.append(beginning)
 
     def begin(self) -> list[tuple[Beginning, LedPartition | Exception]]:
-        """Begin all that were added; return them with who leads by now, or what has kept it from that."""
-        due, begun = deque(self._due), deque[tuple[Beginning, LedPartition | Exception]]()
+        """Begin all that were added; return them, in order, with who leads by now, or what has kept it from that."""
+        added, begun = tuple(self._due), dict[int, LedPartition | Exception]()
         self._due.clear()
+        due = deque(enumerate(added))
         threads = _started(min(len(due), _AT_ONCE) - 1, lambda: _work_off(due, begun))
         try:
             _work_off(due, begun)
         finally:
             for thread in threads:
                 thread.join()
-        for _, outcome in begun:
+        for outcome in begun.values():
             if isinstance(outcome, Exception) and not isinstance(outcome, PARTITION_ERRORS):
                 raise outcome
-        return list(begun)
+        return [(each, begun[place]) for place, each in enumerate(added)]
 
 
 def _started(count: int, work: Callable[[], None]) -> list[Thread]:
@@ -64,14 +65,14 @@ def _started(count: int, work: Callable[[], None]) -> list[Thread]:
     return started
 
 
-def _work_off(due: deque[Beginning], begun: deque[tuple[Beginning, LedPartition | Exception]]) -> None:
+def _work_off(due: deque[tuple[int, Beginning]], begun: dict[int, LedPartition | Exception]) -> None:
     """Begin what nobody else has begun."""
     while due:
         try:
-            beginning = due.popleft()
+            place, beginning = due.popleft()
         except IndexError:  # another thread was faster
             return
         try:
-            begun.append((beginning, beginning.begin()))
+            begun[place] = beginning.begin()
         except Exception as error:  # noqa: BLE001  whoever asked for it raises it
-            begun.append((beginning, error))
+            begun[place] = error

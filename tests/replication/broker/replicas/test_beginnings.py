@@ -53,8 +53,8 @@ def test_each_is_begun_once_whatever_threads_there_are(threads: int | None, monk
         return leader(number)
 
     beginnings = with_begun(*(lambda number=number: begin(number) for number in range(MANY)))
-    outcomes = {each.partition.partition: outcome for each, outcome in beginnings.begin()}
-    assert outcomes == {number: leader(number) for number in range(MANY)}
+    outcomes = [(each.partition.partition, outcome) for each, outcome in beginnings.begin()]
+    assert outcomes == [(number, leader(number)) for number in range(MANY)], "in the order in which they were added"
     assert sorted(begun) == list(range(MANY))
     assert not any(thread.is_alive() for thread in started)
     assert beginnings.begin() == []

@@ -9,9 +9,10 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from logstore import TopicPartition
 from tests.oracle.kafka import JavaProgram
 
-RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1}
-"""Of an idempotent producer: librdkafka puts records into other batches after NOT_ENOUGH_REPLICAS, although an
-attempt before may have written them, and fails for good then, with OUT_OF_ORDER_SEQUENCE_NUMBER."""
+RESENT_AS_IT_WAS: Final = {"batch.num.messages": 1, "max.in.flight.requests.per.connection": 1}
+"""Of an idempotent producer: librdkafka fails for good, with OUT_OF_ORDER_SEQUENCE_NUMBER, as it puts records into
+other batches after NOT_ENOUGH_REPLICAS, although an attempt before may have written them; and as it sends again what
+lies before the last batch, which is all that a leader knows of a producer once it has been killed, Kafka's too."""
 _SECONDS: Final = 20.0
 _TIMEOUT_MS: Final = 60_000
 

@@ -58,6 +58,7 @@ class ChaosRound:
         )
         self.readers: Final = [ChaosReader(bootstrap, *each) for each in self.partitions]
         self.elections: Final[list[UncleanElection]] = []
+        self._killed: Final[set[int]] = set()
         self.markers_given_up = 0
         """By coordinators of Kafka's, which left transactions without their ends."""
 
@@ -93,7 +94,7 @@ class ChaosRound:
 
     def _do(self, step: Step) -> None:
         actions: dict[Action, Callable[[Step], object]] = {
-            Action.KILL: lambda step: self.cluster.kill(*step.nodes),
+            Action.KILL: lambda step: self._kill(*step.nodes),
             Action.LOSE: lambda step: self._lose(*step.nodes),
             Action.STOP: lambda step: self._stop(*step.nodes),
             Action.START: lambda step: self.cluster.start(*step.nodes, wait=False),
@@ -115,23 +116,29 @@ class ChaosRound:
             if node in self.cluster.ours:
                 raise
 
+    def _kill(self, node: int) -> None:
+        self.cluster.kill(node)
+        self._killed.add(node)
+
     def _lose(self, node: int) -> None:
         """End one of ours; it loses what it has not flushed where others have all that was acknowledged.
 
-        Who was killed is not in sync until it has caught up, and not eligible: one that was in sync alone is elected
-        again, whatever it has lost.
+        Who was killed is no such other, though it counts as in sync until its last session is over: once that has
+        ended it is not eligible, and who was in sync alone is elected again, whatever it has lost.
         """
         if not self._has_company(node):
             _log.info("%s: broker %d may be all that is in sync, and keeps what it has not flushed", self.topic, node)
-            self.cluster.kill(node)
+            self._kill(node)
             return
         self.cluster.lose(node)
+        self._killed.add(node)
         # Those others are not to be killed before they lead.
         wait_until(lambda: not self._is_counted_on(node), f"broker {node} is not in sync")
 
     def _has_company(self, node: int) -> bool:
+        gone = {node, *self._killed}
         return all(
-            set(view.isr) - {node} for view in self._partitions().values() if node in view.replicas or not view.isr
+            set(view.isr) - gone for view in self._partitions().values() if node in view.replicas or not view.isr
         )
 
     def _is_counted_on(self, node: int) -> bool:
