@@ -54,13 +54,18 @@ class MetaProperties:
         if version == 1 and (node_id is None or "cluster.id" not in properties):
             raise CorruptMetadataError("cluster.id or node.id is missing", file=path, advice=_ADVICE)
         cluster_id, directory_id = properties.get("cluster.id"), properties.get("directory.id")
-        if node_id is not None and not 0 <= node_id < 1 << 31:
-            raise CorruptMetadataError(f"node {node_id} cannot be", file=path, advice=_ADVICE)
-        if cluster_id is not None and _CLUSTER_ID.fullmatch(cluster_id) is None:
-            raise CorruptMetadataError(f"cluster.id is {cluster_id!r:.60}", file=path, advice=_ADVICE)
-        if directory_id is not None and not _is_directory_id(directory_id):
-            raise CorruptMetadataError(f"directory.id is {directory_id!r:.60}", file=path, advice=_ADVICE)
-        return cls(version, cluster_id, node_id, directory_id, tuple(_doubts(data)))
+        found = cls(version, cluster_id, node_id, directory_id, tuple(_doubts(data)))
+        found.ensure_possible(path)
+        return found
+
+    def ensure_possible(self, path: Path = Path(META_PROPERTIES_NAME)) -> None:
+        """Raise CorruptMetadataError where there can be no such node, cluster or directory."""
+        if self.node_id is not None and not 0 <= self.node_id < 1 << 31:
+            raise CorruptMetadataError(f"node {self.node_id} cannot be", file=path, advice=_ADVICE)
+        if self.cluster_id is not None and _CLUSTER_ID.fullmatch(self.cluster_id) is None:
+            raise CorruptMetadataError(f"cluster.id is {self.cluster_id!r:.60}", file=path, advice=_ADVICE)
+        if self.directory_id is not None and not _is_directory_id(self.directory_id):
+            raise CorruptMetadataError(f"directory.id is {self.directory_id!r:.60}", file=path, advice=_ADVICE)
 
     def encode(self, moment: datetime | None = None) -> bytes:
         """Return the file's bytes, as Kafka writes them; the second line is `moment`, now unless given."""

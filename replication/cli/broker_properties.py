@@ -22,8 +22,9 @@ _CLEANER: Final = "log.cleaner.enable"
 _LAG: Final = "replica.lag.time.max.ms"
 _HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 _SESSION: Final = "broker.session.timeout.ms"
-HEARTBEAT_MS: Final = 2_000
-SESSION_MS: Final = 9_000
+_HEARTBEAT_MS: Final = 2_000
+_SESSION_MS: Final = 9_000
+"""Kafka's defaults."""
 _PARTITIONS: Final = "num.partitions"
 _FACTOR: Final = "default.replication.factor"
 _UNITS: Final[Mapping[str, tuple[str, int]]] = {
@@ -98,9 +99,9 @@ class BrokerProperties:
             compacts=given.get(_CLEANER, "true").lower() == "true",
             topic_defaults=topics,
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
-            heartbeat_interval_ms=numbers.get(_HEARTBEAT, HEARTBEAT_MS),
+            heartbeat_interval_ms=numbers.get(_HEARTBEAT, _HEARTBEAT_MS),
             controller=ControllerSettings(
-                broker_session_timeout_ms=numbers.get(_SESSION, SESSION_MS),
+                broker_session_timeout_ms=numbers.get(_SESSION, _SESSION_MS),
                 num_partitions=numbers.get(_PARTITIONS, 1),
                 default_replication_factor=numbers.get(_FACTOR, 1),
                 defaults=topics,
@@ -156,7 +157,7 @@ def _faults(given: Mapping[str, str], address: Address, *more: Address) -> Itera
 
 def _session_faults(given: Mapping[str, str]) -> Iterator[str]:
     """Find a session that would be over before the next heartbeat is due."""
-    times = {_HEARTBEAT: str(HEARTBEAT_MS), _SESSION: str(SESSION_MS), **given}
+    times = {_HEARTBEAT: str(_HEARTBEAT_MS), _SESSION: str(_SESSION_MS), **given}
     heartbeat_ms, session_ms = whole_number(times, _HEARTBEAT), whole_number(times, _SESSION)
     if session_ms <= heartbeat_ms:
         yield f"{_SESSION} is {session_ms}, and must be more than {_HEARTBEAT}, which is {heartbeat_ms}"

@@ -49,7 +49,7 @@ def ensure_formatted(roots: Sequence[Path], node_id: int | None = None, cluster_
     something and no meta.properties, OtherNodeError for one of another broker than is given, DirectoryLockedError,
     CorruptMetadataError, also where the cluster or the broker cannot be, and OSError.
     """
-    _ensure_possible(node_id, cluster_id)
+    MetaProperties(1, cluster_id, node_id, None).ensure_possible()
     new = [root for root in roots if is_new(root)]
     for root in roots:
         if root not in new:
@@ -59,11 +59,6 @@ def ensure_formatted(roots: Sequence[Path], node_id: int | None = None, cluster_
             REAL.make_directories(root)
             locks.enter_context(DirectoryLock.acquire(root))
         return _formatted(roots, node_id, cluster_id)
-
-
-def _ensure_possible(node_id: int | None, cluster_id: str | None) -> None:
-    """Raise CorruptMetadataError where no directory could be opened again that says so."""
-    MetaProperties.parse(MetaProperties(1, cluster_id or "any", NODE_ID if node_id is None else node_id, None).encode())
 
 
 def _formatted(roots: Sequence[Path], node_id: int | None, cluster_id: str | None) -> list[Path]:

@@ -36,6 +36,7 @@ def test_bootstrap_servers_come_before_voters_and_older_names_are_taken() -> Non
     older = {"broker.id" if name == "node.id" else name: value for name, value in LEAST.items()}
     taken = JoiningProperties.of({**older, "controller.quorum.bootstrap.servers": "c3:1"})
     assert (taken.node_id, taken.controllers) == (9, (Address("c3", 1),))
+    assert read(log_dir="/older", broker_id="9").roots == (Path("/one"), Path("/two")), "newer names come before older"
 
 
 @pytest.mark.parametrize(
@@ -148,6 +149,9 @@ def test_all_that_is_wrong_with_several_listeners_is_said_at_once() -> None:
         ("process.roles", "controller", "must be broker"),
         ("process.roles", "broker,controller", "must be broker"),
         ("node.id", "", "node.id is ''"),
+        ("broker.id", "10", "broker.id is '10', and node.id '9'"),
+        ("broker.session.timeout.ms", "2000", "must be more than broker.heartbeat.interval.ms, which is 2000"),
+        ("broker.heartbeat.interval.ms", "9000", "broker.session.timeout.ms is 9000, and must be more than"),
         ("log.dirs", "", "log.dirs is missing"),
         ("controller.quorum.voters", "", "where are the controllers"),
         ("controller.quorum.voters", "100@c1", "c1"),

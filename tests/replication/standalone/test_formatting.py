@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.errors import DirectoryLockedError
+from logstore.errors import CorruptMetadataError, DirectoryLockedError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from replication.standalone.errors import NotFormattedError, OtherNodeError
@@ -48,6 +48,17 @@ def test_a_directory_with_something_else_in_it_is_refused_and_left_alone(tmp_pat
     with pytest.raises(NotFormattedError, match=r"two is not empty and has no meta\.properties"):
         ensure_formatted([tmp_path / "one", tmp_path / "two"], 7)
     assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize(
+    ("node_id", "cluster_id"), [(1 << 31, None), (-1, None), (7, "not a cluster"), (7, "☃"), (7, "é")]
+)
+def test_a_broker_or_a_cluster_that_cannot_be_is_refused_before_anything_is_made(
+    tmp_path: Path, node_id: int, cluster_id: str | None
+) -> None:
+    with pytest.raises(CorruptMetadataError):
+        ensure_formatted([tmp_path / "new"], node_id, cluster_id)
+    assert not (tmp_path / "new").exists()
 
 
 def test_of_two_first_starts_at_once_one_is_refused_and_changes_nothing(tmp_path: Path) -> None:
