@@ -18,6 +18,7 @@ from logstore.files.mapped_files import begin_file, cut_file, map_file, map_whol
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
+from tests.open_files import open_files
 
 CONFIG = LogConfig(retention_ms=-1, file_delete_delay_ms=0)
 BATCHES = 40
@@ -46,10 +47,6 @@ def opened_by_another_name(log: Log) -> Log:
     other.mkdir()
     os.link(log.directory / file_name(FileKind.LOG, 0), other / file_name(FileKind.LOG, 0))
     return Log.open(other, CONFIG)
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/dev/fd").iterdir()))
 
 
 def truncated(log: Log) -> None:
@@ -171,8 +168,8 @@ def test_held_views_keep_no_descriptors(tmp_path: Path) -> None:
     for number in range(50):
         log.append([Record.of(b"%d" % number)], leader_epoch=0)
         views.append(log.read(0, 1 << 20))
-        descriptors = descriptors or open_descriptors()
-    assert open_descriptors() == descriptors
+        descriptors = descriptors or len(open_files(tmp_path))
+    assert len(open_files(tmp_path)) == descriptors
     assert [len(list(view.records())) for view in views] == list(range(1, 51))
     log.close()
 

@@ -12,6 +12,7 @@ from epoch.filesystem import REAL
 from logstore.errors import LogStoreError, inherited_log
 from logstore.files.owned_filesystem import OwnedFileSystem
 from tests.interruption import Interrupter, Interruption
+from tests.open_files import open_files
 
 
 def make(filesystem: OwnedFileSystem, path: Path) -> None:
@@ -24,17 +25,6 @@ CALLS: dict[str, Callable[[OwnedFileSystem, Path], object]] = {
 }
 
 
-def descriptors(place: Path) -> int:
-    """How many lead to files below a place: clients of other tests may still open sockets."""
-    return sum(target.startswith(str(place)) for target in map(_target, Path("/dev/fd").iterdir()))
-
-
-def _target(descriptor: Path) -> str:
-    with suppress(OSError):
-        return str(descriptor.readlink())
-    return ""
-
-
 def interrupt() -> None:
     raise Interruption
 
@@ -43,11 +33,11 @@ def interrupt() -> None:
 def test_a_descriptor_is_lost_only_as_the_system_gives_it(tmp_path: Path, name: str) -> None:
     lost = set()
     for at in count():
-        interrupter, before = Interrupter(), descriptors(tmp_path)
+        interrupter, before = Interrupter(), len(open_files(tmp_path))
         with suppress(Interruption), interrupter.between_bytecodes(at, interrupt):
             CALLS[name](OwnedFileSystem(REAL, inherited_log(tmp_path)), tmp_path / str(at))
         # Signals are looked at when a function in C has returned.
-        if descriptors(tmp_path) > before and " after " in interrupter.place:
+        if len(open_files(tmp_path)) > before and " after " in interrupter.place:
             lost.add(interrupter.place.split()[1])
         if not interrupter.place:
             break

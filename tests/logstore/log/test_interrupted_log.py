@@ -25,6 +25,7 @@ from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
 from tests.interruption import Interrupter
 from tests.logstore.directories import assert_sound
+from tests.open_files import open_files
 
 TIME = 1_700_000_000_000
 SECONDS = 5
@@ -513,5 +514,4 @@ class RaisingOnceItIsOpen(LogObserver):
 def test_an_opening_that_is_broken_off_leaves_no_file_open(tmp_path: Path) -> None:
     with pytest.raises(Interruption):
         Log.open(tmp_path / "t-0", observer=RaisingOnceItIsOpen())
-    opened = [entry.resolve() for entry in Path("/proc/self/fd").iterdir()]
-    assert [path for path in opened if path.is_relative_to(tmp_path.resolve())] == []
+    assert not open_files(tmp_path)

@@ -10,6 +10,7 @@ from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
+from tests.open_files import open_files
 
 CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=0, segment_index_bytes=200)
 
@@ -18,10 +19,6 @@ def fill(log: Log, batches: int) -> None:
     for _ in range(batches):
         template = BatchTemplate(base_offset=log.log_end_offset, leader_epoch=0)
         log.append_batches(bytes(encode_batch([Record(0, log.log_end_offset, b"k", b"v" * 100)], template)))
-
-
-def open_descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_zeros_after_the_entries_count_for_nothing_and_are_cut_on_close(tmp_path: Path) -> None:
@@ -40,19 +37,19 @@ def test_zeros_after_the_entries_count_for_nothing_and_are_cut_on_close(tmp_path
 
 
 def test_no_more_files_are_open_than_the_limit_allows(tmp_path: Path) -> None:
-    open_files = OpenFiles(3)
-    log = Log.open(tmp_path / "t-0", CONFIG, open_files=open_files)
+    limited = OpenFiles(3)
+    log = Log.open(tmp_path / "t-0", CONFIG, open_files=limited)
     fill(log, 60)
-    before = open_descriptors()
+    before = len(open_files(tmp_path))
     for _ in range(3):
         for segment in log.segments:
             assert log.read(segment.base_offset, 10_000).data
     assert len(log.segments) > 6
-    assert len(open_files) == 3
-    assert open_descriptors() <= before + 2 * 3
+    assert len(limited) == 3
+    assert len(open_files(tmp_path)) <= before + 2 * 3
     fill(log, 1)
     log.close()
-    assert len(open_files) == 0
+    assert len(limited) == 0
 
 
 def test_every_index_entry_answers_as_a_walk_over_the_batches_does(tmp_path: Path) -> None:

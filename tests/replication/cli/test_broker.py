@@ -163,7 +163,7 @@ def test_features_that_are_finalized_while_it_runs_are_told(tmp_path: Path) -> N
 
 
 def test_it_serves_metrics_and_says_what_happens_to_its_partitions(tmp_path: Path, controller: str) -> None:
-    config = formatted(server_properties(tmp_path, controller, 5, metrics_listener="127.0.0.1:0"))
+    config = formatted(server_properties(tmp_path, controller, 4, metrics_listener="127.0.0.1:0"))
     log = tmp_path / "broker.log"
     with log.open("w") as errors, joined(config, errors) as (process, told):
         assert scraped(told["metrics"]).value("kafka_server_kafkaserver_brokerstate") == 3

@@ -12,6 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import BatchTemplate, LogDirectory, Record, TopicPartition
 from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.client.connection import Connection
+from replication.protocol.messages.describe_transactions import DescribeTransactionsRequest
 from replication.transactions import find_hanging
 from tests.oracle.broker import Broker, java
 from tests.oracle.release import KafkaRelease
@@ -35,6 +37,7 @@ class Scene:
             ended.begin_transaction()
             ended.produce("orders", b"ended", partition=0)
             ended.commit_transaction(SECONDS)
+            self._until_complete("ended")
             del ended, admin
         self.first_offsets = self._lose_ends()
         self.broker.__enter__()
@@ -47,6 +50,14 @@ class Scene:
         producer = Producer({"bootstrap.servers": self.broker.address, "transactional.id": transactional_id})
         producer.init_transactions(SECONDS)
         return producer
+
+    def _until_complete(self, transactional_id: str) -> None:
+        """Wait until the coordinator has written down the end, or it would write the markers again after a restart."""
+        asked = DescribeTransactionsRequest(transactional_ids=(transactional_id,))
+        deadline = time.monotonic() + SECONDS
+        with Connection.open(self.broker.address) as connection:
+            while [each.state for each in connection.ask(asked).transactions] != ["CompleteCommit"]:
+                assert time.monotonic() < deadline
 
     def _lose_ends(self) -> dict[str, int]:
         """Write what is left of transactions whose markers an election has cut off; return where they begin."""
