@@ -86,4 +86,5 @@ def _inter_broker(given: Mapping[str, str], found: NamedListeners, registered: l
     elif found.inter_broker not in registered:
         named = given.get(INTER_BROKER)
         told = f"{INTER_BROKER} is" if named else f"without {INTER_BROKER} it is"
-        yield f"{told} {found.inter_broker}, and must be a listener that is advertised: {', '.join(registered)}"
+        advertised = ", ".join(registered) or "none is"
+        yield f"{told} {found.inter_broker}, and must be a listener that is advertised: {advertised}"

@@ -45,6 +45,7 @@ from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.broker_thread import BrokerThread
 from replication.node.cleaner_thread import CleanerThread
 from replication.node.controller_link import ControllerLink
+from replication.node.coordinators.missing_coordinators import MissingCoordinators
 from replication.node.listeners.advertised_listeners import advertised_listeners
 from replication.node.listeners.metadata_users import with_metadata_users
 from replication.protocol.addresses import Address
@@ -92,6 +93,7 @@ class BrokerNode:
         self._directory_ids: Final = _by_id(directories)
         self.event_counts: Final = EventCounts()
         """What has happened to its partitions; the log has a line of each event."""
+        self._coordination: Final = MissingCoordinators(coordinates_groups=settings.coordinates_groups)
         self.traffic: Final = BrokerTraffic()
         """What has gone into them and out of them."""
         self._link: Final = link
@@ -284,6 +286,7 @@ class BrokerNode:
     def _tell(self, event: PartitionEvent) -> None:
         self.event_counts.note(event)
         log_event(event)
+        self._coordination.note(event)
 
     def _fetcher_manager(self) -> FetcherManager:
         identity = FetchIdentity(self.identity.broker_id, self.broker_epoch)

@@ -23,6 +23,8 @@ class TroubleKind(StrEnum):
     """The controller does not grant changes of ISRs, which are asked again."""
     LEADER = "leader"
     """A leader that is followed cannot be connected to, or breaks off before it answers."""
+    COORDINATOR = "coordinator"
+    """Clients find no coordinator, as it would be this broker, which is none."""
 
 
 _ADVICE: Final[Mapping[TroubleKind, str]] = {
@@ -32,6 +34,7 @@ _ADVICE: Final[Mapping[TroubleKind, str]] = {
     TroubleKind.SESSION: "clients ask again; it serves them once the controller has answered a heartbeat",
     TroubleKind.ISR: "it is asked again; see the controller's log for the reason",
     TroubleKind.LEADER: "it is tried again; see that the leader runs, can be reached, and lets this broker log in",
+    TroubleKind.COORDINATOR: "move such partitions to Kafka's brokers with kafka-reassign-partitions.sh",
 }
 
 
