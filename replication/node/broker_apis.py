@@ -37,6 +37,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.call import Call
 from replication.server.served_api import ServedApi, ServedApis
+from replication.worker_thread import WorkerThread
 
 
 class BrokerApis:
@@ -75,6 +76,8 @@ class BrokerApis:
         self._is_remote: Final = link.is_remote
         self._administration: Final = link.administration(known.node_id)
         self._channel: Final = link.channel()
+        self.workers: Final[list[WorkerThread]] = []
+        """Threads that must not end before it is closed."""
         self._open: Final = ExitStack()
         self._open.callback(self._channel.close)
 
@@ -117,6 +120,7 @@ class BrokerApis:
         aside = MissingTopicsThread(create)
         self._open.callback(aside.stop, wait=False)
         aside.start()
+        self.workers.append(aside)
         return aside.ask
 
     def _moving(self) -> ServedApis:

@@ -136,7 +136,7 @@ class BrokerNode:
             for each in (*asking, *cleaners):
                 stack.callback(each.stop)
                 each.start()
-            self._workers = (thread, *asking, *cleaners, self.replicas.moves)
+            self._workers = (thread, *asking, *cleaners, self.replicas.moves, *apis.workers)
             self.lifecycle.ready_to_unfence()
             if not self._until(partial(self.lifecycle.reaches, BrokerState.RUNNING), _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, self.lifecycle.standing)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.lifecycle.controller_channel import Channel
@@ -15,7 +16,7 @@ from replication.protocol.messages.broker_registration import BrokerRegistration
 from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone.formatting import ensure_formatted
 from tests.replication.broker.lifecycle.scripted_channel import ScriptedChannel
-from tests.replication.node.remote_cluster import CLUSTER, LOOPBACK
+from tests.replication.node.remote_cluster import CLUSTER, LOOPBACK, SECONDS, RemoteCluster
 
 REFUSED = BrokerRegistrationResponse(error=ErrorCode.INVALID_REGISTRATION, broker_epoch=-1)
 
@@ -59,3 +60,18 @@ def test_a_controller_that_hangs_is_waited_for_half_a_session(
     with LogDirectories.open([tmp_path]) as directories, pytest.raises(RefusedByControllerError):
         BrokerNode(cast("ControllerLink", cast("Any", link)), directories, settings)
     assert link.asked_by.timeouts == [milliseconds]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_it_fails_with_the_thread_that_makes_missing_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failure = RuntimeError("as if there were a fault")
+
+    def failing(*_: object) -> None:
+        raise failure
+
+    monkeypatch.setattr("replication.node.missing_topics.create_missing", failing)
+    with RemoteCluster(tmp_path, 1) as cluster:
+        node = cluster.brokers[1].node
+        assert node.failure is None
+        AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics("orders", timeout=SECONDS)
+        cluster.wait_until(lambda: node.failure is failure)
