@@ -565,7 +565,7 @@ class TestTheThread:
     def test_there_is_none_unless_asked_for(self, root: Path) -> None:
         threads = threading.active_count()
         with LogDirectory.open(root):
-            assert threading.active_count() == threads
+            assert threading.active_count() <= threads  # those of earlier tests may end meanwhile
 
     @pytest.mark.parametrize("leave", [LogDirectory.close, LogDirectory.abandon])
     def test_it_does_what_is_due_until_the_directory_is_left(
@@ -579,7 +579,7 @@ class TestTheThread:
         wait_for((root / "replication-offset-checkpoint").exists)
         wait_for(lambda: checkpoint(root, "replication-offset") == {ORDERS: 2})
         leave(directory)
-        assert threading.active_count() == threads
+        assert threading.active_count() <= threads  # those of earlier tests may end meanwhile
 
     def test_it_goes_on_when_a_log_was_closed_by_hand(self, root: Path) -> None:
         settings = DirectorySettings(log_flush_scheduler_interval_ms=10, log_retention_check_interval_ms=10)

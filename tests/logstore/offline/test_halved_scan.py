@@ -101,7 +101,7 @@ def test_no_thread_is_at_work_once_the_reader_stops() -> None:
     chunks = halved(log(40))
     next(chunks)
     chunks.close()
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # those of earlier tests may end meanwhile
 
 
 def test_one_thread_does_it_all_where_no_other_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:

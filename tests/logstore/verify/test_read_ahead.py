@@ -45,4 +45,4 @@ def test_nothing_goes_on_behind_the_back_of_who_stops_early() -> None:
     coming = read_ahead(iter(range(1, 6)))
     next(coming)
     coming.close()
-    assert threading.active_count() == before
+    assert threading.active_count() <= before  # those of earlier tests may end meanwhile

@@ -67,7 +67,7 @@ def nothing_is_left() -> Iterator[None]:
     """Each server ends with all of its threads and descriptors."""
     before = _descriptors()
     yield
-    assert _eventually(lambda: _descriptors() == before)
+    assert _eventually(lambda: _descriptors() <= before)  # clients of earlier tests may close theirs
     assert _eventually(lambda: not [each for each in threading.enumerate() if each.name.startswith("epochlog-")])
 
 
