@@ -55,11 +55,10 @@ class UnfinishedCopyError(ReplicationError, RuntimeError):
 class LostTailError(ReplicationError, RuntimeError):
     """A log has lost its end, which others may hold, or count on: it must not go on in the same epoch."""
 
-    def __init__(self, partition: TopicPartition, end: int, former_end: int, leader_epoch: int) -> None:
-        self.leader_epoch = leader_epoch
-        """That of the partition when it lost its end."""
+    def __init__(self, partition: TopicPartition, end: int, former_end: int, mark: str | PathLike[str]) -> None:
         super().__init__(
             f"{partition} ended at offset {former_end:,} and was recovered up to {end:,} only, and other replicas may"
             " hold the rest, or count on it: it goes on once it is followed here and neither in the ISR nor eligible as"
-            " leader, or elected uncleanly; start the broker again for that"
+            " leader, or elected uncleanly; stop this broker, and start it again once another replica leads, elected"
+            f" uncleanly where no other is in the ISR; if none has the rest, remove {fspath(mark)}"
         )

@@ -108,6 +108,7 @@ class BrokerNode:
             self._thread: BrokerThread | None = None
             self._workers: tuple[WorkerThread, ...] = ()
             self._is_closing = False
+            self._is_leaving = False
             self.lifecycle: Final = self._register(stack)
             """How it stands with its controller."""
             self.fetchers: Final = self._fetcher_manager()
@@ -118,6 +119,7 @@ class BrokerNode:
             """The logs that it has, and their roles."""
             isr_queue.led = self.replicas.led
             assignments = DirectoryAssignments(self.identity.broker_id, self.replicas.unassigned)
+            stack.callback(self._note_epoch)
             stack.callback(self.replicas.close)
             thread = self._thread = self._broker_thread(stack, waiter, has_placed)
             if not self._until(thread.begin, _START_SECONDS):
@@ -201,7 +203,6 @@ class BrokerNode:
         """Hand over what it leads, answer nobody any more, and let go of the logs; it may be called again."""
         self._leave()
         self.abandon()
-        self._note_epoch()
 
     def abandon(self) -> None:
         """Stop all of it at once, without a word to the controller."""
@@ -216,17 +217,21 @@ class BrokerNode:
             return self._stop.until(wait, seconds)
         except StopRequestedError:
             self._leave()
-            self._note_epoch()
             raise
 
     def _leave(self) -> None:
-        self._is_closing = True
+        self._is_closing = self._is_leaving = True
         self.lifecycle.begin_controlled_shutdown()
         with suppress(NotInTimeError, BrokerStoppedError):
             self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
 
     def _note_epoch(self) -> None:
-        # The controller takes who does not name its last epoch for one that may have lost something (KIP-966).
+        """Note, once nothing can be lost any more, for which epoch the directories are whole, if it leaves in order.
+
+        The controller takes who does not name its last epoch for one that may have lost something (KIP-966).
+        """
+        if not self._is_leaving:
+            return
         is_whole = not self.replicas.has_lost_tail
         self.directories.broker_epoch = self.broker_epoch if is_whole else UNKNOWN_BROKER_EPOCH
 

@@ -11,6 +11,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.broker.errors import LostTailError, OtherTopicError
+from replication.broker.partitions.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces
@@ -28,7 +29,7 @@ class ReplicaLogs:
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._places: Final = places
-        self._lost: Final[dict[PartitionId, LostTailError]] = {}
+        self._lost: Final[dict[PartitionId, LostTail]] = {}
         """Of logs that were in sync, and are no more what others take them for."""
 
     @property
@@ -89,25 +90,25 @@ class ReplicaLogs:
             recovered = self._places.root_of(log).recover(partition)
             _log.warning("%s was recovered after a full disk: it ends at %d", partition, recovered.log_end_offset)
             if recovered.log_end_offset < log.log_end_offset and len(state.replicas) > 1:
-                self._lost[changed] = LostTailError(
-                    partition, recovered.log_end_offset, log.log_end_offset, state.leader_epoch
-                )
+                self._lost[changed] = _lost_between(recovered, log, state)
             log = recovered
-        lost = self._lost.get(changed)
-        if lost is not None:
-            if self._is_counted_on(state, lost.leader_epoch):
-                raise lost
-            del self._lost[changed]
+        lost = self._lost.get(changed) or LostTail.of(log.directory)
+        if lost is None:
+            return log
+        self._lost[changed] = lost
+        if lost.is_counted_on(self._broker_id, state):
+            lost.keep(log.directory)
+            raise LostTailError(partition, lost.end, lost.former_end, log.directory / LOST_TAIL_MARK)
+        forget_lost_tail(log.directory)
+        del self._lost[changed]
         return log
 
-    def _is_counted_on(self, state: PartitionRegistration, lost_in: int) -> bool:
-        """Whether records count as committed by what this replica had when it lost its tail in that leader epoch.
 
-        As a follower until the leader, from which it does not fetch meanwhile, has taken it out of the ISR, and the
-        controller, which may elect it, out of the ELR (KIP-966). As the leader until it is elected uncleanly: any other
-        election takes it for one that has them, and followers would be cut to what it has.
-        """
-        if state.leader == self._broker_id:
-            is_unclean = state.leader_recovery_state == LeaderRecoveryState.RECOVERING
-            return state.leader_epoch <= lost_in or not is_unclean
-        return self._broker_id in state.isr or self._broker_id in state.elr
+def _lost_between(recovered: Log, torn: Log, state: PartitionRegistration) -> LostTail:
+    """Return what a log lacks since it was recovered."""
+    return LostTail(
+        end=recovered.log_end_offset,
+        former_end=torn.log_end_offset,
+        leader_epoch=state.leader_epoch,
+        was_recovering=state.leader_recovery_state == LeaderRecoveryState.RECOVERING,
+    )

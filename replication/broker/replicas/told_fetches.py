@@ -75,7 +75,7 @@ class ToldFetches(FetchObserver):
 
     def left(self, address: str) -> None:
         """Tell that it is over, as nothing is wanted there."""
-        trouble = self._leaders.pop(address, None)
+        trouble = self._leaders.get(address)  # which other threads may be about to begin
         if trouble is not None:
             trouble.end()
 

@@ -43,8 +43,9 @@ class AskingThread(WorkerThread):
         """Ask; return whether nothing of it is to be asked again."""
         try:
             answer = asked(self._channel, request)
-        except NoControllerError:
-            self._requests.failed()
+        except NoControllerError as error:
+            if not self.stopped:  # by hanging up
+                self._requests.failed(str(error))
             raise
         self._back_off.succeeded()
         return self._requests.answered(answer, may_arrive_late=self._channel.may_arrive_late)

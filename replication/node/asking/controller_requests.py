@@ -25,5 +25,5 @@ class ControllerRequests(Protocol[AnswerT]):
         something asked before, and not answered, may still reach the controller.
         """
 
-    def failed(self) -> None:
-        """Take that the last request was not answered: it is asked again."""
+    def failed(self, reason: str) -> None:
+        """Take that the last request was not answered, and why: it is asked again."""

@@ -61,8 +61,9 @@ class DirectoryAssignments:
         self._refused = refused
         return not any(self._is_left(each) for each in self._asked)
 
-    def failed(self) -> None:
+    def failed(self, reason: str) -> None:
         """Do nothing: what was asked is unassigned yet."""
+        del reason
 
     def _is_left(self, replica: PlacedReplica) -> bool:
         return self._unassigned.get(PartitionId(replica.topic_id, replica.partition)) == replica.directory_id

@@ -75,8 +75,9 @@ class IsrQueue:
         self._note(again)
         return not again
 
-    def failed(self) -> None:
+    def failed(self, reason: str) -> None:
         """Want again what was asked."""
+        self._trouble.begin(f"the controller does not answer what this broker asks of ISRs: {reason}")
         self._wanted.extendleft(reversed(self._asked))
 
     def _note(self, refusals: Collection[ErrorCode]) -> None:

@@ -46,8 +46,7 @@ class SimulatedAsking:
             self._alarm.set_in(self._requests.again_ms)
 
     def _failed(self, reason: str) -> None:
-        del reason
         assert self._requests is not None  # noqa: S101  as above
         self._is_asking = False
-        self._requests.failed()
+        self._requests.failed(reason)
         self._alarm.set_in(_UNANSWERED_MS)

@@ -12,7 +12,7 @@ from replication.broker.requests.writing.producer_id_blocks import ProducerIdBlo
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.server.call import Call
-from replication.turns import Turns
+from replication.turns import TurnMissedError, Turns
 
 API_KEY: Final = 22
 VERSIONS: Final = range(6)
@@ -55,8 +55,10 @@ class GivenProducerIds:
             return ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NONE
         try:
             producer_id = self._next()
-        except (OSError, ReplicationError):
-            _LOGGER.exception("there are no producer ids now")
+        except TurnMissedError:  # told by whose turn it was
+            producer_id = None
+        except (OSError, ReplicationError) as error:
+            _LOGGER.warning("there are no producer ids now, for which clients ask again: %s", error)
             producer_id = None
         return (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, _NONE) if producer_id is None else (ErrorCode.NONE, producer_id)
 

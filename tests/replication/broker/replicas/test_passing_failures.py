@@ -189,3 +189,16 @@ def test_what_is_damaged_is_not_tried_again(small: Broker, monkeypatch: pytest.M
     small.take(registered(ME), *made(ME, ME))
     later(small)
     assert (calls, small.replicas.hosted.offline) == ([1], {ORDERS})
+
+
+def test_who_was_elected_uncleanly_before_it_lost_its_tail_does_not_lead_on_by_that(
+    small: Broker, disk: FullAtSyncs
+) -> None:
+    small.take(registered(ME), registered(OTHER), *made(ME, ME, OTHER), FLUSHING)
+    small.take(changed(leader=ME, isr=(ME,), leader_recovery_state=LeaderRecoveryState.RECOVERING))
+    assert append(small) == 0
+    lose_tail(small, disk, lambda: append(small))
+    small.take(changed(leader=ME, isr=(ME,)))
+    assert small.replicas.hosted.offline == {ORDERS}, "elected cleanly, and still in recovery"
+    small.take(changed(leader=OTHER, isr=(OTHER,), leader_recovery_state=LeaderRecoveryState.RECOVERED))
+    assert not small.replicas.hosted.offline

@@ -32,7 +32,8 @@ class Requests:
         self.wanted -= 1
         return self.is_settled
 
-    def failed(self) -> None:
+    def failed(self, reason: str) -> None:
+        del reason
         self.told.append("failed")
 
 

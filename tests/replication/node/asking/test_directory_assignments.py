@@ -95,7 +95,7 @@ def test_a_request_that_is_refused_as_a_whole_is_made_again_and_that_is_logged_o
 
 def test_a_request_without_an_answer_is_made_again(broker: Broker) -> None:
     first = broker.ask()
-    broker.assignments.failed()
+    broker.assignments.failed("no answer")
     assert broker.ask() == first
 
 

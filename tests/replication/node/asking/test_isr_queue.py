@@ -129,10 +129,20 @@ def test_what_could_not_be_asked_is_asked_next_and_before_what_has_come_meanwhil
     assert first is not None
     later = IsrChange(TOPIC, 1, 0, 0, ())
     leader.queue.ask(later)
-    leader.queue.failed()
+    leader.queue.failed("no answer")
     again = leader.queue.next(broker_epoch=11)
     assert again == replace(first, broker_epoch=11, changes=(*first.changes, later))
     assert leader.queue.next(broker_epoch=11) is None
+
+
+def test_a_controller_that_does_not_answer_is_told_once_until_it_does(leader: Leader) -> None:
+    for _ in range(2):
+        assert leader.queue.next(broker_epoch=10) is not None
+        leader.queue.failed("login refused")
+    assert leader.told == ["isr"]
+    assert leader.told.reasons == ["the controller does not answer what this broker asks of ISRs: login refused"]
+    assert leader.settle(Answers(ErrorCode.NONE))
+    assert leader.told == ["isr", "isr over"]
 
 
 @pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR])
