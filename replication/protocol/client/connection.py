@@ -69,11 +69,11 @@ class Connection:
         """
         address = parse_address(address) if isinstance(address, str) else address
         stream = open_stream(address, settings, has_worked=has_worked)
-        connection = cls(address, stream, settings, has_worked=has_worked)
         try:
+            connection = cls(address, stream, settings, has_worked=has_worked)
             connection._shake_hands()
         except BaseException:
-            connection.close()
+            stream.close()
             raise
         return connection
 

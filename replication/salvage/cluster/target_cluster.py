@@ -1,13 +1,17 @@
 """The cluster that takes the records, as it describes itself."""
 
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType
 
 from replication.salvage.cluster.connection import Connection
 from replication.salvage.cluster.target_topic import TargetTopic
+
+_AGAIN_SECONDS: Final = 0.1
+_LEADERLESS: Final = frozenset({KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE})
 
 
 class TargetCluster:
@@ -73,13 +77,26 @@ class TargetCluster:
 
     def _offset(self, topic: str, partition: int, spec: OffsetSpec, level: IsolationLevel) -> int:
         place = TopicPartition(topic, partition)
+        deadline = time.monotonic() + self._connection.timeout
         with self._connection.asking(f"the offsets of {topic}-{partition} cannot be read"):
-            [future] = self._admin.list_offsets(
-                {place: spec}, isolation_level=level, request_timeout=self._connection.timeout
-            ).values()
-            return int(future.result().offset)
+            while True:
+                [future] = self._admin.list_offsets(
+                    {place: spec}, isolation_level=level, request_timeout=self._connection.timeout
+                ).values()
+                try:
+                    return int(future.result().offset)
+                except KafkaException as exception:
+                    if not _has_no_leader(exception) or time.monotonic() > deadline:
+                        raise
+                time.sleep(_AGAIN_SECONDS)
 
 
 def _is_lacking(exception: KafkaException) -> bool:
     error: KafkaError = exception.args[0]
     return error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART
+
+
+def _has_no_leader(exception: KafkaException) -> bool:
+    """Whether somebody leads the partition in a moment, as after its topic was made: librdkafka does not ask again."""
+    error: KafkaError = exception.args[0]
+    return error.code() in _LEADERLESS
