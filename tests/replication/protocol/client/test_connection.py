@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from typing import Never
 
 import pytest
 
@@ -217,6 +218,21 @@ def test_an_answer_larger_than_the_settings_allow_is_refused() -> None:
 
 
 # What is no broker
+
+
+def test_what_breaks_off_its_making_leaves_no_connection(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken_off(_: object) -> Never:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("replication.protocol.client.connection.Exchange", broken_off)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with pytest.raises(KeyboardInterrupt) as kept:  # its traceback keeps what was made
+            Connection.open(Address(*server.getsockname()))
+        peer, _ = server.accept()
+        peer.settimeout(SECONDS)
+        with peer:
+            assert peer.recv(1) == b"", "hung up"
+    assert kept.tb is not None
 
 
 def test_a_port_where_nobody_listens() -> None:
