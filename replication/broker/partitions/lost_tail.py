@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from epoch.filesystem import REAL, FileSystem
+from epoch.filesystem import REAL
 from logstore.errors import CorruptMetadataError
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 
@@ -44,11 +44,11 @@ class LostTail:
             raise CorruptMetadataError("a mark of another version", file=path, advice=_ADVICE)
         return lost
 
-    def keep(self, directory: Path, filesystem: FileSystem = REAL) -> None:
+    def keep(self, directory: Path) -> None:
         """Mark the log, durably, where it is not marked. Raises OSError."""
         path = directory / LOST_TAIL_MARK
         if not path.exists():
-            filesystem.write_atomically(path, json.dumps({"version": _VERSION, **asdict(self)}).encode())
+            REAL.write_atomically(path, json.dumps({"version": _VERSION, **asdict(self)}).encode())
 
     def is_counted_on(self, broker_id: int, state: PartitionRegistration) -> bool:
         """Whether records count as committed by what this broker's replica had.

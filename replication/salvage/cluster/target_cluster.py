@@ -80,15 +80,16 @@ class TargetCluster:
         deadline = time.monotonic() + self._connection.timeout
         with self._connection.asking(f"the offsets of {topic}-{partition} cannot be read"):
             while True:
-                [future] = self._admin.list_offsets(
-                    {place: spec}, isolation_level=level, request_timeout=self._connection.timeout
-                ).values()
                 try:
-                    return int(future.result().offset)
+                    return self._asked_offset(place, spec, level)
                 except KafkaException as exception:
                     if not _has_no_leader(exception) or time.monotonic() > deadline:
                         raise
                 time.sleep(_AGAIN_SECONDS)
+
+    def _asked_offset(self, place: TopicPartition, spec: OffsetSpec, level: IsolationLevel) -> int:
+        asked = self._admin.list_offsets({place: spec}, isolation_level=level, request_timeout=self._connection.timeout)
+        return int(asked[place].result().offset)
 
 
 def _is_lacking(exception: KafkaException) -> bool:

@@ -30,6 +30,7 @@ from replication.server.connections.listener_settings import ListenerSettings
 from replication.server.server import Server
 from replication.server.server_limits import ServerLimits
 from tests.campaign import run_seed
+from tests.open_files import descriptors
 from tests.replication.protocol.test_fuzz import CHANGES
 from tests.replication.server.client import (
     ANYWHERE,
@@ -58,16 +59,12 @@ def _eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
     return holds()
 
 
-def _descriptors() -> int:
-    return len(list(Path("/proc/self/fd").iterdir()))
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """Each server ends with all of its threads and descriptors."""
-    before = _descriptors()
+    before = descriptors()
     yield
-    assert _eventually(lambda: _descriptors() <= before)  # clients of earlier tests may close theirs
+    assert _eventually(lambda: descriptors() <= before)  # clients of earlier tests may close theirs
     assert _eventually(lambda: not [each for each in threading.enumerate() if each.name.startswith("epochlog-")])
 
 
