@@ -125,7 +125,7 @@ def bench_elected(
     taken: list[float] = []
     benchmark.pedantic(lambda: taken.append(given.seconds_to_serve(count, lambda: cluster.stop(LEADER))), rounds=1)
     cluster.start(LEADER)
-    moment_when_unfenced(admin, LEADER)
+    moment_when_unfenced(cluster, LEADER)
     told(benchmark, {"s": taken[0]})
 
 

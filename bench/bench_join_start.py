@@ -54,7 +54,7 @@ def seconds_to_start(cluster: MixedCluster, admin: AdminClient, node: int, count
     time.sleep(SESSION_MS / 1_000)
     begun = time.perf_counter()
     cluster.start(node, wait=False)
-    return moment_when_unfenced(admin, node) - begun
+    return moment_when_unfenced(cluster, node) - begun
 
 
 def led(admin: AdminClient, node: int) -> int:

@@ -11,6 +11,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.bench_lead import KAFKA, SETTINGS
 from bench.produced import SECONDS
 from bench.room import BUILD, require_room
+from replication.protocol.client.connection import Connection
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
 from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
 
@@ -52,9 +55,8 @@ def joined_cluster(
         java_options=_JAVA if is_measured else None,
         ours=ours,
     ) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap(LEADER)})
         for node in cluster.ids:
-            moment_when_unfenced(admin, node)
+            moment_when_unfenced(cluster, node)
         yield cluster
     shutil.rmtree(directory)
 
@@ -74,11 +76,13 @@ def moment_when(holds: Callable[[], bool], wanted: str) -> float:
     return time.perf_counter()
 
 
-def moment_when_unfenced(admin: AdminClient, node: int) -> float:
-    """Return when clients were told of a broker, by `perf_counter`: of those that are fenced they are not."""
+def moment_when_unfenced(cluster: KafkaCluster, node: int) -> float:
+    """Return when clients were told of a broker, by `perf_counter`: of those that are fenced they are not.
 
-    def is_told() -> bool:
-        described = admin.describe_cluster(request_timeout=SECONDS).result(SECONDS)
-        return any(each.id == node for each in described.nodes)
-
-    return moment_when(is_told, f"broker {node} is unfenced")
+    librdkafka's AdminClient would wait for minutes if its first answer named no broker at all.
+    """
+    with Connection.open(cluster.bootstrap(LEADER)) as connection:
+        return moment_when(
+            lambda: node in connection.ask(DescribeClusterRequest(include_fenced_brokers=False)).brokers,
+            f"broker {node} is unfenced",
+        )
