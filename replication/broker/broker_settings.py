@@ -8,6 +8,10 @@ from typing import Final
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
 from replication.protocol.messages.broker_registration import Listener
 
+HEARTBEAT_INTERVAL_MS: Final = 2_000
+"""Kafka's default of broker.heartbeat.interval.ms."""
+SESSION_TIMEOUT_MS: Final = 9_000
+"""Kafka's default of broker.session.timeout.ms."""
 SUPPORTED_FEATURES: Final[Mapping[str, range]] = MappingProxyType(
     {
         METADATA_VERSION_FEATURE: range(MetadataVersion.V3_3_IV3, LATEST_METADATA_VERSION + 1),
@@ -32,9 +36,9 @@ class BrokerSettings:
     """(broker.rack)."""
     features: Mapping[str, range] = field(default_factory=lambda: SUPPORTED_FEATURES)
     """The levels that the broker supports, by feature."""
-    heartbeat_interval_ms: int = 2_000
+    heartbeat_interval_ms: int = HEARTBEAT_INTERVAL_MS
     """Time between heartbeats, and between a failure and the next attempt (broker.heartbeat.interval.ms)."""
-    session_timeout_ms: int = 9_000
+    session_timeout_ms: int = SESSION_TIMEOUT_MS
     """One request may take half of it. The controller's own setting of this name says after what time without a
     heartbeat it fences the broker (broker.session.timeout.ms)."""
     initial_registration_timeout_ms: int = 60_000

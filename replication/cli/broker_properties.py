@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from logstore.directory.directory_settings import DirectorySettings
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
+from replication.broker.broker_settings import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
 from replication.cli.metrics_address import MetricsAddress
@@ -22,9 +23,6 @@ _CLEANER: Final = "log.cleaner.enable"
 _LAG: Final = "replica.lag.time.max.ms"
 _HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 _SESSION: Final = "broker.session.timeout.ms"
-_HEARTBEAT_MS: Final = 2_000
-_SESSION_MS: Final = 9_000
-"""Kafka's defaults."""
 _PARTITIONS: Final = "num.partitions"
 _FACTOR: Final = "default.replication.factor"
 _UNITS: Final[Mapping[str, tuple[str, int]]] = {
@@ -99,9 +97,9 @@ class BrokerProperties:
             compacts=given.get(_CLEANER, "true").lower() == "true",
             topic_defaults=topics,
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
-            heartbeat_interval_ms=numbers.get(_HEARTBEAT, _HEARTBEAT_MS),
+            heartbeat_interval_ms=numbers.get(_HEARTBEAT, HEARTBEAT_INTERVAL_MS),
             controller=ControllerSettings(
-                broker_session_timeout_ms=numbers.get(_SESSION, _SESSION_MS),
+                broker_session_timeout_ms=numbers.get(_SESSION, SESSION_TIMEOUT_MS),
                 num_partitions=numbers.get(_PARTITIONS, 1),
                 default_replication_factor=numbers.get(_FACTOR, 1),
                 defaults=topics,
@@ -157,7 +155,7 @@ def _faults(given: Mapping[str, str], address: Address, *more: Address) -> Itera
 
 def _session_faults(given: Mapping[str, str]) -> Iterator[str]:
     """Find a session that would be over before the next heartbeat is due."""
-    times = {_HEARTBEAT: str(_HEARTBEAT_MS), _SESSION: str(_SESSION_MS), **given}
+    times = {_HEARTBEAT: str(HEARTBEAT_INTERVAL_MS), _SESSION: str(SESSION_TIMEOUT_MS), **given}
     heartbeat_ms, session_ms = whole_number(times, _HEARTBEAT), whole_number(times, _SESSION)
     if session_ms <= heartbeat_ms:
         yield f"{_SESSION} is {session_ms}, and must be more than {_HEARTBEAT}, which is {heartbeat_ms}"

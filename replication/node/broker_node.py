@@ -17,13 +17,13 @@ from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
 from logstore.topic_partition import DirectoryMark
 from replication.broker.broker_identity import BrokerIdentity
-from replication.broker.broker_settings import SUPPORTED_FEATURES
+from replication.broker.broker_settings import SESSION_TIMEOUT_MS, SUPPORTED_FEATURES
 from replication.broker.events.event_counts import EventCounts
 from replication.broker.events.event_log import log_event
 from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
-from replication.broker.lifecycle.lifecycle_thread import SESSION_TIMEOUT_MS, LifecycleThread
+from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.broker.lifecycle.own_session import OwnSession
 from replication.broker.lifecycle.registration_news import RegistrationNews
 from replication.broker.partitions.broker_traffic import BrokerTraffic
@@ -118,7 +118,7 @@ class BrokerNode:
             self.replicas: Final = self._replica_manager(isr_queue, waiter)
             """The logs that it has, and their roles."""
             isr_queue.led = self.replicas.led
-            assignments = DirectoryAssignments(self.identity.broker_id, self.replicas.unassigned)
+            assignments = DirectoryAssignments(self.identity.broker_id, self.replicas.unassigned, log_event)
             stack.callback(self._note_epoch)
             stack.callback(self.replicas.close)
             thread = self._thread = self._broker_thread(stack, waiter, has_placed)

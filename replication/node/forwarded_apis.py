@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from replication.broker.broker_settings import SESSION_TIMEOUT_MS
 from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.broker.lifecycle.errors import NoControllerError
 from replication.errors import ReplicationError
@@ -17,7 +18,7 @@ from replication.server.call import Call
 from replication.server.served_api import ServedApi, ServedApis
 from replication.turns import Turns
 
-_TIMEOUT_MS: Final = 9_000
+_TIMEOUT_MS: Final = SESSION_TIMEOUT_MS
 """With the wait for others; no longer than the channel's own."""
 _TELLING_MS: Final = _TIMEOUT_MS // 2
 """One that was asked for less says nothing of those who wait: the others before it took the time."""

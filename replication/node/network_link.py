@@ -7,6 +7,7 @@ from typing import Final
 
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.broker_settings import SESSION_TIMEOUT_MS
 from replication.broker.events.trouble import Trouble
 from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.lifecycle.controller_channel import ControllerChannel
@@ -27,8 +28,6 @@ from replication.quorum.snapshot_thread import SnapshotThread
 from replication.server.served_api import ServedApis
 
 _DEFAULT: Final = ClientSettings()
-_REQUEST_TIMEOUT_MS: Final = 9_000
-"""Kafka: broker.session.timeout.ms, after which what a broker has asked is of no use."""
 
 
 class NetworkLink:
@@ -46,14 +45,16 @@ class NetworkLink:
         metadata_directory: str | os.PathLike[str] | None = None,
         metadata: LocalMetadata | None = None,
         snapshots: SnapshotTerms | None = None,
-        request_timeout_ms: int = _REQUEST_TIMEOUT_MS,
+        request_timeout_ms: int = SESSION_TIMEOUT_MS,
     ) -> None:
         """Connect later: `controllers` are the ones to try first (Kafka: controller.quorum.bootstrap.servers).
 
-        `client_settings` say how their listener is protected. `metadata_directory` is where a copy of the metadata is
-        kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's logs; without one
-        all metadata is fetched at each start. A copy within the broker's log.dirs has to be open before they are:
-        `metadata` is such a copy, which the link takes over; by the terms of `snapshots` it does not grow for ever.
+        `client_settings` say how their listener is protected; what they are asked may take as long as a session
+        lasts, after which it is of no use (Kafka: broker.session.timeout.ms). `metadata_directory` is where a copy of
+        the metadata is kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's
+        logs; without one all metadata is fetched at each start. A copy within the broker's log.dirs has to be open
+        before they are: `metadata` is such a copy, which the link takes over; by the terms of `snapshots` it does not
+        grow for ever.
         Raises InvalidAddressError.
         """
         self._metadata: Final = metadata

@@ -21,6 +21,8 @@ class TroubleKind(StrEnum):
     """Clients are refused, as another broker may lead."""
     ISR = "isr"
     """The controller does not grant changes of ISRs, which are asked again."""
+    DIRECTORIES = "directories"
+    """The controller does not note in which directories replicas lie, and is asked again."""
     LEADER = "leader"
     """A leader that is followed cannot be connected to, or breaks off before it answers."""
     COORDINATOR = "coordinator"
@@ -33,6 +35,7 @@ _ADVICE: Final[Mapping[TroubleKind, str]] = {
     TroubleKind.FENCED: "it comes back by itself; see what keeps heartbeats from arriving, here or on the way",
     TroubleKind.SESSION: "clients ask again; it serves them once the controller has answered a heartbeat",
     TroubleKind.ISR: "it is asked again; see the controller's log for the reason",
+    TroubleKind.DIRECTORIES: "it is asked again; see the controller's log for the reason",
     TroubleKind.LEADER: "it is tried again; see that the leader runs, can be reached, and lets this broker log in",
     TroubleKind.COORDINATOR: "move such partitions to Kafka's brokers with kafka-reassign-partitions.sh",
 }

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection
 from threading import Condition
-from typing import Final
 from uuid import UUID
 
+from replication.broker.broker_settings import SESSION_TIMEOUT_MS
 from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
@@ -15,9 +15,6 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.worker_thread import WorkerThread
-
-SESSION_TIMEOUT_MS: Final = 9_000
-"""Kafka's default of broker.session.timeout.ms."""
 
 
 class LifecycleThread(WorkerThread):

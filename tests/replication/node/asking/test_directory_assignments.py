@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleEvent
 from replication.metadata.image_changes import PartitionId
 from replication.node.asking.directory_assignments import DirectoryAssignments
 from replication.protocol.error_code import ErrorCode
@@ -25,7 +26,8 @@ class Broker:
 
     def __init__(self) -> None:
         self.unassigned = {FIRST: DISK, SECOND: DISK}
-        self.assignments = DirectoryAssignments(BROKER, self.unassigned)
+        self.told: list[TroubleEvent] = []
+        self.assignments = DirectoryAssignments(BROKER, self.unassigned, self.told.append)
 
     def ask(self) -> AssignReplicasToDirsRequest:
         request = self.assignments.next(EPOCH)
@@ -68,35 +70,45 @@ def test_what_was_refused_is_told_again_and_nothing_else(broker: Broker, error: 
     assert broker.take(answer(again))
 
 
-def test_what_is_refused_is_logged_once_until_that_changes(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
-    def refused(error: ErrorCode) -> str:
-        caplog.clear()
-        broker.take(answer(broker.ask(), {SECOND: error}))
-        return caplog.text
+def test_what_is_refused_is_told_once_for_each_error_and_when_it_is_over(broker: Broker) -> None:
+    for error in (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.NOT_LEADER_OR_FOLLOWER) * 2:
+        assert not broker.take(answer(broker.ask(), {FIRST: error, SECOND: error}))
+    unknown, elsewhere = broker.told
+    assert isinstance(unknown, TroubleBegan)
+    assert "partition 0 of the topic with the id" in unknown.why
+    assert unknown.why.endswith("UNKNOWN_TOPIC_ID")
+    assert isinstance(elsewhere, TroubleBegan)
+    assert elsewhere.why.endswith("NOT_LEADER_OR_FOLLOWER")
+    assert broker.take(answer(broker.ask()))
+    assert [type(each) for each in broker.told[2:]] == [TroubleEnded]
 
-    first = refused(ErrorCode.UNKNOWN_TOPIC_ID)
-    assert first.count("\n") == 1
-    assert "partition 1 of the topic with the id" in first
-    assert "UNKNOWN_TOPIC_ID" in first
-    assert refused(ErrorCode.UNKNOWN_TOPIC_ID) == ""
-    assert "NOT_LEADER_OR_FOLLOWER" in refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+def test_trouble_is_over_where_nothing_is_left_to_tell_of(broker: Broker) -> None:
+    assert not broker.take(answer(broker.ask(), {FIRST: ErrorCode.UNKNOWN_TOPIC_ID}))
+    del broker.unassigned[FIRST]  # its topic was deleted
+    assert broker.assignments.next(EPOCH) is None
+    assert [type(each) for each in broker.told] == [TroubleBegan, TroubleEnded]
 
 
-def test_a_request_that_is_refused_as_a_whole_is_made_again_and_that_is_logged_once(
-    broker: Broker, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_request_that_is_refused_as_a_whole_is_made_again_and_that_is_told_once(broker: Broker) -> None:
     first = broker.ask()
     for _ in range(2):
         assert not broker.take(AssignReplicasToDirsResponse(error=ErrorCode.STALE_BROKER_EPOCH))
-    assert caplog.text.count("STALE_BROKER_EPOCH") == 1
+    assert [each.why for each in broker.told if isinstance(each, TroubleBegan)] == [
+        "the controller does not note in which directories replicas lie: STALE_BROKER_EPOCH"
+    ]
     assert broker.ask() == first
     assert broker.take(answer(first))
 
 
-def test_a_request_without_an_answer_is_made_again(broker: Broker) -> None:
+def test_a_request_without_an_answer_is_made_again_and_that_is_told_once(broker: Broker) -> None:
     first = broker.ask()
-    broker.assignments.failed("no answer")
+    for _ in range(2):
+        broker.assignments.failed("no answer")
     assert broker.ask() == first
+    (told,) = broker.told
+    assert isinstance(told, TroubleBegan)
+    assert told.why.endswith("no answer")
 
 
 def test_what_lies_elsewhere_by_the_time_of_the_answer_is_told_again(broker: Broker) -> None:
