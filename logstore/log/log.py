@@ -201,6 +201,7 @@ class Log(ReadableLog):
             )
             log._contents.set_cleaner_offset(known.cleaner_offset)
             log.update_high_watermark(known.high_watermark or 0)
+            loaded.report.high_watermark_before = known.high_watermark
             environment.events.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException as error:

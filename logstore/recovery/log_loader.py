@@ -31,8 +31,9 @@ from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
+from logstore.recovery.dropped_batches import dropped_tail
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
-from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
+from logstore.recovery.recovery_report import RecoveryReport
 from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
 from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
@@ -126,6 +127,7 @@ class _Loader:
         epochs = self._reconcile_epochs(checkpoint, history, log_start_offset, end)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
         recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
+        self._report.log_end_offset = end
         self._report.seconds = time.perf_counter() - start
         return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report)
 
@@ -200,7 +202,7 @@ class _Loader:
             base_offset,
             self._config,
             on_producer_batch=producers.replay,
-            on_damage=lambda: self._drop(later),
+            on_damage=lambda found: self._drop_from(found, later),
             progress=self._progress,
             filesystem=self._filesystem,
         )
@@ -212,9 +214,6 @@ class _Loader:
         self._report.recovered_segments += 1
         self._report.recovered_batches += found.batches
         self._report.recovered_bytes += found.size
-        if found.dropped_bytes:
-            name = file_name(FileKind.LOG, base_offset)
-            self._report.dropped.insert(0, DroppedTail(name, found.valid_bytes, found.dropped_bytes, found.reason))
         return found
 
     def _split(self, base_offset: int, parts: Sequence[Part]) -> list[int]:
@@ -225,12 +224,17 @@ class _Loader:
         self._report.split_segments.append(file_name(FileKind.LOG, base_offset))
         return [part.base_offset for part in parts]
 
+    def _drop_from(self, found: SegmentRecovery, later: Sequence[int]) -> None:
+        """Take note of a segment that is to be cut, and remove those behind it."""
+        self._drop(later)
+        log = self._directory / file_name(FileKind.LOG, found.base_offset)
+        self._report.dropped.insert(0, dropped_tail(log, found.valid_bytes, found.reason))
+
     def _drop(self, base_offsets: Sequence[int]) -> None:
         """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
         for base_offset in reversed(base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
-            size = log.stat().st_size
-            self._report.dropped.insert(0, DroppedTail(log.name, 0, size, "it follows a damaged segment"))
+            self._report.dropped.insert(0, dropped_tail(log, 0, "it follows a damaged segment"))
             self._remove_segment(base_offset)
         if base_offsets:
             self._filesystem.fsync_directory(self._directory)
@@ -293,7 +297,7 @@ class _Loader:
         for base_offset in list(self._base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
             reason = f"the log ends before its checkpointed start {self._log_start_offset:,}"
-            self._report.dropped.append(DroppedTail(log.name, 0, log.stat().st_size, reason))
+            self._report.dropped.append(dropped_tail(log, 0, reason))
             self._remove_segment(base_offset)
             self._started_over = True
         self._epochs = []

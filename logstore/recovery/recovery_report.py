@@ -16,6 +16,10 @@ class DroppedTail:
     """Where the first byte stood that was dropped."""
     bytes: int
     reason: str
+    records: int | None = None
+    """At least so many in whole batches, by the headers that can be followed; None where none can."""
+    end_offset: int | None = None
+    """One beyond the last record of those; None where there is none."""
 
 
 @dataclass(slots=True)
@@ -35,6 +39,10 @@ class RecoveryReport:
     recovered_batches: int = 0
     recovered_bytes: int = 0
     dropped: list[DroppedTail] = field(default_factory=list)
+    log_end_offset: int = 0
+    """Where the log ends now."""
+    high_watermark_before: int | None = None
+    """What the checkpoint files said; None where they did not mention the log."""
     epochs_before: list[EpochEntry] = field(default_factory=list)
     """The leader-epoch checkpoint as it was found."""
     epochs_after: list[EpochEntry] = field(default_factory=list)
@@ -49,6 +57,11 @@ class RecoveryReport:
     def dropped_bytes(self) -> int:
         """Bytes of all that was dropped."""
         return sum(tail.bytes for tail in self.dropped)
+
+    @property
+    def committed_offsets_lost(self) -> int:
+        """How many offsets lie between the log's end and the high watermark before: records there were committed."""
+        return max(0, (self.high_watermark_before or 0) - self.log_end_offset)
 
     @property
     def changed(self) -> bool:

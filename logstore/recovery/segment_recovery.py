@@ -26,13 +26,13 @@ def recover_segment(
     config: LogConfig,
     *,
     on_producer_batch: OnProducerBatch,
-    on_damage: Callable[[], object] = lambda: None,
+    on_damage: Callable[[SegmentRecovery], object] = lambda _: None,
     progress: OnBytes = lambda _: None,
     filesystem: FileSystem = REAL,
 ) -> SegmentRecovery:
     """Check a segment's batches up to the end or the first that is not whole, cut the file there, and write indexes.
 
-    `on_damage` is called before anything is cut: what must go with the damage goes first, as long as the damage is
+    `on_damage` is called with what was found before anything is cut: what must go with the damage goes first, as long as the damage is
     there to tell so after another crash. A segment that must be split is left as it is. Raises OSError, and
     SegmentTooLargeError.
     """
@@ -52,7 +52,7 @@ def recover_segment(
             if parts:
                 return replace(found, parts=parts)
     if found.dropped_bytes:
-        on_damage()
+        on_damage(found)
         cut_file(filesystem, path, found.valid_bytes)
     _replace_indexes(directory, walk, filesystem)
     return found

@@ -22,10 +22,7 @@ class RecoveryOutcome:
 
     partition: "TopicPartition"
     log_start_offset: int
-    log_end_offset: int
     report: "RecoveryReport"
-    high_watermark_before: int | None = None
-    """What the checkpoint file said before; None where it said nothing."""
     closed_in_order: bool = False
     """Whether the log counted as closed cleanly, so that no batches were checked."""
     faults: tuple[str, ...] = ()
@@ -36,7 +33,7 @@ class RecoveryOutcome:
         checkpoints = partition.checkpoints
         return replace(
             self,
-            high_watermark_before=checkpoints.high_watermark,
+            report=replace(self.report, high_watermark_before=checkpoints.high_watermark),
             closed_in_order=checkpoints.clean_shutdown,
             faults=(*faults_of_metadata(partition.path), *self._doubt(checkpoints)),
         )
@@ -53,7 +50,7 @@ class RecoveryOutcome:
     @classmethod
     def of(cls, log: "Log") -> Self:
         """Take a log that was opened, and recovered with that."""
-        return cls(log.topic_partition, log.log_start_offset, log.log_end_offset, log.report)
+        return cls(log.topic_partition, log.log_start_offset, log.report)
 
     @classmethod
     def expected(cls, partition: "PartitionDirectory") -> Self:
@@ -74,12 +71,18 @@ class RecoveryOutcome:
         log = RecoveredLog.of(partition, RecoveryScan.read(partition), found)
         report.epochs_before, report.epochs_after = list(found.entries), list(log.history.entries)
         report.dropped = _dropped(log) if log.damage else []
-        return cls(partition.topic_partition, log.log_start_offset, log.log_end_offset, report)
+        report.log_end_offset = log.log_end_offset
+        return cls(partition.topic_partition, log.log_start_offset, report)
+
+    @property
+    def log_end_offset(self) -> int:
+        """Where the log ends after recovery."""
+        return self.report.log_end_offset
 
     @property
     def committed_offsets_lost(self) -> int:
         """How many offsets lie between the log's end and the high watermark before: records there were committed."""
-        return max(0, (self.high_watermark_before or 0) - self.log_end_offset)
+        return self.report.committed_offsets_lost
 
     @property
     def needs_attention(self) -> bool:
@@ -97,7 +100,7 @@ class RecoveryOutcome:
         from replication.audit.judgement.committed_records import in_words
         from replication.cli.committed_loss import offsets_lost
 
-        committed = self.high_watermark_before or 0
+        committed = self.report.high_watermark_before or 0
         lost = in_words(offsets_lost(self.log_end_offset, committed))
         return f"committed records lost: at most {lost}, counting the offsets up to the high watermark {committed:,}"
 
@@ -119,8 +122,6 @@ class RecoveryOutcome:
             "topic": self.partition.topic,
             "partition": self.partition.partition,
             "log_start_offset": self.log_start_offset,
-            "log_end_offset": self.log_end_offset,
-            "high_watermark_before": self.high_watermark_before,
             "committed_offsets_lost": self.committed_offsets_lost,
             "closed_in_order": self.closed_in_order,
             "faults": list(self.faults),
@@ -149,13 +150,11 @@ def faults_of_metadata(directory: Path) -> Iterator[str]:
 
 
 def _dropped(log: "RecoveredLog") -> "list[DroppedTail]":
-    from logstore import DroppedTail
+    from logstore.recovery.dropped_batches import dropped_tail
 
     # The file, the position and what to do stand beside it.
     reason = log.damage.what if log.damage else ""
     last, *others = log.partition.segments[len(log.segments) - 1 :]
     kept, name = log.valid_bytes, last.log_path.name
-    tails = [DroppedTail(name, kept, last.size - kept, reason)]
-    return tails + [
-        DroppedTail(each.log_path.name, 0, each.size, f"it follows the damage in {name}") for each in others
-    ]
+    tails = [dropped_tail(last.log_path, kept, reason)]
+    return tails + [dropped_tail(each.log_path, 0, f"it follows the damage in {name}") for each in others]
