@@ -28,6 +28,7 @@ from logstore.batch.record import Header as Header
 from logstore.batch.record import Record as Record
 from logstore.clock import now_ms as now_ms
 from logstore.compaction.compaction_report import CompactionReport as CompactionReport
+from logstore.directory.directory_recovery import DirectoryRecovery as DirectoryRecovery
 from logstore.directory.directory_settings import DirectorySettings as DirectorySettings
 from logstore.directory.log_directories import LogDirectories as LogDirectories
 from logstore.directory.log_directory import LogDirectory as LogDirectory

@@ -1,6 +1,7 @@
 """The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
@@ -19,6 +20,7 @@ from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.directory_closing import DirectoryClosing, close_or_abandon
 from logstore.directory.directory_compaction import DirectoryCompaction
+from logstore.directory.directory_recovery import DirectoryRecovery
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
 from logstore.directory.lifecycle.future_partitions import FuturePartitions
@@ -73,6 +75,8 @@ class LogDirectory:
         """How often its periodic tasks are due, and how many of its files are open at once."""
         self.broker_epoch: int = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
+        self.recovery: DirectoryRecovery | None = None
+        """What recovery did as it was opened; None after a stop in order, which leaves nothing to recover."""
         self._environment = environment
         partitions = self._partitions = Partitions()
         disk = self._disk = DiskWatch(root, partitions)
@@ -429,7 +433,11 @@ class LogDirectory:
         # Before any log is touched.
         self.broker_epoch = take_clean_shutdown(self.root, self._environment.filesystem).broker_epoch
         loader = RootLoader(self._environment, self._partitions, self._checkpoints, self._deleted, self._opener)
+        start = time.perf_counter()
         loader.load(known, progress)
+        if not known.clean_shutdown:
+            reports = (log.report for log in self._partitions.logs.values())
+            self.recovery = DirectoryRecovery.of(reports, time.perf_counter() - start)
         loader.adopt(self._write_all_checkpoints)
 
     def _write_all_checkpoints(self) -> None:

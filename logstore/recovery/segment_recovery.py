@@ -32,9 +32,9 @@ def recover_segment(
 ) -> SegmentRecovery:
     """Check a segment's batches up to the end or the first that is not whole, cut the file there, and write indexes.
 
-    `on_damage` is called with what was found before anything is cut: what must go with the damage goes first, as long as the damage is
-    there to tell so after another crash. A segment that must be split is left as it is. Raises OSError, and
-    SegmentTooLargeError.
+    `on_damage` is called with what was found before anything is cut: what must go with the damage goes first, as long
+    as the damage is there to tell so after another crash. A segment that must be split is left as it is. Raises
+    OSError, and SegmentTooLargeError.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
     with LogFile.open(path) as log:

@@ -188,7 +188,29 @@ class TestStopping:
             assert {each: log.log_end_offset for each, log in again.partitions.items()} == {ORDERS: 3, OTHERS: 3}
             assert again.log(ORDERS).report.dropped_bytes == 4
             assert again.log(OTHERS).report.dropped == []
+            found = again.recovery
+        assert found is not None
+        assert (found.logs, found.truncated_logs, found.segments, found.bytes) == (2, 1, 2, sum(done))
+        with LogDirectory.open(root) as again:
+            assert again.recovery is None
         assert sum(done) == sum(log.stat().st_size for log in root.rglob("*.log")) + 4
+
+    @pytest.mark.parametrize("high_watermark", [0, 2, 3])
+    def test_a_log_that_is_cut_below_its_high_watermark_has_lost_committed_records(
+        self, root: Path, high_watermark: int
+    ) -> None:
+        directory = filled(root)
+        directory.log(ORDERS).update_high_watermark(high_watermark)
+        directory.checkpoint_high_watermarks()
+        directory.abandon()
+        with open(root / "orders-0/00000000000000000000.log", "r+b") as log:
+            log.truncate(log.seek(0, os.SEEK_END) - 1)
+        with LogDirectory.open(root) as again:
+            report = again.log(ORDERS).report
+            end = again.log(ORDERS).log_end_offset
+        assert (report.high_watermark_before, report.log_end_offset) == (high_watermark, end)
+        assert report.committed_offsets_lost == max(0, high_watermark - end)
+        assert [tail.records for tail in report.dropped] == [0]
 
     def test_once_closed_it_leaves_the_checkpoints_as_they_are(self, root: Path, clock: Clock) -> None:
         directory = LogDirectory.open(root, clock=clock)
