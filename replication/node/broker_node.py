@@ -74,13 +74,14 @@ class BrokerNode:
         directories: LogDirectories,
         settings: BrokerNodeSettings,
         stop: StopRequest | None = None,
+        event_counts: EventCounts | None = None,
     ) -> None:
         """Register, take what the metadata gives, and answer once that is done.
 
         It takes over the link. The directories, opened with `periodic` and `duplicates`, stay the caller's to close,
         after this is. Raises InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError,
         BrokerStoppedError, RefusedByControllerError where it would be refused again, and OSError; StopRequestedError,
-        once it has left in order, where `stop` is made while it waits.
+        once it has left in order, where `stop` is made while it waits. `event_counts` has what happened before.
         """
         self._stop: Final = stop or StopRequest()
         self.identity: Final = BrokerIdentity.of(directories)
@@ -91,7 +92,7 @@ class BrokerNode:
         self.directories: Final = directories
         """Its log.dirs."""
         self._directory_ids: Final = _by_id(directories)
-        self.event_counts: Final = EventCounts()
+        self.event_counts: Final = event_counts or EventCounts()
         """What has happened to its partitions; the log has a line of each event."""
         self._coordination: Final = MissingCoordinators(coordinates_groups=settings.coordinates_groups)
         self.traffic: Final = BrokerTraffic()

@@ -11,6 +11,8 @@ from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.events.event_counts import EventCounts
+from replication.broker.events.told_recovery import tell_recovery, with_recovery
 from replication.controller.controller import ControllerSettings
 from replication.node.broker_node import BrokerNode
 from replication.node.broker_node_settings import BrokerNodeSettings
@@ -67,18 +69,25 @@ class StandaloneBroker:
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = StoredMetadata.open(metadata_in)
             stack.callback(metadata.close)
+            counts = EventCounts()
             # Which of two directories of a partition is stray the metadata tells.
             directories = LogDirectories.open(
-                roots, duplicates=True, settings=directory_settings, observer=observer, periodic=True
+                roots,
+                duplicates=True,
+                settings=directory_settings,
+                observer=with_recovery(observer, counts),
+                periodic=True,
             )
             stack.callback(directories.close)
+            tell_recovery(directories)
             identity = BrokerIdentity.of(directories)
             if not voters.are_in_log:
                 metadata.remember_voter(identity.broker_id)
             controller = StaticController(identity.cluster_id, metadata, controller_settings)
             begin_cluster(controller)
             stack.enter_context(at_work(controller))
-            local = stack.enter_context(BrokerNode(LocalLink(controller), directories, settings))
+            node = BrokerNode(LocalLink(controller), directories, settings, event_counts=counts)
+            local = stack.enter_context(node)
             return cls(stack.pop_all(), controller, local, new)
 
     def __enter__(self) -> Self:

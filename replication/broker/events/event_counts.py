@@ -4,6 +4,7 @@ from threading import Lock
 from typing import Final
 
 from replication.broker.events.partition_events import IsrChanged, PartitionEvent, RoleChanged, Truncated
+from replication.broker.events.recovery_events import RecoveryTruncated
 
 
 class EventCounts:
@@ -20,9 +21,15 @@ class EventCounts:
         self.truncations_below_high_watermark: int = 0
         self.records_truncated: int = 0
         """As far as they were counted."""
+        self.recovery_truncations: int = 0
+        """Logs that recovery has cut, or found to end below their high watermark."""
+        self.recovery_truncations_below_high_watermark: int = 0
+        self.records_truncated_by_recovery: int = 0
+        """As far as they were counted."""
+        self.bytes_truncated_by_recovery: int = 0
         self._lock: Final = Lock()
 
-    def note(self, event: PartitionEvent) -> None:
+    def note(self, event: PartitionEvent | RecoveryTruncated) -> None:
         """Count it."""
         with self._lock:
             match event:
@@ -35,5 +42,10 @@ class EventCounts:
                     self.truncations += 1
                     self.truncations_below_high_watermark += event.is_below_high_watermark
                     self.records_truncated += event.records or 0
+                case RecoveryTruncated():
+                    self.recovery_truncations += 1
+                    self.recovery_truncations_below_high_watermark += event.is_below_high_watermark
+                    self.records_truncated_by_recovery += event.records or 0
+                    self.bytes_truncated_by_recovery += event.report.dropped_bytes
                 case _:
                     pass

@@ -6,6 +6,7 @@ import re
 from typing import Final, TypeAlias
 
 from replication.broker.events.partition_events import PartitionEvent, Role, RoleChanged, Truncated, Value
+from replication.broker.events.recovery_events import RecoveryEvent, RecoveryTruncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEvent
 
 LOGGER_NAME: Final = "epochlog.events"
@@ -15,11 +16,11 @@ _LOGGER: Final = logging.getLogger(LOGGER_NAME)
 _PLAIN: Final = re.compile(r"[\w.,:/+-]+", re.ASCII)
 """A value that is told from the next field without quotes."""
 
-BrokerEvent: TypeAlias = PartitionEvent | TroubleEvent
+BrokerEvent: TypeAlias = PartitionEvent | RecoveryEvent | TroubleEvent
 
 
 def log_event(event: BrokerEvent) -> None:
-    """Say it. Trouble and what is lost of acknowledged records are warnings, and a replica that is offline an error."""
+    """Say it. Trouble and what may be lost of acknowledged records are warnings, a replica that is offline an error."""
     level = _level(event)
     if _LOGGER.isEnabledFor(level):
         fields = event.fields()
@@ -28,7 +29,9 @@ def log_event(event: BrokerEvent) -> None:
 
 
 def _level(event: BrokerEvent) -> int:
-    if isinstance(event, TroubleBegan) or (isinstance(event, Truncated) and event.is_below_high_watermark):
+    if isinstance(event, TroubleBegan | RecoveryTruncated):
+        return logging.WARNING
+    if isinstance(event, Truncated) and event.is_below_high_watermark:
         return logging.WARNING
     return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO
 

@@ -13,6 +13,8 @@ from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.events.event_counts import EventCounts
+from replication.broker.events.told_recovery import tell_recovery, with_recovery
 from replication.node.broker_node import BrokerNode
 from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.joining.controller_probe import ensure_answers
@@ -80,21 +82,23 @@ class JoinedBroker:
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = LocalMetadata.open(copy_in, filesystem)
             stack.callback(metadata.close)
+            counts = EventCounts()
             # Which of two directories of a partition is stray the metadata tells.
             directories = LogDirectories.open(
                 roots,
                 duplicates=True,
                 settings=directory_settings,
-                observer=observer,
+                observer=with_recovery(observer, counts),
                 periodic=True,
                 filesystem=filesystem,
             )
             stack.callback(directories.close)
+            tell_recovery(directories)
             if cordoned is not None:
                 settings = replace(settings, cordoned=formatted.ids(cordoned))
             identity = BrokerIdentity.of(directories)
             link = NetworkLink(controllers, identity, client_settings, metadata=metadata, snapshots=snapshots)
-            node = stack.enter_context(BrokerNode(link, directories, settings, stop))
+            node = stack.enter_context(BrokerNode(link, directories, settings, stop, counts))
             return cls(stack.pop_all(), node)
 
     def __enter__(self) -> Self:

@@ -142,7 +142,20 @@ def _events(counts: EventCounts) -> Iterator[Metric]:
     truncations.add_metric(["true"], below)
     yield truncations
     yield _counter("truncated_records", "Records that truncations removed.", value=counts.records_truncated)
+    yield from _recovery(counts)
     yield _counter("role_changes", "Changes of its role in a partition, or of its epoch.", value=counts.role_changes)
+
+
+def _recovery(counts: EventCounts) -> Iterator[Metric]:
+    below = counts.recovery_truncations_below_high_watermark
+    meaning = "Logs that recovery has cut, or found to end below their high watermark."
+    truncations = _counter("recovery_truncations", meaning, "below_high_watermark")
+    truncations.add_metric(["true"], below)
+    truncations.add_metric(["unknown"], counts.recovery_truncations - below)
+    yield truncations
+    records, size = counts.records_truncated_by_recovery, counts.bytes_truncated_by_recovery
+    yield _counter("recovery_truncated_records", "Records that recovery cut off, as far as counted.", value=records)
+    yield _counter("recovery_truncated_bytes", "Bytes that recovery cut off.", value=size)
 
 
 def _counter(name: str, meaning: str, *labels: str, value: float | None = None) -> CounterMetricFamily:

@@ -10,12 +10,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from logstore import Record
+from logstore import LogFile, Record
 from logstore.directory.log_directories import LogDirectories
+from replication.controller.controller import ControllerSettings
 from replication.controller.decision import Decision
 from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.addresses import Address
@@ -30,7 +32,8 @@ from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
 from tests.replication.cli.schemas import validate, validate_output
 from tests.replication.cli.served import everything
-from tests.replication.node.metrics.scraping import scraped
+from tests.replication.node.metrics.scraping import Scrape, scraped
+from tests.replication.standalone.clients import produce
 
 CLUSTER = "remote-cluster-0000000"
 NOBODY = "127.0.0.1:1"
@@ -46,10 +49,13 @@ def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextmanager
-def led(directory: Path) -> Iterator[StandaloneController]:
+def led(
+    directory: Path,
+    settings: ControllerSettings = ControllerSettings(),  # noqa: B008  it is frozen
+) -> Iterator[StandaloneController]:
     """A controller of its own for a test that spoils the metadata."""
     listener = ListenerSettings(name="CONTROLLER", address=Address("127.0.0.1", 0))
-    with StandaloneController.open(directory, listener, node_id=100, cluster_id=CLUSTER) as controller:
+    with StandaloneController.open(directory, listener, settings, node_id=100, cluster_id=CLUSTER) as controller:
         yield controller
 
 
@@ -180,6 +186,54 @@ def test_it_serves_metrics_and_says_what_happens_to_its_partitions(tmp_path: Pat
     roles = [each["from"] for each in lines] + [lines[-1]["to"]]
     # As it leaves in order the controller takes the leadership first.
     assert roles in (["none", "leader", "none"], ["none", "leader", "follower", "none"])
+
+
+def test_after_a_crash_it_says_what_recovery_has_cut_off(tmp_path: Path) -> None:
+    """One replica, whose records are acknowledged before they are flushed: nobody else has those behind the damage."""
+    with led(tmp_path / "elsewhere", ControllerSettings(broker_session_timeout_ms=3_000)) as controller:
+        address = str(controller.server.address)
+        config = formatted(server_properties(tmp_path, address, 3, metrics_listener="127.0.0.1:0"))
+        with joined(config) as (_killed, told):
+            admin = AdminClient({"bootstrap.servers": told["bootstrap"]})
+            admin.create_topics([NewTopic("solo", 1, 1)])["solo"].result(SECONDS)
+            for tens in range(10):
+                assert produce(told["bootstrap"], "solo", [b"%d%d" % (tens, number) for number in range(10)]) == []
+        directory = tmp_path / "ours-3" / "solo-0"
+        with LogFile.open(directory / f"{0:020d}.log") as log:
+            batches = [(batch.base_offset, batch.position, log.size) for batch in log.batches()]
+        offset, position, size = batches[len(batches) // 2]
+        flip_byte(directory / f"{0:020d}.log", position + 61)
+        cut, directory_told, metrics = recovered(config)
+        validate("broker", cut, "recovery_truncated")
+        assert (cut["topic"], cut["partition"], cut["directory"]) == ("solo", 0, str(directory))
+        assert (cut["file"], cut["position"], cut["bytes"]) == (f"{0:020d}.log", position, size - position)
+        assert (cut["from"], cut["to"], cut["records"]) == (100, offset, 100 - offset)
+        assert cut["why"] == "a batch's checksum does not match"
+        validate("broker", directory_told, "directory_recovered")
+        assert (directory_told["logs"], directory_told["truncated_logs"], directory_told["bytes"]) == (1, 1, size)
+        name = "epochlog_broker_recovery_truncat"
+        below = {True: "true", None: "unknown"}[cut["below_high_watermark"]]
+        assert metrics.value(f"{name}ions_total", below_high_watermark=below) == 1
+        assert metrics.value(f"{name}ed_records_total") == 100 - offset
+        assert metrics.value(f"{name}ed_bytes_total") == size - position
+
+
+def flip_byte(path: Path, position: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[position] ^= 1
+    path.write_bytes(content)
+
+
+def recovered(config: Path) -> tuple[dict[str, Any], dict[str, Any], Scrape]:
+    """Start a broker after a crash, and return what it says of recovery, and its metrics."""
+    errors = config.parent / "recovered.log"
+    with errors.open("w") as file, joined(config, file) as (process, told):
+        metrics = scraped(told["metrics"])
+        process.terminate()
+        assert process.wait(SECONDS) == 0
+    lines = [json.loads(line) for line in errors.read_text().splitlines()]
+    cut, directory = (each for each in lines if each["event"].startswith("recovery"))
+    return cut, directory, metrics
 
 
 class TestStopsWhileItStarts:

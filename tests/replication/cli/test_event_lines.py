@@ -11,20 +11,28 @@ import pytest
 
 from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
 from replication.cli.event_lines import events_printed
-from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
+from tests.replication.broker.events.samples import CUT, DROPPED, ISR, OVER, RECOVERED, RECOVERY_CUT, ROLE, TROUBLE
 from tests.replication.cli.schemas import validate
 
-UNKNOWN = (replace(CUT, records=None, size=None), replace(ROLE, log_end_offset=None, high_watermark=None))
+KNOWN = (ROLE, ISR, CUT, RECOVERY_CUT, RECOVERED, TROUBLE, OVER)
+UNKNOWN = (
+    replace(CUT, records=None, size=None),
+    replace(ROLE, log_end_offset=None, high_watermark=None),
+    replace(RECOVERY_CUT, report=replace(DROPPED, dropped=[])),
+    replace(RECOVERY_CUT, report=replace(DROPPED, high_watermark_before=None)),
+)
 DEFINITIONS = {
     "role-change": "role_changed",
     "isr-change": "isr_changed",
     "truncation": "replica_truncated",
+    "recovery-truncation": "recovery_truncated",
+    "recovery": "directory_recovered",
     "trouble": "trouble_began",
     "trouble-over": "trouble_ended",
 }
 
 
-@pytest.mark.parametrize("event", [ROLE, ISR, CUT, TROUBLE, OVER, *UNKNOWN], ids=lambda event: event.event)
+@pytest.mark.parametrize("event", [*KNOWN, *UNKNOWN], ids=lambda event: event.event)
 def test_an_object_is_of_its_definition(event: BrokerEvent, capsys: pytest.CaptureFixture[str]) -> None:
     with events_printed(json=True):
         log_event(event)

@@ -1,7 +1,10 @@
 """An event of each kind."""
 
-from logstore import TopicPartition
+from pathlib import Path
+
+from logstore import DirectoryRecovery, DroppedTail, RecoveryReport, TopicPartition
 from replication.broker.events.partition_events import IsrChanged, Role, RoleChanged, Truncated
+from replication.broker.events.recovery_events import DirectoryRecovered, RecoveryTruncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleKind
 
 ORDERS = TopicPartition("orders", 3)
@@ -39,6 +42,19 @@ CUT = Truncated(
     high_watermark=100,
     is_below_high_watermark=False,
     why='its epoch "5" ends at 100',
+)
+DROPPED = RecoveryReport(
+    dropped=[
+        DroppedTail("00000000000000000080.log", 1_400, 2_000, "a batch's checksum does not match", 30, 130),
+        DroppedTail("00000000000000000130.log", 0, 700, "it follows a damaged segment", 10, 140),
+    ],
+    log_end_offset=100,
+    high_watermark_before=110,
+)
+RECOVERY_CUT = RecoveryTruncated(partition=ORDERS, directory=Path("/disk-1/orders-3"), report=DROPPED)
+RECOVERED = DirectoryRecovered(
+    directory=Path("/disk-1"),
+    recovery=DirectoryRecovery(logs=12, truncated_logs=1, segments=14, bytes=90_000, seconds=1.5),
 )
 TROUBLE = TroubleBegan(
     kind=TroubleKind.LEADER, peer="broker1:9092", why="this broker cannot follow the leader: refused"

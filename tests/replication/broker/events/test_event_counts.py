@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from replication.broker.events.event_counts import EventCounts
-from tests.replication.broker.events.samples import CUT, ISR, ROLE
+from tests.replication.broker.events.samples import CUT, DROPPED, ISR, RECOVERY_CUT, ROLE
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,13 @@ def test_truncations_and_roles() -> None:
     counts.note(ROLE)
     assert (counts.truncations, counts.truncations_below_high_watermark, counts.records_truncated) == (2, 1, 4)
     assert counts.role_changes == 1
+
+
+def test_what_recovery_cuts_is_counted_by_itself() -> None:
+    counts = EventCounts()
+    uncounted = [replace(tail, records=None) for tail in DROPPED.dropped]
+    counts.note(RECOVERY_CUT)
+    counts.note(replace(RECOVERY_CUT, report=replace(DROPPED, dropped=uncounted, high_watermark_before=None)))
+    assert (counts.recovery_truncations, counts.recovery_truncations_below_high_watermark) == (2, 1)
+    assert (counts.records_truncated_by_recovery, counts.bytes_truncated_by_recovery) == (40, 5_400)
+    assert (counts.truncations, counts.records_truncated) == (0, 0)

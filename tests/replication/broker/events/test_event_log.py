@@ -7,7 +7,7 @@ import pytest
 
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent, log_event
 from replication.broker.events.partition_events import Role
-from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
+from tests.replication.broker.events.samples import CUT, DROPPED, ISR, OVER, RECOVERED, RECOVERY_CUT, ROLE, TROUBLE
 
 
 def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogRecord:
@@ -51,6 +51,24 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
             ),
         ),
         (OVER, "event=trouble-over what=controller lasted_ms=3500"),
+        (
+            RECOVERY_CUT,
+            (
+                "event=recovery-truncation topic=orders partition=3 directory=/disk-1/orders-3 "
+                "file=00000000000000000080.log position=1400 from=140 to=100 records=40 bytes=2700 high_watermark=110 "
+                """below_high_watermark=true why="a batch's checksum does not match; with it 1 segment behind" """
+                'next="a replica in sync has what was acknowledged, and this broker fetches it again; where there is '
+                "none, only a copy of the directory from before has it: see epochlog verify and epochlog dump "
+                '--records"'
+            ),
+        ),
+        (
+            RECOVERED,
+            (
+                "event=recovery directory=/disk-1 logs=12 truncated_logs=1 segments=14 bytes=90000 lasted_ms=1500 "
+                'why="the directory was not closed in order"'
+            ),
+        ),
     ],
 )
 def test_each_is_one_line_of_fields(caplog: pytest.LogCaptureFixture, event: BrokerEvent, line: str) -> None:
@@ -66,6 +84,22 @@ def test_what_breaks_lines_stands_in_none() -> None:
         log_event(replace(ROLE, why="a\nb=c"))
     assert lines[0].endswith(r'why="a\nb=c"')
     assert "\n" not in lines[0]
+
+
+def test_what_is_not_known_of_recovery_is_not_claimed(caplog: pytest.LogCaptureFixture) -> None:
+    """The checkpoint of the high watermark is seconds old: at or above it records may have been committed, too."""
+    tail = replace(DROPPED.dropped[0], records=None, end_offset=None)
+    report = replace(DROPPED, dropped=[tail], high_watermark_before=100)
+    record = logged(caplog, replace(RECOVERY_CUT, report=report))
+    fields = getattr(record, FIELDS)
+    assert [fields[name] for name in ("from", "records", "below_high_watermark")] == [None, None, None]
+    assert "below_high_watermark" not in record.getMessage()
+
+
+def test_a_log_that_ends_early_without_damage_is_told_as_such(caplog: pytest.LogCaptureFixture) -> None:
+    fields = getattr(logged(caplog, replace(RECOVERY_CUT, report=replace(DROPPED, dropped=[]))), FIELDS)
+    assert (fields["file"], fields["bytes"], fields["to"], fields["below_high_watermark"]) == (None, 0, 100, True)
+    assert fields["why"] == "no damage was found, but the log ends below its high watermark"
 
 
 def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.LogCaptureFixture) -> None:
@@ -85,6 +119,8 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
         (TROUBLE, logging.WARNING),
         (OVER, logging.INFO),
+        (RECOVERY_CUT, logging.WARNING),
+        (RECOVERED, logging.INFO),
     ],
 )
 def test_what_is_lost_is_said_louder(caplog: pytest.LogCaptureFixture, event: BrokerEvent, level: int) -> None:
