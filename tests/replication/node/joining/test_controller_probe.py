@@ -3,6 +3,8 @@
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from replication.broker.broker_identity import BrokerIdentity
 from replication.node.joining.controller_probe import ensure_answers
 from replication.protocol.client.client_settings import ClientSettings
@@ -18,5 +20,18 @@ def test_a_controller_that_is_asked_takes_the_broker_for_no_observer_at_the_begi
         identity = BrokerIdentity(cluster_id=CLUSTER, broker_id=9, directory_ids=(uuid4(),))
         ensure_answers([led.address], identity, ClientSettings(), SECONDS, StopRequest())
         assert led.ask(DescribeQuorumRequest()).observers == ()
+    finally:
+        led.close()
+
+
+def test_a_leader_whose_first_answer_tells_its_epoch_is_no_trouble(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    led = Led(tmp_path)
+    led.restart()  # so that its epoch is none that can be guessed
+    try:
+        identity = BrokerIdentity(cluster_id=CLUSTER, broker_id=9, directory_ids=(uuid4(),))
+        ensure_answers([led.address], identity, ClientSettings(), SECONDS, StopRequest())
+        assert "event=trouble" not in caplog.text
     finally:
         led.close()
