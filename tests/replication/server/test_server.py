@@ -64,7 +64,9 @@ def nothing_is_left() -> Iterator[None]:
     """Each server ends with all of its threads and descriptors."""
     before = descriptors()
     yield
-    assert _eventually(lambda: descriptors() <= before)  # clients of earlier tests may close theirs
+    assert _eventually(lambda: descriptors() <= before), (
+        descriptors() - before
+    )  # clients of earlier tests may close theirs
     assert _eventually(lambda: not [each for each in threading.enumerate() if each.name.startswith("epochlog-")])
 
 
