@@ -403,9 +403,11 @@ class TestValidate:
         ]
 
     def test_it_starts_nothing(self, tmp_path: Path) -> None:
-        config = formatted(server_properties(tmp_path, NOBODY, zookeeper_connect="here"))
+        config = formatted(server_properties(tmp_path, NOBODY, zookeeper_connect="here", metrics_listner="9404"))
         before = everything(tmp_path)
         outcome = epochlog("broker", "--config", config, "--validate")
         assert outcome.status == 0
-        assert "makes no difference here: zookeeper.connect" in outcome.err
+        assert (
+            "makes no difference here: metrics.listner (is metrics.listener meant?), zookeeper.connect" in outcome.err
+        )
         assert everything(tmp_path) == before
