@@ -231,7 +231,7 @@ class TestRefusals:
 
     def test_another_cluster(self, tmp_path: Path, controller: str) -> None:
         config = formatted(server_properties(tmp_path, controller), "another-cluster-000000")
-        self.refused(config, "INCONSISTENT_CLUSTER_ID")
+        self.refused(config, "the metadata of cluster another-cluster-000000 is refused: INCONSISTENT_CLUSTER_ID")
 
     def test_a_controller_that_does_not_answer(self, tmp_path: Path) -> None:
         properties = server_properties(tmp_path, NOBODY, initial_broker_registration_timeout_ms=500)
