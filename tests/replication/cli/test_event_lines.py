@@ -10,11 +10,26 @@ from threading import Thread
 import pytest
 
 from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
+from replication.broker.events.trouble_events import TroubleKind
 from replication.cli.event_lines import events_printed
-from tests.replication.broker.events.samples import CUT, DROPPED, ISR, OVER, RECOVERED, RECOVERY_CUT, ROLE, TROUBLE
+from tests.replication.broker.events.samples import (
+    CUT,
+    DROPPED,
+    ISR,
+    LEAVING,
+    LEFT,
+    LEFT_BEHIND,
+    OVER,
+    RECOVERED,
+    RECOVERY_CUT,
+    ROLE,
+    TROUBLE,
+)
 from tests.replication.cli.schemas import validate
 
-KNOWN = (ROLE, ISR, CUT, RECOVERY_CUT, RECOVERED, TROUBLE, OVER)
+ANY_TROUBLE = tuple(replace(TROUBLE, kind=kind) for kind in TroubleKind)
+DEPARTURES = (LEAVING, LEFT, LEFT_BEHIND)
+KNOWN = (ROLE, ISR, CUT, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
 UNKNOWN = (
     replace(CUT, records=None, size=None),
     replace(ROLE, log_end_offset=None, high_watermark=None),
@@ -29,6 +44,8 @@ DEFINITIONS = {
     "recovery": "directory_recovered",
     "trouble": "trouble_began",
     "trouble-over": "trouble_ended",
+    "leaving": "leaving",
+    "left": "left",
 }
 
 

@@ -7,7 +7,19 @@ import pytest
 
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent, log_event
 from replication.broker.events.partition_events import Role
-from tests.replication.broker.events.samples import CUT, DROPPED, ISR, OVER, RECOVERED, RECOVERY_CUT, ROLE, TROUBLE
+from tests.replication.broker.events.samples import (
+    CUT,
+    DROPPED,
+    ISR,
+    LEAVING,
+    LEFT,
+    LEFT_BEHIND,
+    OVER,
+    RECOVERED,
+    RECOVERY_CUT,
+    ROLE,
+    TROUBLE,
+)
 
 
 def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogRecord:
@@ -69,6 +81,16 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
                 'why="the directory was not closed in order"'
             ),
         ),
+        (LEAVING, 'event=leaving within_ms=30000 why="this broker was told to stop"'),
+        (LEFT, 'event=left in_order=true took_ms=120 why="the controller has moved all that this broker led"'),
+        (
+            LEFT_BEHIND,
+            (
+                "event=left in_order=false took_ms=30000 "
+                'why="the controller has not let it go: controller1:9093: no response" '
+                'next="others lead once its session is over; see that the controllers run and can be reached"'
+            ),
+        ),
     ],
 )
 def test_each_is_one_line_of_fields(caplog: pytest.LogCaptureFixture, event: BrokerEvent, line: str) -> None:
@@ -121,6 +143,8 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (OVER, logging.INFO),
         (RECOVERY_CUT, logging.WARNING),
         (RECOVERED, logging.INFO),
+        (LEFT, logging.INFO),
+        (LEFT_BEHIND, logging.WARNING),
     ],
 )
 def test_what_is_lost_is_said_louder(caplog: pytest.LogCaptureFixture, event: BrokerEvent, level: int) -> None:
