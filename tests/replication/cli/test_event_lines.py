@@ -44,8 +44,8 @@ DEFINITIONS = {
     "recovery": "directory_recovered",
     "trouble": "trouble_began",
     "trouble-over": "trouble_ended",
-    "leaving": "leaving",
-    "left": "left",
+    "leaving": "broker_leaving",
+    "left": "broker_left",
 }
 
 
