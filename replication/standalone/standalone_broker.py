@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -78,7 +79,9 @@ class StandaloneBroker:
             controller = StaticController(identity.cluster_id, metadata, controller_settings)
             begin_cluster(controller)
             stack.enter_context(at_work(controller))
-            local = stack.enter_context(BrokerNode(LocalLink(controller), directories, settings))
+            # A root that is empty as its disk is not mounted is formatted, too: that does not say that all is lost.
+            cautious = replace(settings, remakes_only_replicas=False)
+            local = stack.enter_context(BrokerNode(LocalLink(controller), directories, cautious))
             return cls(stack.pop_all(), controller, local, new)
 
     def __enter__(self) -> Self:

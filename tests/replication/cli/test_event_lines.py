@@ -12,7 +12,7 @@ import pytest
 from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
 from replication.broker.events.trouble_events import TroubleKind
 from replication.cli.event_lines import events_printed
-from tests.replication.broker.events.samples import CUT, ISR, LEAVING, LEFT, LEFT_BEHIND, OVER, ROLE, TROUBLE
+from tests.replication.broker.events.samples import CUT, ISR, LEAVING, LEFT, LEFT_BEHIND, LOST, OVER, ROLE, TROUBLE
 from tests.replication.cli.schemas import validate
 
 ANY_TROUBLE = tuple(replace(TROUBLE, kind=kind) for kind in TroubleKind)
@@ -22,6 +22,7 @@ DEFINITIONS = {
     "role-change": "role_changed",
     "isr-change": "isr_changed",
     "truncation": "replica_truncated",
+    "replica-lost": "replica_lost",
     "trouble": "trouble_began",
     "trouble-over": "trouble_ended",
     "leaving": "leaving",
@@ -30,7 +31,7 @@ DEFINITIONS = {
 
 
 @pytest.mark.parametrize(
-    "event", [ROLE, ISR, CUT, OVER, *ANY_TROUBLE, *DEPARTURES, *UNKNOWN], ids=lambda event: event.event
+    "event", [ROLE, ISR, CUT, LOST, OVER, *ANY_TROUBLE, *DEPARTURES, *UNKNOWN], ids=lambda event: event.event
 )
 def test_an_object_is_of_its_definition(event: BrokerEvent, capsys: pytest.CaptureFixture[str]) -> None:
     with events_printed(json=True):

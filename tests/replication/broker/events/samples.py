@@ -2,7 +2,7 @@
 
 from logstore import TopicPartition
 from replication.broker.events.departure_events import Leaving, Left
-from replication.broker.events.partition_events import IsrChanged, Role, RoleChanged, Truncated
+from replication.broker.events.partition_events import IsrChanged, ReplicaLost, Role, RoleChanged, Truncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleKind
 
 ORDERS = TopicPartition("orders", 3)
@@ -40,6 +40,9 @@ CUT = Truncated(
     high_watermark=100,
     is_below_high_watermark=False,
     why='its epoch "5" ends at 100',
+)
+LOST = ReplicaLost(
+    partition=ORDERS, leader_epoch=8, lost="lP_ODQaETWKSpmNnja0EVA", root="/disk-2/kafka-logs", is_only=False
 )
 TROUBLE = TroubleBegan(
     kind=TroubleKind.LEADER, peer="broker1:9092", why="this broker cannot follow the leader: refused"
