@@ -68,9 +68,9 @@ _NO_OTHER: Final = (
 )
 _OTHERS: Final = (
     "it is made again once another broker leads, and this one is neither in the ISR nor eligible as leader (KIP-966), "
-    "for which it may have to be stopped and started once more; where nobody leads, start it with that directory again "
-    "or elect another replica, uncleanly (kafka-leader-election.sh); if no other has the records, reassign the "
-    "partition to this broker alone (kafka-reassign-partitions.sh)"
+    "for which it may have to be stopped and started once more; where nobody leads, start it with that directory, "
+    "or elect another replica, uncleanly (kafka-leader-election.sh); if no other lives, let "
+    "kafka-reassign-partitions.sh add one first"
 )
 
 

@@ -130,14 +130,6 @@ def test_the_only_one_is_offline_where_nobody_has_said_that_its_directory_is_gon
         assert not broker.replicas.has_lost_tail
 
 
-def test_one_that_is_left_to_this_broker_alone_begins_anew(roots: list[Path]) -> None:
-    """So an administrator says that no other replica has the records."""
-    with started(roots, *lay_in(GONE, ME, OTHER, leader=NOBODY, isr=(ME,))) as broker:
-        assert not is_made(broker)
-        broker.take(changed(replicas=(ME,), directories=(GONE,)))
-        assert is_made(broker)
-
-
 def test_none_is_made_while_a_directory_is_offline(roots: list[Path]) -> None:
     """The log may lie there."""
     roots[0].write_bytes(b"no directory")
