@@ -85,11 +85,13 @@ def setting(tmp_path: Path, release: KafkaRelease) -> Iterator[Setting]:
         yield Setting(theirs, tmp_path)
 
 
-def make_topics(setting: Setting, orders: Sequence[list[int]], alone: int) -> None:
+def make_topics(setting: Setting, orders: Sequence[list[int]], alone: int, min_isr: int = 1) -> None:
     admin = AdminClient({"bootstrap.servers": setting.theirs.bootstrap()})
     # One after the other: each then lies in both directories.
     for topic, replicas in (("alone", [[OURS]] * alone), ("orders", list(orders))):
-        admin.create_topics([NewTopic(topic, len(replicas), replica_assignment=replicas)])[topic].result(SECONDS)
+        config = {"min.insync.replicas": str(min(min_isr, len(replicas[0])))}
+        made = NewTopic(topic, len(replicas), replica_assignment=replicas, config=config)
+        admin.create_topics([made])[topic].result(SECONDS)
         wait_until(setting.are_placed)
     producer = Producer({"bootstrap.servers": setting.theirs.bootstrap(), "acks": "all"})
     for topic, partitions in (("orders", len(orders)), ("alone", alone)):
@@ -164,6 +166,27 @@ def test_what_only_this_broker_had_in_sync_waits_until_another_is_elected_unclea
     assert {f"orders-{each['partition']}" for each in told if each["topic"] == "orders"} == {*lost}
     assert setting.log(setting.theirs.log_dir(THEIRS), f"orders-{first}") == kept
     assert_equal(setting, f"orders-{first}", setting.roots)
+
+
+def test_an_eligible_one_is_made_again_at_the_second_start(setting: Setting) -> None:
+    """Its directory was taken away, and by those that are left the broker has stopped in order."""
+    one, two = setting.roots
+    with setting.joined(one, two):
+        make_topics(setting, [[THEIRS, OURS]] * 4, 1, min_isr=2)
+    lost = {name for name in setting.names_of(two) if name.startswith("orders")}
+    numbers = {int(name.split("-")[1]) for name in lost}
+    wait_until(lambda: all(each.elr == (OURS,) for each in setting.states("orders").values()))
+    with setting.joined(one) as told:
+        wait_until(
+            lambda: all((OURS in each.isr) is (n not in numbers) for n, each in setting.states("orders").items())
+        )
+        assert all(setting.states("orders")[number].elr == (OURS,) for number in numbers)
+    assert not [each for each in told if each["topic"] == "orders"]
+    with setting.joined(one) as told:
+        wait_until(setting.are_in_sync)
+    assert {f"orders-{each['partition']}" for each in told} == lost
+    for name in lost:
+        assert_equal(setting, name, [one])
 
 
 def elect_uncleanly(setting: Setting, number: int) -> None:
