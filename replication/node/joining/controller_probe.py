@@ -65,9 +65,12 @@ def ensure_answers(
                 address = other.address or next(others)
             except UnsupportedFeaturesError:
                 raise
+            except KafkaError as error:
+                refused = MetadataRefusedError(error.code, address, identity.cluster_id)
+                if error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
+                    raise refused from error
+                trouble, address = str(refused), next(others)
             except (ReplicationError, OSError) as error:
-                if isinstance(error, KafkaError) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
-                    raise MetadataRefusedError(error.code, address) from error
                 trouble, address = str(error), next(others)
             failure = NoControllerError(trouble or f"{address}: it was not asked in time")
             if deadline.left() <= 0:

@@ -52,6 +52,14 @@ CONNECTION_BYTES = 100_000
 """That one more idle connection may cost."""
 
 
+def _held() -> set[tuple[str, str]]:
+    """Return what this process has open but for pipes.
+
+    A server has none, and clients of earlier tests whose brokers are gone make new ones whenever they look for them.
+    """
+    return {(number, target) for number, target in descriptors() if not target.startswith("pipe:")}
+
+
 def _eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
     until = time.monotonic() + seconds
     while not holds() and time.monotonic() < until:

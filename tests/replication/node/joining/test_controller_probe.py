@@ -6,11 +6,13 @@ from uuid import uuid4
 import pytest
 
 from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.lifecycle.errors import NoControllerError
 from replication.node.joining.controller_probe import ensure_answers
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.stop_request import StopRequest
 from tests.replication.broker.member import SECONDS
+from tests.replication.node.remote_cluster import RemoteCluster
 from tests.replication.standalone.quorum.led import CLUSTER, Led
 
 
@@ -35,3 +37,11 @@ def test_a_leader_whose_first_answer_tells_its_epoch_is_no_trouble(
         assert "event=trouble" not in caplog.text
     finally:
         led.close()
+
+
+def test_a_brokers_listener_is_told_from_a_controllers(tmp_path: Path) -> None:
+    with RemoteCluster(tmp_path, 1) as cluster:
+        broker = cluster.brokers[1].node
+        told = f"{broker.address}: the metadata of cluster {broker.identity.cluster_id} is refused: .*broker's listener"
+        with pytest.raises(NoControllerError, match=told):
+            ensure_answers([broker.address], broker.identity, ClientSettings(), 0, StopRequest())
