@@ -139,6 +139,19 @@ def test_none_is_made_while_a_directory_is_offline(roots: list[Path]) -> None:
         assert "format an empty directory in its place" in broker.told[-1].why  # type: ignore[union-attr]
 
 
+def test_no_directory_counts_as_gone_while_one_is_offline(roots: list[Path]) -> None:
+    """Neither for a replica that is counted on, nor for one that is to lie there as a new one."""
+    roots[0].write_bytes(b"no directory")
+    records = lay_in(GONE, OTHER, ME, leader=OTHER)
+    with started(roots, *records) as broker:
+        assert "is offline; put its disk back" in broker.told[-1].why  # type: ignore[union-attr]
+        assert not broker.replicas.has_lost_tail
+        (_, first) = records
+        assert isinstance(first, PartitionRecord)
+        broker.take(replace(first, partition_id=1))
+        assert len(broker.replicas.hosted.offline) == 2
+
+
 def test_none_is_made_where_a_log_cannot_be_read(roots: list[Path], tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     roots[0].mkdir()
