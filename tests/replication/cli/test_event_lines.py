@@ -26,7 +26,7 @@ DEFINITIONS = {
     "trouble": "trouble_began",
     "trouble-over": "trouble_ended",
     "leaving": "leaving",
-    "left": "left",
+    "left": "broker_left",
 }
 
 
