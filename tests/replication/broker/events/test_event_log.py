@@ -7,7 +7,7 @@ import pytest
 
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent, log_event
 from replication.broker.events.partition_events import Role
-from tests.replication.broker.events.samples import CUT, ISR, LEAVING, LEFT, LEFT_BEHIND, OVER, ROLE, TROUBLE
+from tests.replication.broker.events.samples import CUT, ISR, LEAVING, LEFT, LEFT_BEHIND, LOST, OVER, ROLE, TROUBLE
 
 
 def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogRecord:
@@ -41,6 +41,14 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
                 "event=truncation topic=orders partition=3 leader_epoch=8 last_epoch_before=7 last_epoch=5 from=150 "
                 "to=100 records=50 bytes=4000 high_watermark=100 below_high_watermark=false "
                 r'why="its epoch \"5\" ends at 100"'
+            ),
+        ),
+        (
+            LOST,
+            (
+                "event=replica-lost topic=orders partition=3 leader_epoch=8 from=lP_ODQaETWKSpmNnja0EVA "
+                'to=/disk-2/kafka-logs only_replica=false why="the directory that held it is none of the log.dirs any '
+                "more: it copies the leader's records\""
             ),
         ),
         (
@@ -93,6 +101,8 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (replace(CUT, is_below_high_watermark=True), logging.WARNING),
         (ROLE, logging.INFO),
         (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
+        (LOST, logging.WARNING),
+        (replace(LOST, is_only=True), logging.ERROR),
         (TROUBLE, logging.WARNING),
         (OVER, logging.INFO),
         (LEFT, logging.INFO),
