@@ -38,6 +38,7 @@ LONGEST: Final = (
     "tests/replication/audit/spark/test_interruptions.py",
     "tests/replication/node/joining/forks/test_divergent_tails.py",
     "tests/replication/audit/spark/test_audit_result.py",
+    "tests/replication/cli/test_replaced_disk.py",
     "tests/replication/cli/test_joined_tools.py",
     "tests/replication/broker/lifecycle/test_real_controller.py",
     "tests/replication/cli/test_warm.py",

@@ -1,6 +1,7 @@
 """Errors that prevent a process from being a broker, or from leading a partition."""
 
 from os import PathLike, fspath
+from typing import Final
 from uuid import UUID
 
 from logstore import TopicPartition
@@ -50,6 +51,27 @@ class UnfinishedCopyError(ReplicationError, RuntimeError):
             f"{fspath(directory)} ends at offset {copy_end:,}, and the log at {log_end:,} with nothing in between: it"
             " is moved once another record has been written"
         )
+
+
+class LostReplicaError(ReplicationError, RuntimeError):
+    """The directory of a replica is gone, and an empty log in its place might be taken for what it held."""
+
+    def __init__(self, partition: TopicPartition, directory_id: UUID, *, is_only: bool) -> None:
+        gone = (
+            f"{partition} lay in the directory with the id {format_uuid(directory_id)}, which is none of the log.dirs"
+        )
+        super().__init__(f"{gone}: {_NO_OTHER if is_only else _OTHERS}")
+
+
+_NO_OTHER: Final = (
+    "there is no other replica; stop the broker, and start it with that directory again, or delete the topic"
+)
+_OTHERS: Final = (
+    "it is made again once another broker leads, and this one is neither in the ISR nor eligible as leader (KIP-966), "
+    "for which it may have to be stopped and started once more; where nobody leads, start it with that directory, "
+    "or elect another replica, uncleanly (kafka-leader-election.sh); if no other lives, let "
+    "kafka-reassign-partitions.sh add one first"
+)
 
 
 class LostTailError(ReplicationError, RuntimeError):

@@ -58,6 +58,8 @@ from replication.stop_request import StopRequest, StopRequestedError
 from replication.worker_thread import WorkerThread
 
 _START_SECONDS: Final = 60.0
+_PLACED_SECONDS: Final = 5.0
+"""How long a start waits until the controller has noted in which directories replicas lie."""
 
 
 class BrokerNode:
@@ -141,6 +143,8 @@ class BrokerNode:
                 stack.callback(each.stop)
                 each.start()
             self._workers = (thread, *asking, *cleaners, self.replicas.moves, *apis.workers)
+            # Who is unfenced is elected only where its replica lies in a directory that the controller knows.
+            self._until(partial(thread.wait_until, lambda: not self.replicas.unassigned), _PLACED_SECONDS)
             self.lifecycle.ready_to_unfence()
             if not self._until(partial(self.lifecycle.reaches, BrokerState.RUNNING), _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, self.lifecycle.standing)
@@ -331,6 +335,7 @@ class BrokerNode:
             throttles=self._throttles,
             tell=self._tell,
             traffic=self.traffic,
+            remakes_only=self._settings.remakes_only_replicas,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:

@@ -42,6 +42,9 @@ class BrokerNodeSettings:
     cordoned: tuple[UUID, ...] | None = None
     """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
     said of that."""
+    remakes_only_replicas: bool = True
+    """Whether the only replica of a partition begins anew, empty, where its directory is none of the log.dirs any more,
+    as in Kafka. Otherwise it is offline until that directory is back, or the topic deleted."""
     authorizer: AuthorizerSettings | None = None
     """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
     session_timeout_ms: int | None = None

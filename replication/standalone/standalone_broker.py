@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -86,7 +87,9 @@ class StandaloneBroker:
             controller = StaticController(identity.cluster_id, metadata, controller_settings)
             begin_cluster(controller)
             stack.enter_context(at_work(controller))
-            node = BrokerNode(LocalLink(controller), directories, settings, event_counts=counts)
+            # A root that is empty as its disk is not mounted is formatted, too: that does not say that all is lost.
+            cautious = replace(settings, remakes_only_replicas=False)
+            node = BrokerNode(LocalLink(controller), directories, cautious, event_counts=counts)
             local = stack.enter_context(node)
             return cls(stack.pop_all(), controller, local, new)
 

@@ -16,9 +16,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
+from replication.metadata.image import ClusterImage
+from replication.metadata.loading import load_image
+from replication.metadata_partition import METADATA_PARTITION
 from tests.oracle.broker import free_port, java
 from tests.oracle.kafka import classpath, kafka_options
 from tests.oracle.release import KafkaRelease
@@ -165,6 +169,13 @@ class KafkaCluster:
             ignored = shutil.ignore_patterns("__cluster_metadata-0", "bootstrap.checkpoint")
             shutil.copytree(self.log_dir(node), target / f"broker-{node}", ignore=ignored)
 
+    def image(self) -> ClusterImage:
+        """Return what the controller has in its log by now."""
+        with TemporaryDirectory() as directory:
+            copy = Path(directory) / str(METADATA_PARTITION)
+            shutil.copytree(self.log_dir(CONTROLLER) / copy.name, copy)
+            return load_image(copy).image
+
     def run_tool(self, name: str, *arguments: object, text: str = "") -> str:
         """Run one of Kafka's own tools, give it `text` to read, and return what it printed."""
         done = subprocess.run(
@@ -179,15 +190,14 @@ class KafkaCluster:
             raise RuntimeError(f"{name} {arguments} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
 
-    def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
-        """Begin to move a partition to these brokers."""
+    def reassign(self, topic: str, partition: int, replicas: Sequence[int], through: int | None = None) -> None:
+        """Begin to move a partition to these brokers, asking one of the cluster's, or the first of these."""
         move = {"topic": topic, "partition": partition, "replicas": list(replicas)}
         plan = self.directory / "plan.json"
         plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
         tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-        self.run_tool(
-            tool, "--bootstrap-server", self.bootstrap(replicas[0]), "--reassignment-json-file", plan, "--execute"
-        )
+        asked = self.bootstrap(replicas[0] if through is None else through)
+        self.run_tool(tool, "--bootstrap-server", asked, "--reassignment-json-file", plan, "--execute")
 
     def _format(self, node: int) -> None:
         if not self.log_dir(node).exists() or not (self.log_dir(node) / "meta.properties").exists():

@@ -6,7 +6,7 @@ import re
 from typing import Final, TypeAlias
 
 from replication.broker.events.departure_events import DepartureEvent, Left
-from replication.broker.events.partition_events import PartitionEvent, Role, RoleChanged, Truncated, Value
+from replication.broker.events.partition_events import PartitionEvent, ReplicaLost, Role, RoleChanged, Truncated, Value
 from replication.broker.events.recovery_events import RecoveryEvent, RecoveryTruncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEvent
 
@@ -21,7 +21,7 @@ BrokerEvent: TypeAlias = PartitionEvent | RecoveryEvent | TroubleEvent | Departu
 
 
 def log_event(event: BrokerEvent) -> None:
-    """Say it. Trouble and what may be lost of acknowledged records are warnings, a replica that is offline an error."""
+    """Say it. Trouble and what may be lost are warnings, a replica that is offline, or was the only one, an error."""
     level = _level(event)
     if _LOGGER.isEnabledFor(level):
         fields = event.fields()
@@ -36,6 +36,8 @@ def _level(event: BrokerEvent) -> int:
         return logging.WARNING
     if isinstance(event, Left) and event.reason is not None:
         return logging.WARNING
+    if isinstance(event, ReplicaLost):
+        return logging.ERROR if event.is_only else logging.WARNING
     return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO
 
 

@@ -133,7 +133,35 @@ class Truncated:
         }
 
 
-PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaLost:
+    """A replica's directory is none of the log.dirs any more: it begins anew, empty."""
+
+    event: ClassVar[str] = "replica-lost"
+    partition: TopicPartition
+    leader_epoch: int
+    lost: str
+    """The id of the directory that is gone."""
+    root: str
+    """Where the replica lies from now on."""
+    is_only: bool
+    """Whether there is no other: what it held is gone with it."""
+
+    def fields(self) -> Mapping[str, Value]:
+        """Return what a line says, in order."""
+        where = "the directory that held it is none of the log.dirs any more"
+        outcome = "no other replica has its records" if self.is_only else "it copies the leader's records"
+        return {
+            **_of(self.event, self.partition),
+            "leader_epoch": self.leader_epoch,
+            "from": self.lost,
+            "to": self.root,
+            "only_replica": self.is_only,
+            "why": f"{where}: {outcome}",
+        }
+
+
+PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated | ReplicaLost
 
 
 def _of(event: str, partition: TopicPartition) -> dict[str, Value]:

@@ -3,6 +3,6 @@
 from typing import Final
 
 from logstore import LogStoreError
-from replication.broker.errors import LostTailError, OtherTopicError
+from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError
 
-PARTITION_ERRORS: Final = (LogStoreError, LostTailError, OtherTopicError, OSError)
+PARTITION_ERRORS: Final = (LogStoreError, LostReplicaError, LostTailError, OtherTopicError, OSError)

@@ -2,15 +2,17 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 from uuid import UUID
 
 from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from replication.broker.errors import LostTailError, OtherTopicError
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
+from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError
+from replication.broker.events.partition_events import ReplicaLost
+from replication.broker.partitions.lost_replica import begins_anew
 from replication.broker.partitions.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
@@ -24,22 +26,38 @@ _log: Final = logging.getLogger(__name__)
 class ReplicaLogs:
     """Finds them, makes them where there are none, and recovers those that a full disk has torn."""
 
-    def __init__(self, broker_id: int, directories: LogDirectories, places: ReplicaPlaces) -> None:
-        """Find them in these directories, and make them where `places` says."""
+    def __init__(
+        self,
+        broker_id: int,
+        directories: LogDirectories,
+        places: ReplicaPlaces,
+        tell: Callable[[ReplicaLost], object],
+        *,
+        remakes_only: bool,
+    ) -> None:
+        """Find them in these directories, and make them where `places` says.
+
+        `tell` hears of those that begin anew, as their directory is gone; the only replicas do so if `remakes_only`.
+        """
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._places: Final = places
+        self._tell: Final = tell
+        self._remakes_only: Final = remakes_only
+        self._missing: Final[set[PartitionId]] = set()
+        """Of those that are gone, the ones that others count on."""
         self._lost: Final[dict[PartitionId, LostTail]] = {}
         """Of logs that were in sync, and are no more what others take them for."""
 
     @property
     def has_lost_tail(self) -> bool:
         """Whether a replica lacks records for which the controller or a leader counts on it."""
-        return bool(self._lost)
+        return bool(self._lost or self._missing)
 
     def forget(self, changed: PartitionId) -> None:
         """Note that a partition is not here any more."""
         self._lost.pop(changed, None)
+        self._missing.discard(changed)
 
     def open(
         self,
@@ -52,14 +70,19 @@ class ReplicaLogs:
     ) -> Log:
         """Return a partition's log; see `ReplicaPlaces.make` for `is_new` and `preferred`.
 
-        Raises OtherTopicError where an earlier topic's files have its place, LostTailError, LogStoreError, and OSError.
+        Raises OtherTopicError where an earlier topic's files have its place, LostReplicaError, LostTailError,
+        LogStoreError, and OSError.
         """
         log = self._directories.get(partition)
         changed = PartitionId(topic_id, partition.partition)
         if log is None:
             self.forget(changed)
+            is_gone = not is_new and self._is_gone(changed, partition, state)
             directory = state.directory_of(self._broker_id)
-            return self._places.make(partition, topic_id, directory, is_new=is_new, preferred=preferred)
+            made = self._places.make(partition, topic_id, directory, is_new=is_new, preferred=preferred)
+            if is_gone:
+                self._tell_lost(partition, state, made)
+            return made
         log = self._recovered(log, changed, partition, state)
         held = PartitionMetadata.of(log.directory)
         if held is None:
@@ -81,6 +104,28 @@ class ReplicaLogs:
             self._places.make_many(wanted)
         except PARTITION_ERRORS as error:
             _log.debug("new partitions are made one by one, as they could not be made at once: %s", error)
+
+    def _is_gone(self, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration) -> bool:
+        """Whether a log is gone with its directory. Raises LostReplicaError where no empty one may stand for it."""
+        directory = state.directory_of(self._broker_id)
+        if not self._places.is_gone(partition, directory):
+            return False
+        if not begins_anew(self._broker_id, state, alone=self._remakes_only):
+            if self._broker_id in (*state.isr, *state.elr) and len(state.replicas) > 1:
+                self._missing.add(changed)
+            raise LostReplicaError(partition, directory, is_only=len(state.replicas) == 1)
+        return True
+
+    def _tell_lost(self, partition: TopicPartition, state: PartitionRegistration, made: Log) -> None:
+        self._tell(
+            ReplicaLost(
+                partition=partition,
+                leader_epoch=state.leader_epoch,
+                lost=format_uuid(state.directory_of(self._broker_id)),
+                root=str(made.directory.parent),
+                is_only=len(state.replicas) == 1,
+            )
+        )
 
     def _recovered(
         self, log: Log, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration

@@ -64,6 +64,7 @@ class ReplicaManager:
         throttles: ReplicaThrottles | None = None,
         tell: Callable[[PartitionEvent], object] = lambda _: None,
         traffic: BrokerTraffic | None = None,
+        remakes_only: bool = True,
     ) -> None:
         """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
 
@@ -71,6 +72,7 @@ class ReplicaManager:
         of roles and ISRs, in any thread, and must return quickly; `traffic` counts what is appended and sent.
 
         `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
+        `remakes_only` lets the only replica of a partition begin anew where its directory is gone.
         """
         self.hosted: Final = HostedPartitions()
         """What requests are answered from."""
@@ -103,7 +105,7 @@ class ReplicaManager:
             self.hosted, directories, self._view.is_known, wake, None if throttles is None else throttles.moves
         )
         """From one directory to another."""
-        self._logs: Final = ReplicaLogs(broker_id, directories, self._places)
+        self._logs: Final = ReplicaLogs(broker_id, directories, self._places, tell, remakes_only=remakes_only)
         self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:

@@ -13,7 +13,10 @@ from logstore.files.partition_metadata import format_uuid
 from replication.metadata.image_changes import PartitionId
 from replication.metadata.records import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
-_DISK_ADVICE: Final = "put its disk back, and start the broker with all of its log.dirs"
+_DISK_ADVICE: Final = (
+    "put its disk back, and start the broker with all of its log.dirs; where the disk is lost, format an empty "
+    "directory in its place, or take it out of log.dirs, and start the broker again: what others hold is copied then"
+)
 _NO_DIRECTORIES: Final = (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
 
 
@@ -30,6 +33,12 @@ class ReplicaPlaces:
         self.ahead: Final[set[PartitionId]] = set()
         """Those of which the metadata was told where they are about to lie."""
 
+    def is_gone(self, partition: TopicPartition, directory_id: UUID) -> bool:
+        """Whether a log cannot be here any more, as its directory is none of these: nothing of them is out of sight."""
+        is_known = directory_id in self._by_id or directory_id in _NO_DIRECTORIES
+        is_hidden = self._directories.offline or any(partition in root.unreadable for root in self._directories.roots)
+        return not is_known and not is_hidden
+
     def make(
         self,
         partition: TopicPartition,
@@ -43,7 +52,7 @@ class ReplicaPlaces:
 
         An empty one in its place would lead, and what the other holds would be gone for whoever reads. That the
         metadata names a directory that works says nothing: it is told of a move before that is made. Where it names
-        none, that is the one that is preferred.
+        none, or one that is gone, that is the one that is preferred.
         """
         root = self._root_for(partition, directory_id, is_new=is_new, preferred=preferred)
         return (root or self._directories).create(partition, topic_id=topic_id)
@@ -63,7 +72,7 @@ class ReplicaPlaces:
         """Return where a log is to be made; None: in any root. Raises OfflineDirectoryError as `make` does."""
         if not is_new:
             self._ensure_none_is_hidden(partition)
-        if directory_id in _NO_DIRECTORIES:
+        if directory_id in _NO_DIRECTORIES or self.is_gone(partition, directory_id):
             is_usable = preferred is not None and preferred.failure is None
             return preferred if is_usable and self._directories.begun_in(partition) in (None, preferred) else None
         root = self._by_id.get(directory_id)

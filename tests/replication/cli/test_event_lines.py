@@ -19,6 +19,7 @@ from tests.replication.broker.events.samples import (
     LEAVING,
     LEFT,
     LEFT_BEHIND,
+    LOST,
     OVER,
     RECOVERED,
     RECOVERY_CUT,
@@ -29,7 +30,7 @@ from tests.replication.cli.schemas import validate
 
 ANY_TROUBLE = tuple(replace(TROUBLE, kind=kind) for kind in TroubleKind)
 DEPARTURES = (LEAVING, LEFT, LEFT_BEHIND)
-KNOWN = (ROLE, ISR, CUT, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
+KNOWN = (ROLE, ISR, CUT, LOST, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
 UNKNOWN = (
     replace(CUT, records=None, size=None),
     replace(ROLE, log_end_offset=None, high_watermark=None),
@@ -40,6 +41,7 @@ DEFINITIONS = {
     "role-change": "role_changed",
     "isr-change": "isr_changed",
     "truncation": "replica_truncated",
+    "replica-lost": "replica_lost",
     "recovery-truncation": "recovery_truncated",
     "recovery": "directory_recovered",
     "trouble": "trouble_began",

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from logstore import DirectoryRecovery, DroppedTail, RecoveryReport, TopicPartition
 from replication.broker.events.departure_events import Leaving, Left
-from replication.broker.events.partition_events import IsrChanged, Role, RoleChanged, Truncated
+from replication.broker.events.partition_events import IsrChanged, ReplicaLost, Role, RoleChanged, Truncated
 from replication.broker.events.recovery_events import DirectoryRecovered, RecoveryTruncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleKind
 
@@ -43,6 +43,9 @@ CUT = Truncated(
     high_watermark=100,
     is_below_high_watermark=False,
     why='its epoch "5" ends at 100',
+)
+LOST = ReplicaLost(
+    partition=ORDERS, leader_epoch=8, lost="lP_ODQaETWKSpmNnja0EVA", root="/disk-2/kafka-logs", is_only=False
 )
 DROPPED = RecoveryReport(
     dropped=[

@@ -14,6 +14,7 @@ from tests.replication.broker.events.samples import (
     LEAVING,
     LEFT,
     LEFT_BEHIND,
+    LOST,
     OVER,
     RECOVERED,
     RECOVERY_CUT,
@@ -53,6 +54,14 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
                 "event=truncation topic=orders partition=3 leader_epoch=8 last_epoch_before=7 last_epoch=5 from=150 "
                 "to=100 records=50 bytes=4000 high_watermark=100 below_high_watermark=false "
                 r'why="its epoch \"5\" ends at 100"'
+            ),
+        ),
+        (
+            LOST,
+            (
+                "event=replica-lost topic=orders partition=3 leader_epoch=8 from=lP_ODQaETWKSpmNnja0EVA "
+                'to=/disk-2/kafka-logs only_replica=false why="the directory that held it is none of the log.dirs any '
+                "more: it copies the leader's records\""
             ),
         ),
         (
@@ -139,6 +148,8 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (replace(CUT, is_below_high_watermark=True), logging.WARNING),
         (ROLE, logging.INFO),
         (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
+        (LOST, logging.WARNING),
+        (replace(LOST, is_only=True), logging.ERROR),
         (TROUBLE, logging.WARNING),
         (OVER, logging.INFO),
         (RECOVERY_CUT, logging.WARNING),

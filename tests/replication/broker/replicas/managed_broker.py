@@ -65,9 +65,9 @@ class NoChanges:
 class Broker:
     """A replica manager, and the metadata that it is given record by record."""
 
-    def __init__(self, root: Path, *others: Path, filesystem: FileSystem = REAL) -> None:
+    def __init__(self, root: Path, *others: Path, filesystem: FileSystem = REAL, remakes_only: bool = True) -> None:
         self.root = root
-        self.directories = LogDirectories.open([root, *others], filesystem=filesystem)
+        self.directories = LogDirectories.open([root, *others], duplicates=True, filesystem=filesystem)
         self.fetchers = Followed()
         self.isr_changes = NoChanges()
         self.told: list[PartitionEvent] = []
@@ -83,6 +83,7 @@ class Broker:
             listener="PLAINTEXT",
             clock=lambda: self.now,
             tell=self.told.append,
+            remakes_only=remakes_only,
         )
         self.image = ClusterImage()
 

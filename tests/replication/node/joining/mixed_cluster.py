@@ -4,15 +4,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import copytree
-from tempfile import TemporaryDirectory
 from typing import Final, Self
 
 from logstore import TopicPartition
-from replication.metadata.image import ClusterImage
-from replication.metadata.loading import load_image
 from replication.metadata.metadata_version import MetadataVersion
-from replication.metadata_partition import METADATA_PARTITION
 from replication.testing.forgetful_disk import ForgetfulDisk
 from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 from tests.oracle.kafka import kafka_options
@@ -98,13 +93,6 @@ class MixedCluster(KafkaCluster):
             disk.lose()
         finally:
             disk.close_journal()
-
-    def image(self) -> ClusterImage:
-        """Return what the controller has in its log by now."""
-        with TemporaryDirectory() as directory:
-            copy = Path(directory) / str(METADATA_PARTITION)
-            copytree(self.log_dir(CONTROLLER) / copy.name, copy)
-            return load_image(copy).image
 
     def ensure_equal(self, partition: TopicPartition, nodes: Sequence[int]) -> None:
         """Wait until replicas that nobody writes to end at one offset, and compare them. Raises AssertionError."""
