@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 
 from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
+from replication.broker.events.trouble_events import TroubleKind
 from replication.cli.event_lines import events_printed
 from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
 from tests.replication.cli.schemas import validate
@@ -29,6 +30,14 @@ def test_an_object_is_of_its_definition(event: BrokerEvent, capsys: pytest.Captu
     with events_printed(json=True):
         log_event(event)
     validate("broker", json.loads(capsys.readouterr().err), DEFINITIONS[event.event])
+
+
+@pytest.mark.parametrize("kind", TroubleKind)
+def test_trouble_of_each_kind_is_of_its_definition(kind: TroubleKind, capsys: pytest.CaptureFixture[str]) -> None:
+    for event in (replace(TROUBLE, kind=kind), replace(OVER, kind=kind)):
+        with events_printed(json=True):
+            log_event(event)
+        validate("broker", json.loads(capsys.readouterr().err), DEFINITIONS[event.event])
 
 
 def test_a_line_of_text_begins_with_its_time(capsys: pytest.CaptureFixture[str]) -> None:
