@@ -157,8 +157,12 @@ def _unusable_files(properties: "JoiningProperties") -> Iterator[str]:
 
 
 def _tell_passed_over(names: Sequence[str]) -> None:
+    from replication.cli.joining_properties import misspelt
+
     if names:
-        complain(f"makes no difference here: {', '.join(names)}")
+        meant = misspelt(names)
+        told = (f"{name} (is {meant[name]} meant?)" if name in meant else name for name in names)
+        complain(f"makes no difference here: {', '.join(told)}")
 
 
 def _tell_offline(roots: Mapping[Path, OSError]) -> None:

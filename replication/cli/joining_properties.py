@@ -1,6 +1,6 @@
 """A broker's server.properties, where its controllers are elsewhere: what of it holds here."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from replication.cli.listener_faults import listener_faults
 from replication.cli.listener_security import ListenerSecurity
 from replication.cli.named_listeners import NamedListeners
 from replication.cli.serving_properties import from_file, whole_number
+from replication.cli.similar_names import similar_names
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.errors import InvalidAddressError, InvalidSettingsError
@@ -107,6 +108,7 @@ class JoiningProperties:
         snapshots = tried(lambda: _snapshots(given)) or SnapshotTerms()
         registration_ms = tried(lambda: _positive(given, _REGISTRATION, 60_000)) or 1
         if faults or broker is None or broker.node_id is None or to_controllers is None or to_brokers is None:
+            faults += (f"{name} is not known: is {meant} meant?" for name, meant in misspelt(given).items())
             raise InvalidSettingsError("; ".join(dict.fromkeys(faults)))
         roots = directories(given)
         return cls(
@@ -125,6 +127,13 @@ class JoiningProperties:
             broker=broker,
             passed_over=tuple(sorted(given.keys() - _OWN - _OF_BROKER - security.used - _OLDER_NAMES.keys())),
         )
+
+
+def misspelt(given: Iterable[str]) -> dict[str, str]:
+    """Return which property may be meant by each that is not known, but nearly is one that is, and is not given too."""
+    named = frozenset(given)
+    known = _OWN | _OF_BROKER | _OLDER_NAMES.keys()
+    return similar_names(sorted(named - known), known - named)
 
 
 def directories_of(path: Path) -> tuple[int, tuple[Path, ...]]:

@@ -1,6 +1,7 @@
 """A file of properties for `epochlog serve`, under the names that a broker's have in server.properties."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -45,9 +46,16 @@ T = TypeVar("T")
 def from_file(path: Path, take: Callable[[Mapping[str, str]], T]) -> T:
     """Return what is made of a file of properties. Raises InvalidSettingsError, with the file's name, and OSError."""
     try:
-        return take(parse_properties(path.read_bytes()))
+        return take(parse_properties(_plain_text(path.read_bytes())))
     except InvalidSettingsError as error:
         raise InvalidSettingsError(f"{path}: {error}") from error
+
+
+def _plain_text(data: bytes) -> bytes:
+    """Return it without the mark with which editors begin UTF-8. Raises InvalidSettingsError where it is no text."""
+    if b"\0" in data:
+        raise InvalidSettingsError("it is UTF-16 or no text at all: save it as plain text, in ASCII or ISO-8859-1")
+    return data.removeprefix(BOM_UTF8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from logstore.log.state.waiters import ThreadWaiter
 from logstore.topic_partition import DirectoryMark
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SESSION_TIMEOUT_MS, SUPPORTED_FEATURES
+from replication.broker.events.departure_events import Leaving, Left
 from replication.broker.events.event_counts import EventCounts
 from replication.broker.events.event_log import log_event
 from replication.broker.events.full_disks import FullDisks
@@ -222,9 +223,16 @@ class BrokerNode:
 
     def _leave(self) -> None:
         self._is_closing = self._is_leaving = True
+        if self.lifecycle.state is not BrokerState.RUNNING:
+            self.lifecycle.begin_controlled_shutdown()
+            return
+        seconds = self._settings.controlled_shutdown_seconds
+        log_event(Leaving(within_ms=round(seconds * 1_000)))
+        begun = monotonic_ms()
         self.lifecycle.begin_controlled_shutdown()
-        with suppress(NotInTimeError, BrokerStoppedError):
-            self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, self._settings.controlled_shutdown_seconds)
+        with suppress(NotInTimeError):  # the lifecycle knows why
+            self.lifecycle.wait_for(BrokerState.SHUTTING_DOWN, seconds)
+        log_event(Left(took_ms=monotonic_ms() - begun, reason=self.lifecycle.unfinished))
 
     def _note_epoch(self) -> None:
         """Note, once nothing can be lost any more, for which epoch the directories are whole, if it leaves in order.

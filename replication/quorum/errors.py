@@ -21,9 +21,10 @@ ADVICE: Final[Mapping[ErrorCode, str]] = {
 class MetadataRefusedError(KafkaError):
     """The controller refuses to send the metadata; the request is retried."""
 
-    def __init__(self, code: ErrorCode, controller: object) -> None:
-        """Name where the controller listens."""
-        super().__init__(code, f"{controller}: the metadata is refused")
+    def __init__(self, code: ErrorCode, controller: object, cluster_id: str = "") -> None:
+        """Name where the controller listens, and the cluster that was asked for."""
+        whose = f" of cluster {cluster_id}" if cluster_id else ""
+        super().__init__(code, f"{controller}: the metadata{whose} is refused")
         self.args = (with_advice(self, ADVICE),)
 
 

@@ -5,6 +5,7 @@ import logging
 import re
 from typing import Final, TypeAlias
 
+from replication.broker.events.departure_events import DepartureEvent, Left
 from replication.broker.events.partition_events import PartitionEvent, Role, RoleChanged, Truncated, Value
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEvent
 
@@ -15,7 +16,7 @@ _LOGGER: Final = logging.getLogger(LOGGER_NAME)
 _PLAIN: Final = re.compile(r"[\w.,:/+-]+", re.ASCII)
 """A value that is told from the next field without quotes."""
 
-BrokerEvent: TypeAlias = PartitionEvent | TroubleEvent
+BrokerEvent: TypeAlias = PartitionEvent | TroubleEvent | DepartureEvent
 
 
 def log_event(event: BrokerEvent) -> None:
@@ -29,6 +30,8 @@ def log_event(event: BrokerEvent) -> None:
 
 def _level(event: BrokerEvent) -> int:
     if isinstance(event, TroubleBegan) or (isinstance(event, Truncated) and event.is_below_high_watermark):
+        return logging.WARNING
+    if isinstance(event, Left) and event.reason is not None:
         return logging.WARNING
     return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO
 

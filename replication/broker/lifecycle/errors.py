@@ -12,7 +12,7 @@ _ADVICE: Final[Mapping[ErrorCode, str]] = {
     **ADVICE,
     ErrorCode.DUPLICATE_BROKER_REGISTRATION: (
         "another process has registered with this id, and its session has not timed out; stop it or choose another id; "
-        "if it crashed, the next attempt after the controller's broker.session.timeout.ms succeeds"
+        "if it crashed or has just stopped, the next attempt after the controller's broker.session.timeout.ms succeeds"
     ),
     ErrorCode.INVALID_REGISTRATION: "see the controller's log for the reason; often it is the id of a log.dirs root",
     ErrorCode.UNSUPPORTED_VERSION: "the cluster has finalized a feature at a level that this broker does not offer",

@@ -140,6 +140,14 @@ class LifecycleThread(WorkerThread):
             return is_reached
 
     @property
+    def unfinished(self) -> str | None:
+        """What kept the broker from leaving in order; None where it has."""
+        if self.failure is not None:
+            return str(self.failure)
+        has_left = self._lifecycle.state is BrokerState.SHUTTING_DOWN and not self.trouble
+        return None if has_left else self.trouble or "it has not moved all that this broker leads"
+
+    @property
     def standing(self) -> str:
         """Its state, in words, and why the last request failed."""
         return f"{self._lifecycle.state.name}{f' ({self.trouble})' if self.trouble else ''}"

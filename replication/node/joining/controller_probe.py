@@ -20,10 +20,13 @@ from replication.protocol.messages.api_versions import ApiVersionsRequest
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.quorum.errors import MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.quorum_decisions import OtherLeader
 from replication.stop_request import StopRequest, StopRequestedError
 
 _TIMEOUT_MS: Final = 2_000
 _PAUSE_SECONDS: Final = 0.2
+_NOBODY: Final = -1
+"""The id of a leader that is not known."""
 _WHO_ASKS: Final = ApiVersionsRequest(
     client_software_name="epochlog", client_software_version="broker", asked_in=range(3, 4)
 )
@@ -53,17 +56,21 @@ def ensure_answers(
         while True:
             trouble: str | None = None
             try:
-                told = _asked(followed, address, quick)
-                if told is None:
+                other = _asked(followed, address, quick)
+                if other is None:
                     waiting.end()
                     return
-                trouble = f"{address}: nobody is known to lead the quorum" if told == address else None
-                address = told
+                if other.leader_id == _NOBODY:
+                    trouble = f"{address}: nobody is known to lead the quorum"
+                address = other.address or next(others)
             except UnsupportedFeaturesError:
                 raise
+            except KafkaError as error:
+                refused = MetadataRefusedError(error.code, address, identity.cluster_id)
+                if error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
+                    raise refused from error
+                trouble, address = str(refused), next(others)
             except (ReplicationError, OSError) as error:
-                if isinstance(error, KafkaError) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
-                    raise MetadataRefusedError(error.code, address) from error
                 trouble, address = str(error), next(others)
             failure = NoControllerError(trouble or f"{address}: it was not asked in time")
             if deadline.left() <= 0:
@@ -74,15 +81,18 @@ def ensure_answers(
                 raise StopRequestedError
 
 
-def _asked(followed: FollowedMetadata, address: Address, settings: ClientSettings) -> Address | None:
-    """Return where to ask next; None where the active controller has answered. Raises UnsupportedFeaturesError too."""
+def _asked(followed: FollowedMetadata, address: Address, settings: ClientSettings) -> OtherLeader | None:
+    """Return who leads instead, or in which epoch; None where the active controller has answered.
+
+    The first answer of a leader tells its epoch, which nobody knows before. Raises UnsupportedFeaturesError too.
+    """
     with Connection.open(address, settings) as connection:
         connection.send(followed.request())
         _, answer = connection.receive()
         other = followed.take(answer)
         if other is None:
             _ensure_known(connection.ask(_WHO_ASKS).finalized_features, address)
-    return None if other is None else other.address or address
+    return other
 
 
 def _ensure_known(finalized: Mapping[str, range], controller: Address) -> None:

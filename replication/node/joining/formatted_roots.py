@@ -1,5 +1,7 @@
 """The log.dirs of a broker before they are open: whose they are, which cannot be read, and what is wrong with them."""
 
+import errno
+import os
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -60,16 +62,26 @@ class FormattedRoots:
         try:
             owner = MetaProperties.read(root / META_PROPERTIES_NAME)
             DirectoryLock.ensure_free(root)
+            _ensure_writable(root)
         except FileNotFoundError as error:
             raise InconsistentDirectoriesError(f"{root}: {_why_not_formatted(root)}") from error
         except DirectoryLockedError:
             raise
         except OSError as error:
             if root == self._metadata_root:
-                raise
+                raise InconsistentDirectoriesError(
+                    f"{root} is to hold the metadata, and cannot be used: {error.strerror}; see that it is a "
+                    "directory, that this user may read and write there, and that its disk works"
+                ) from error
             self.offline[root] = error
             return None
         return owner
+
+
+def _ensure_writable(root: Path) -> None:
+    """Raise OSError where nothing could be written, as by another user or on a disk that is mounted read-only."""
+    if not os.access(root, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, "this user may not write there", str(root))
 
 
 def _why_not_formatted(root: Path) -> str:

@@ -12,9 +12,11 @@ import pytest
 from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
 from replication.broker.events.trouble_events import TroubleKind
 from replication.cli.event_lines import events_printed
-from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
+from tests.replication.broker.events.samples import CUT, ISR, LEAVING, LEFT, LEFT_BEHIND, OVER, ROLE, TROUBLE
 from tests.replication.cli.schemas import validate
 
+ANY_TROUBLE = tuple(replace(TROUBLE, kind=kind) for kind in TroubleKind)
+DEPARTURES = (LEAVING, LEFT, LEFT_BEHIND)
 UNKNOWN = (replace(CUT, records=None, size=None), replace(ROLE, log_end_offset=None, high_watermark=None))
 DEFINITIONS = {
     "role-change": "role_changed",
@@ -22,10 +24,14 @@ DEFINITIONS = {
     "truncation": "replica_truncated",
     "trouble": "trouble_began",
     "trouble-over": "trouble_ended",
+    "leaving": "leaving",
+    "left": "left",
 }
 
 
-@pytest.mark.parametrize("event", [ROLE, ISR, CUT, TROUBLE, OVER, *UNKNOWN], ids=lambda event: event.event)
+@pytest.mark.parametrize(
+    "event", [ROLE, ISR, CUT, OVER, *ANY_TROUBLE, *DEPARTURES, *UNKNOWN], ids=lambda event: event.event
+)
 def test_an_object_is_of_its_definition(event: BrokerEvent, capsys: pytest.CaptureFixture[str]) -> None:
     with events_printed(json=True):
         log_event(event)

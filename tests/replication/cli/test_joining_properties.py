@@ -55,6 +55,32 @@ def test_what_makes_no_difference_is_named() -> None:
     assert taken.rack == "r"
 
 
+def test_a_name_that_is_nearly_one_that_is_missing_is_told() -> None:
+    given = {**LEAST, "controler.listener.names": LEAST["controller.listener.names"], "num.io.threads": "8"}
+    del given["controller.listener.names"]
+    with pytest.raises(InvalidSettingsError) as refused:
+        JoiningProperties.of(given)
+    said = str(refused.value).split("; ")
+    assert said[-1] == "controler.listener.names is not known: is controller.listener.names meant?"
+    assert not any("num.io.threads" in each for each in said)
+
+
+@pytest.mark.parametrize("text", [b"\xef\xbb\xbf", b"\xef\xbb\xbf# of ours\r\n"])
+def test_the_mark_that_editors_put_before_utf8_is_no_part_of_a_name(tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "server.properties"
+    file.write_bytes(text + "".join(f"{name}={value}\r\n" for name, value in LEAST.items()).encode())
+    taken = JoiningProperties.read(file)
+    assert (taken.node_id, taken.passed_over) == (9, ())
+
+
+@pytest.mark.parametrize("data", ["process.roles=broker\n".encode("utf-16"), b"\x7fELF\0\0"], ids=["utf-16", "binary"])
+def test_a_file_that_is_no_plain_text_is_refused_as_that(tmp_path: Path, data: bytes) -> None:
+    file = tmp_path / "server.properties"
+    file.write_bytes(data)
+    with pytest.raises(InvalidSettingsError, match=f"{file}: it is UTF-16 or no text at all: save it as plain text"):
+        JoiningProperties.read(file)
+
+
 def test_listeners_and_what_protects_them() -> None:
     jaas = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="b" password="secret";'
     properties: dict[str, Any] = {

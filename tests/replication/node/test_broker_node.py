@@ -1,5 +1,7 @@
-"""How a broker asks to be registered."""
+"""How a broker asks to be registered, fails with its threads, and leaves."""
 
+import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -7,6 +9,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from logstore.directory.log_directories import LogDirectories
+from replication.broker.events.event_log import FIELDS, LOGGER_NAME
+from replication.broker.events.partition_events import Value
 from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import RefusedByControllerError
 from replication.node import BrokerNode, BrokerNodeSettings
@@ -75,3 +79,22 @@ def test_it_fails_with_the_thread_that_makes_missing_topics(tmp_path: Path, monk
         assert node.failure is None
         AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics("orders", timeout=SECONDS)
         cluster.wait_until(lambda: node.failure is failure)
+
+
+def test_it_tells_that_it_leaves_and_whether_the_controller_has_let_it_go(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, LOGGER_NAME)
+    with RemoteCluster(tmp_path, 2, controlled_shutdown_seconds=1) as cluster:
+        cluster.stop(1)
+        assert departures(caplog) == [("leaving", None), ("left", True)]
+        caplog.clear()
+        cluster.controller.close()
+        cluster.stop(2)
+        assert departures(caplog) == [("leaving", None), ("left", False)]
+        assert "the controller has not let it go: " in caplog.text
+
+
+def departures(caplog: pytest.LogCaptureFixture) -> list[tuple[Value, Value]]:
+    fields: list[Mapping[str, Value]] = [getattr(each, FIELDS) for each in caplog.records if hasattr(each, FIELDS)]
+    return [(each["event"], each.get("in_order")) for each in fields if each["event"] in {"leaving", "left"}]

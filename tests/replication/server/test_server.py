@@ -52,6 +52,14 @@ CONNECTION_BYTES = 100_000
 """That one more idle connection may cost."""
 
 
+def _held() -> set[tuple[str, str]]:
+    """Return what this process has open but for pipes.
+
+    A server has none, and clients of earlier tests whose brokers are gone make new ones whenever they look for them.
+    """
+    return {(number, target) for number, target in descriptors() if not target.startswith("pipe:")}
+
+
 def _eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
     until = time.monotonic() + seconds
     while not holds() and time.monotonic() < until:
@@ -64,7 +72,9 @@ def nothing_is_left() -> Iterator[None]:
     """Each server ends with all of its threads and descriptors."""
     before = descriptors()
     yield
-    assert _eventually(lambda: descriptors() <= before)  # clients of earlier tests may close theirs
+    assert _eventually(lambda: descriptors() <= before), (
+        descriptors() - before
+    )  # clients of earlier tests may close theirs
     assert _eventually(lambda: not [each for each in threading.enumerate() if each.name.startswith("epochlog-")])
 
 

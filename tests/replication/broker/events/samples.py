@@ -1,6 +1,7 @@
 """An event of each kind."""
 
 from logstore import TopicPartition
+from replication.broker.events.departure_events import Leaving, Left
 from replication.broker.events.partition_events import IsrChanged, Role, RoleChanged, Truncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleKind
 
@@ -44,3 +45,6 @@ TROUBLE = TroubleBegan(
     kind=TroubleKind.LEADER, peer="broker1:9092", why="this broker cannot follow the leader: refused"
 )
 OVER = TroubleEnded(kind=TroubleKind.CONTROLLER, peer=None, lasted_ms=3_500)
+LEAVING = Leaving(within_ms=30_000)
+LEFT = Left(took_ms=120)
+LEFT_BEHIND = Left(took_ms=30_000, reason="controller1:9093: no response")

@@ -7,7 +7,7 @@ import pytest
 
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent, log_event
 from replication.broker.events.partition_events import Role
-from tests.replication.broker.events.samples import CUT, ISR, OVER, ROLE, TROUBLE
+from tests.replication.broker.events.samples import CUT, ISR, LEAVING, LEFT, LEFT_BEHIND, OVER, ROLE, TROUBLE
 
 
 def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogRecord:
@@ -51,6 +51,16 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
             ),
         ),
         (OVER, "event=trouble-over what=controller lasted_ms=3500"),
+        (LEAVING, 'event=leaving within_ms=30000 why="this broker was told to stop"'),
+        (LEFT, 'event=left in_order=true took_ms=120 why="the controller has moved all that this broker led"'),
+        (
+            LEFT_BEHIND,
+            (
+                "event=left in_order=false took_ms=30000 "
+                'why="the controller has not let it go: controller1:9093: no response" '
+                'next="others lead once its session is over; see that the controllers run and can be reached"'
+            ),
+        ),
     ],
 )
 def test_each_is_one_line_of_fields(caplog: pytest.LogCaptureFixture, event: BrokerEvent, line: str) -> None:
@@ -85,6 +95,8 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
         (TROUBLE, logging.WARNING),
         (OVER, logging.INFO),
+        (LEFT, logging.INFO),
+        (LEFT_BEHIND, logging.WARNING),
     ],
 )
 def test_what_is_lost_is_said_louder(caplog: pytest.LogCaptureFixture, event: BrokerEvent, level: int) -> None:

@@ -70,6 +70,18 @@ def test_that_of_the_metadata_must_not_fail(roots: list[Path], tmp_path: Path) -
     assert len(FormattedRoots(roots, NODE, tmp_path / "apart").faults) == 1
 
 
+def test_where_nothing_can_be_written_is_found_before_anything_is(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, _: path != roots[1])
+    seen = FormattedRoots(roots, NODE, roots[0])
+    assert (seen.faults, list(seen.offline)) == ((), [roots[1]])
+    (fault,) = FormattedRoots(roots, NODE, roots[1]).faults
+    assert fault.startswith(
+        f"{roots[1]} is to hold the metadata, and cannot be used: this user may not write there; see"
+    )
+
+
 def test_some_must_be_left_beside_that_of_the_metadata(roots: list[Path]) -> None:
     fail(roots[0])
     (fault,) = FormattedRoots(roots[:1], NODE, roots[1]).faults
