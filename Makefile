@@ -11,6 +11,8 @@ PYTEST := $(BIN)/python -m pytest
 # One more than two cores: tests that start brokers wait for them.
 WORKERS ?= 3
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+# The files of tests/longest.py take turns: a sixth of them each day, so that a run ends within a quarter of an hour.
+TURNS ?= 6
 RESULTS := build/bench/results
 OLDEST := build/oldest
 # What Python is to find before, or beside, the packages of .venv: another Spark, and what is too large to be there.
@@ -51,10 +53,10 @@ demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka clust
 	@tests/install java
 	@$(BIN)/epochlog demo
 
-test: setup java browser unpacker ## the test suite, with a rotating share of each campaign; WORKERS=4 for more processes
+test: setup java browser unpacker ## the test suite, with a rotating share of each campaign and of what takes long; TURNS=1 for all files
 	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
 	$(BIN)/python -m tests.class_archives
-	$(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
+	TURNS=$(TURNS) $(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
 	$(MAKE) --no-print-directory test-nojit
 
 test-oldest: $(OLDEST)/.done java browser unpacker ## the tests on the oldest release of each dependency; with SHARE=5 a fifth of them

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.campaign import REPORT, run_seed
-from tests.longest import place
+from tests.longest import is_due, place, told, turns
 from tests.oracle.java import spark_options
 from tests.oracle.release import KafkaRelease, releases_of_this_run
 
@@ -104,11 +104,14 @@ def pytest_report_header() -> list[str]:
     return [
         f"campaigns: CAMPAIGN_SEED={run_seed()} CAMPAIGN={os.environ.get('CAMPAIGN', 'share')}",
         f"beside: {' and '.join(map(str, releases_of_this_run()))}, by the seed or KAFKA_VERSION",
+        *([f"files: {told()}"] if turns() > 1 else []),
     ]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let parallel workers begin with the files that take longest, so that all of them end together."""
+    """Leave out what has its turn on another day. Parallel workers begin with the files that take longest."""
+    config.hook.pytest_deselected(items=[item for item in items if not is_due(item.nodeid)])
+    items[:] = [item for item in items if is_due(item.nodeid)]
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: place(item.nodeid))
 
@@ -130,6 +133,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("campaigns")
         for line in campaigns:
             terminalreporter.line(str(line))
+    if turns() > 1:
+        terminalreporter.line(f"files: {told()}")
     reasons = Counter(
         report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         for report in terminalreporter.stats.get("skipped", [])

@@ -1,67 +1,168 @@
-"""Which files with tests take longest: parallel workers begin with them, so that all end at about the same time.
+"""Which files with tests take longest, and which of them a run has.
 
-Only what takes a good part of a minute is worth an entry: a file that is missing here costs at most its own time at the
-end of a run. `make test` prints the slowest tests.
+Parallel workers begin with them, so that all end at about the same time. Together they take four fifths of the time of
+all tests: with TURNS=6 they take turns, and a run has a sixth of them, another each day.
+
+What takes 15 seconds or more on a machine of two cores is worth an entry; a file that is missing here is in every run.
+`make test` prints the slowest tests.
 """
 
+import os
 from typing import Final
 
+from tests.campaign import run_seed
+
 LONGEST: Final = (
-    "tests/replication/cli/test_transactions_in_a_real_cluster.py",
-    "tests/replication/mirror/test_real_cluster.py",
-    "tests/replication/operations/test_real_cluster.py",
+    "tests/replication/node/joining/chaos/test_chaos.py",
+    "tests/replication/node/joining/soak/test_soak.py",
+    "tests/replication/testing/test_process_history.py",
+    "tests/test_wheel.py",
+    "tests/replication/audit/spark/test_standalone.py",
+    "tests/replication/cli/test_broker.py",
+    "tests/replication/audit/spark/test_clusters.py",
     "tests/docs/test_examples.py",
+    "bench/bench_audit.py",
+    "tests/replication/cli/test_transactions_in_a_real_cluster.py",
+    "tests/replication/audit/local/test_auditing.py",
+    "tests/replication/broker/lifecycle/test_real_quorum.py",
     "tests/epoch/kept_code/test_kernel_cache.py",
     "tests/epoch/kept_code/test_standalone_kernel.py",
-    "tests/replication/testing/test_process_history.py",
-    "tests/replication/node/joining/soak/test_soak.py",
-    "tests/replication/node/joining/earlier/test_earlier_releases.py",
-    "tests/replication/node/joining/chaos/test_chaos.py",
-    "tests/replication/node/joining/forks/test_divergent_tails.py",
-    "tests/replication/node/joining/test_failovers.py",
-    "tests/replication/testing/test_cluster_of_processes.py",
-    "tests/replication/testing/test_cluster_history.py",
-    "tests/replication/mirror/test_schedules.py",
+    "tests/replication/audit/spark/sessions/test_class_archive.py",
     "tests/replication/explain/test_real_cluster.py",
-    "tests/replication/operations/test_elections_on_a_real_cluster.py",
+    "tests/replication/mirror/test_real_cluster.py",
+    "tests/container/test_containerfile.py",
+    "tests/epoch/test_belonging.py",
+    "tests/replication/salvage/cluster/test_real_elections.py",
+    "tests/replication/operations/test_real_cluster.py",
+    "tests/replication/audit/spark/test_s3.py",
+    "tests/replication/audit/spark/test_interruptions.py",
+    "tests/replication/node/joining/forks/test_divergent_tails.py",
+    "tests/replication/audit/spark/test_audit_result.py",
+    "tests/replication/cli/test_joined_tools.py",
     "tests/replication/broker/lifecycle/test_real_controller.py",
-    "tests/replication/broker/requests/test_answers_beside_kafka.py",
-    "tests/replication/broker/requests/writing/test_writing_beside_kafka.py",
-    "tests/replication/broker/lifecycle/test_real_quorum.py",
+    "tests/replication/cli/test_warm.py",
+    "tests/replication/audit/spark/source/test_data_source.py",
+    "tests/replication/test_rescue_story.py",
+    "tests/replication/audit/spark/source/test_bad_input.py",
+    "tests/replication/operations/test_elections_on_a_real_cluster.py",
+    "tests/replication/standalone/test_broker_process.py",
+    "tests/replication/audit/spark/source/test_modes.py",
+    "tests/replication/metadata/test_real_cluster.py",
+    "tests/replication/audit/spark/test_uses.py",
+    "tests/logstore/log/test_log_crash_states.py",
+    "tests/replication/node/joining/test_lost_pages.py",
+    "tests/logstore/directory/test_broken_off_creation.py",
+    "tests/replication/testing/test_cluster_of_processes.py",
+    "tests/replication/node/joining/earlier/test_earlier_releases.py",
+    "tests/logstore/log/test_compaction_crash_states.py",
+    "bench/bench_scaling.py",
     "tests/replication/serving/test_groups.py",
-    "tests/replication/serving/test_forks.py",
-    "tests/replication/quorum_recovery/test_real_quorums.py",
+    "tests/replication/cli/test_audit.py",
+    "tests/replication/mirror/test_schedules.py",
+    "tests/epoch/kept_code/test_awaited_kernel.py",
+    "tests/replication/cluster_model/test_model.py",
+    "tests/replication/audit/report/test_browser.py",
+    "tests/replication/serving/test_many_connections.py",
     "tests/replication/audit/local/test_live_kafka.py",
     "tests/replication/audit/local/test_live_auditing.py",
-    "tests/replication/cli/test_audit.py",
-    "tests/replication/cli/test_schema.py",
-    "tests/replication/cli/test_warm.py",
-    "tests/container/test_containerfile.py",
-    "tests/replication/audit/spark/sessions/test_class_archive.py",
-    "tests/replication/audit/spark/test_clusters.py",
-    "tests/replication/audit/spark/test_standalone.py",
-    "tests/replication/audit/spark/source/test_data_source.py",
-    "tests/replication/audit/spark/test_audit_result.py",
-    "tests/replication/audit/spark/source/test_rows.py",
+    "bench/bench_peer.py",
+    "tests/replication/cli/test_broker_in_a_real_cluster.py",
+    "tests/replication/cli/test_dump_damage.py",
+    "tests/replication/cli/test_serve.py",
+    "tests/logstore/log/test_nested_calls.py",
+    "tests/replication/salvage/cluster/test_faults.py",
+    "tests/replication/broker/groups/test_beside_kafka.py",
+    "tests/replication/node/test_network_link.py",
+    "bench/bench_lead_replicated.py",
+    "tests/replication/transactions/test_real_cluster.py",
+    "tests/replication/audit/spark/queries/test_random_queries.py",
+    "tests/replication/salvage/cluster/test_kills.py",
+    "bench/bench_join_start.py",
+    "bench/bench_join_serving.py",
+    "tests/replication/quorum_recovery/test_real_quorums.py",
+    "tests/replication/testing/test_simulated_history.py",
+    "tests/replication/audit/spark/source/test_golden.py",
+    "tests/replication/standalone/quorum/test_real_brokers.py",
+    "tests/replication/serving/test_forks.py",
+    "tests/replication/salvage/cluster/test_production.py",
+    "tests/mutants/test_mutants.py",
     "tests/replication/audit/spark/test_auditing.py",
+    "tests/replication/standalone/test_moves.py",
+    "tests/replication/node/listeners/test_listeners_in_a_real_cluster.py",
+    "tests/replication/cli/test_reassurance.py",
+    "tests/replication/audit/spark/source/test_memory.py",
+    "tests/replication/cli/test_schema.py",
+    "tests/logstore/log/test_compaction_against_kafka.py",
+    "tests/logstore/log/test_backup.py",
+    "tests/replication/audit/examination/test_examination.py",
+    "tests/replication/audit/spark/sessions/test_job_group.py",
+    "tests/test_imports.py",
+    "tests/replication/node/joining/test_failovers.py",
+    "tests/replication/audit/incident/test_incident.py",
+    "tests/replication/broker/requests/test_answers_beside_kafka.py",
+    "tests/replication/node/metrics/test_beside_kafka.py",
+    "tests/replication/standalone/test_clients.py",
+    "tests/replication/cli/test_serve_broker.py",
+    "bench/bench_mirror.py",
+    "bench/bench_serve.py",
+    "tests/replication/fetcher/test_follower.py",
+    "tests/replication/cli/test_salvage_produce.py",
+    "tests/logstore/log/test_backup_crash_states.py",
     "tests/replication/audit/spark/test_submit.py",
-    "tests/replication/audit/spark/test_uses.py",
-    "tests/replication/audit/spark/test_s3.py",
-    "tests/replication/cli/test_demo.py",
-    "tests/replication/operations/test_elections_on_a_guarded_broker.py",
+    "tests/replication/testing/test_cluster.py",
+    "tests/logstore/test_wrong_arguments.py",
+    "tests/replication/audit/report/test_commands.py",
+    "tests/replication/testing/test_cluster_history.py",
+    "tests/replication/repair/test_real_broker.py",
+    "tests/replication/node/test_real_quorum.py",
     "tests/replication/operations/test_elections_against_kafka.py",
-    "tests/replication/metadata/test_against_kafka.py",
+    "tests/replication/node/metrics/test_broker_metrics.py",
+    "tests/replication/serving/test_clients.py",
+    "tests/replication/broker/test_replica.py",
+    "tests/replication/audit/spark/source/test_rows.py",
+    "tests/replication/cli/test_joined_settings.py",
+    "tests/logstore/kernels/test_crc.py",
+    "tests/replication/cli/test_dump.py",
+    "tests/replication/audit/judgement/test_losses.py",
+    "tests/replication/cli/test_joined_metadata.py",
+    "tests/replication/salvage/test_random_histories.py",
+    "bench/bench_join.py",
+    "tests/replication/repair/test_random_damage.py",
+    "tests/replication/serving/test_seeking.py",
     "tests/replication/protocol/messages/test_against_kafka.py",
-    "tests/replication/controller/test_controller_against_kafka.py",
-    "tests/logstore/log/test_log_crash_states.py",
-    "tests/logstore/log/test_log_interruptions.py",
-    "tests/logstore/log/test_interrupted_log.py",
-    "tests/logstore/log/test_log_against_kafka.py",
-    "tests/logstore/recovery/test_log_loader_against_kafka.py",
+    "tests/replication/audit/test_damage.py",
+    "tests/replication/cli/test_demo.py",
+    "tests/replication/salvage/cluster/test_guarded_cluster.py",
+    "tests/replication/standalone/test_beside_a_real_broker.py",
 )
+IN_EVERY_RUN: Final = frozenset(
+    {
+        "tests/replication/node/joining/chaos/test_chaos.py",
+        "tests/replication/node/joining/soak/test_soak.py",
+        "tests/replication/testing/test_process_history.py",
+        "tests/test_wheel.py",
+    }
+)
+"""What is least like any other test, or what all users have."""
 
 
 def place(test: str) -> int:
     """Where the file of a test, by the test's id, stands in a run: what is not listed comes after all that is."""
     file = test.partition("::")[0]
     return LONGEST.index(file) if file in LONGEST else len(LONGEST)
+
+
+def turns() -> int:
+    """How many runs have each of the longest files once: TURNS, or 1, where each run has all."""
+    return max(1, int(os.environ.get("TURNS", "1")))
+
+
+def is_due(test: str) -> bool:
+    """Whether a run of this seed has a test, by its id."""
+    file = test.partition("::")[0]
+    return file not in LONGEST or file in IN_EVERY_RUN or place(test) % turns() == run_seed() % turns()
+
+
+def told() -> str:
+    """Say how many of the longest files a run has."""
+    return f"{sum(map(is_due, LONGEST))} of the {len(LONGEST)} longest files in turn, TURNS={turns()}; all with TURNS=1"

@@ -4,11 +4,12 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.longest import LONGEST, place
+from tests.longest import IN_EVERY_RUN, LONGEST, is_due, place
 
 PROJECT = Path(__file__).parents[1]
 CAMPAIGN = """
@@ -54,3 +55,28 @@ def test_the_longest_files_come_first_and_the_others_keep_their_order() -> None:
 @pytest.mark.parametrize("name", LONGEST)
 def test_what_is_listed_as_long_is_there(name: str) -> None:
     assert (PROJECT / name).is_file()
+
+
+@pytest.mark.parametrize("turns", [1, 6])
+def test_each_long_file_has_its_turn_once_in_as_many_days(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TURNS", str(turns))
+    due: Counter[str] = Counter()
+    for seed in range(20_000, 20_000 + turns):
+        monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
+        due.update(name for name in LONGEST if is_due(f"{name}::Tests::test_a[1-a::b]"))
+        assert is_due("tests/short.py::test_a")
+    assert due == {name: turns if name in IN_EVERY_RUN else 1 for name in LONGEST}
+
+
+def test_what_is_not_due_is_not_run_and_the_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "tests/epoch/kept_code/test_kernel_cache.py"  # quickly collected
+    assert name not in IN_EVERY_RUN
+    monkeypatch.setenv("TURNS", "6")
+    outcomes = []
+    for seed in range(6):
+        monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", name]
+        outcomes.append(subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False))
+        assert f"of the {len(LONGEST)} longest files in turn, TURNS=6; all with TURNS=1" in outcomes[-1].stdout
+    codes = sorted(done.returncode for done in outcomes)
+    assert codes == [pytest.ExitCode.OK] + [pytest.ExitCode.NO_TESTS_COLLECTED] * 5

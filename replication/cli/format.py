@@ -30,11 +30,16 @@ def format(  # noqa: A001  the command's name, which is that of Kafka's tool
         from replication.standalone.formatting import ensure_formatted, is_new, owner_of
     except ModuleNotFoundError as error:
         raise MissingPackageError("formatting needs", error, "wire") from error
+    cluster_id = cluster_id.strip()
+    if not cluster_id:
+        raise CommandError("--cluster-id names no cluster; kafka-cluster.sh cluster-id tells that of one that runs")
     node_id, roots = directories_of(config)
     known = {root: owner_of(root, node_id) for root in roots if not is_new(root)}
     for root, owner in known.items():
         if owner.cluster_id != cluster_id:
-            raise CommandError(f"{root} is formatted for cluster {owner.cluster_id} already: name that, or another")
+            raise CommandError(
+                f"{root} is formatted for cluster {owner.cluster_id} already: name that cluster, or another directory"
+            )
     if known and not ignore_formatted:
         raise CommandError(
             f"{', '.join(map(str, known))}: formatted already; --ignore-formatted formats the others alone"

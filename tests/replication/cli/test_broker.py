@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import Record
 from logstore.directory.log_directories import LogDirectories
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from replication.controller.decision import Decision
 from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.addresses import Address
@@ -93,6 +94,14 @@ def test_format_makes_new_directories_a_brokers(tmp_path: Path) -> None:
     shutil.rmtree(roots[1])
     document = epochlog("format", "--config", config, "--cluster-id", CLUSTER, "--ignore-formatted", "--json").document
     assert (document["formatted"], document["left_alone"]) == ([str(roots[1])], [str(roots[0])])
+
+
+def test_format_takes_a_cluster_id_without_what_was_pasted_around_it(tmp_path: Path) -> None:
+    config = server_properties(tmp_path, NOBODY)
+    refused = epochlog("format", "--config", config, "--cluster-id", " ")
+    assert (refused.status, "--cluster-id names no cluster" in refused.err) == (2, True)
+    assert epochlog("format", "--config", config, "--cluster-id", f" {CLUSTER}\n").status == 0
+    assert MetaProperties.read(tmp_path / "ours-9" / META_PROPERTIES_NAME).cluster_id == CLUSTER
 
 
 def test_format_changes_nothing_where_a_directory_is_somebody_elses(tmp_path: Path) -> None:
