@@ -32,6 +32,7 @@ from logstore.directory.periodic_thread import PeriodicThread
 from logstore.directory.root_loader import RootLoader, ensure_holds_no_segments
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.directory_guard import DirectoryGuard
+from logstore.directory.state.disk_space import LOOK_INTERVAL_MS, DiskSpace
 from logstore.directory.state.disk_watch import DiskWatch
 from logstore.directory.state.partitions import Partitions
 from logstore.directory.upkeep import Upkeep
@@ -79,14 +80,14 @@ class LogDirectory:
         """What recovery did as it was opened; None after a stop in order, which leaves nothing to recover."""
         self._environment = environment
         partitions = self._partitions = Partitions()
-        disk = self._disk = DiskWatch(root, partitions)
+        disk = self._disk = DiskWatch(root, partitions, DiskSpace(root, environment.filesystem))
         guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
         upkeep = self._upkeep = Upkeep(partitions, clock)
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
         checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
         self._compaction = DirectoryCompaction(partitions, guard, disk, writer)
-        opener = self._opener = LogOpener(environment)
+        opener = self._opener = LogOpener(environment, disk.space.note)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
         self.futures: FuturePartitions = FuturePartitions(
@@ -102,6 +103,7 @@ class LogDirectory:
                 writer.write_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
                 self.enforce_retention: settings.log_retention_check_interval_ms,
                 self.remove_deleted: 0,
+                disk.space.look: LOOK_INTERVAL_MS,
             },
             clock(),
         )
@@ -208,6 +210,14 @@ class LogDirectory:
     def failure(self) -> OSError | None:
         """What took the root offline; None while it is online."""
         return self._disk.failure
+
+    @property
+    def shortage(self) -> OSError | None:
+        """What a call was answered that found no space on the disk; None while there is some, as far as is known.
+
+        `run_periodic` sees whether there is space again, within seconds.
+        """
+        return self._disk.space.shortage
 
     def log(self, partition: TopicPartition) -> Log:
         """Return a log. Raises TypeError, OfflineDirectoryError, UnknownPartitionError or the error in `unreadable`."""

@@ -1,5 +1,7 @@
 """Opens the logs of one root."""
 
+from collections.abc import Callable
+
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
@@ -11,9 +13,10 @@ from logstore.topic_partition import TopicPartition
 class LogOpener:
     """Gives each log its configuration, and what all of a root share."""
 
-    def __init__(self, environment: DirectoryEnvironment) -> None:
-        """Open nothing yet."""
+    def __init__(self, environment: DirectoryEnvironment, out_of_space: Callable[[OSError], object]) -> None:
+        """Open nothing yet; `out_of_space` is called with what a log meets on a full disk."""
         self._environment = environment
+        self._out_of_space = out_of_space
         self._open_files = OpenFiles(environment.settings.max_open_files)
 
     def open(
@@ -38,5 +41,6 @@ class LogOpener:
             clock=environment.clock,
             observer=environment.observer,
             open_files=self._open_files,
+            out_of_space=self._out_of_space,
             progress=progress,
         )

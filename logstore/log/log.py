@@ -39,7 +39,7 @@ from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.compaction_turn import CompactionTurn
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
-from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_environment import LogEnvironment, ignore_shortage
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
@@ -122,6 +122,7 @@ class Log(ReadableLog):
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
+        out_of_space: Callable[[OSError], object] = ignore_shortage,
         progress: Callable[[int], object] = ignore_progress,
     ) -> Self: ...
 
@@ -145,6 +146,7 @@ class Log(ReadableLog):
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
+        out_of_space: Callable[[OSError], object] = ignore_shortage,
         progress: Callable[[int], object] = ignore_progress,
     ) -> "Self | ReadOnlyLog":
         """Open the log in a directory named `topic-partition`, creating it if missing; recover it if needed.
@@ -152,7 +154,8 @@ class Log(ReadableLog):
         `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
         holds the lock of that root. Without them the log stands alone: it keeps such files itself, and locks the
         directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `clock` returns milliseconds since
-        1970 UTC. `progress` is called with the number of bytes recovered since the last call.
+        1970 UTC. `progress` is called with the number of bytes recovered since the last call. `out_of_space` is called
+        where a call finds the disk full, with the error and with the log's lock held: it must be quick, and not raise.
 
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
 
@@ -170,6 +173,7 @@ class Log(ReadableLog):
                 clock=clock is not now_ms,
                 observer=observer is not None,
                 open_files=open_files is not None,
+                out_of_space=out_of_space is not ignore_shortage,
                 progress=progress is not ignore_progress,
             )
             return cls.open_read_only(directory, poll_seconds=POLL_SECONDS if poll_seconds is None else poll_seconds)
@@ -182,7 +186,7 @@ class Log(ReadableLog):
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
         owned = OwnedFileSystem(filesystem, inherited_log(path))
-        environment = LogEnvironment(path, config, owned, clock, observer, open_files)
+        environment = LogEnvironment(path, config, owned, clock, observer, open_files, out_of_space)
         opening = LogOpening(environment, checkpoints)
         loaded = None
         try:

@@ -214,9 +214,10 @@ def _as_json(node: "BrokerNode", properties: "JoiningProperties", metrics: str |
 def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
     hosted = node.replicas.hosted
     led = sum(each.is_leader for each in hosted.values())
+    offline = f", {len(hosted.offline)} offline" if hosted.offline else ""
     yield from wrapped(
         f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
-        f"{_told(node.addresses)}: {counted(len(hosted), 'partition')}, leads {led}."
+        f"{_told(node.addresses)}: {counted(len(hosted), 'partition')}, leads {led}{offline}."
     )
     _tell_offline(node.directories.offline)
     if metrics is not None:
@@ -225,8 +226,6 @@ def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
         complain(
             f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"
         )
-    for partition in sorted(hosted.offline):
-        complain(f"{partition}: offline; the log says why")
 
 
 def _told(addresses: "Mapping[str, Address]") -> str:

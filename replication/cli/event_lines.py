@@ -1,16 +1,19 @@
-"""What a broker's log says of its partitions, on standard error."""
+"""What a broker's log says, on standard error."""
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
-from replication.broker.events.event_log import FIELDS, LOGGER_NAME
+from replication.broker.events.event_log import FIELDS, LOGGER_NAME, line_of
+from replication.broker.events.partition_events import Value
 from replication.cli.log_time import log_time
 from replication.cli.printing_thread import PrintingThread
 
 _MS: Final = 1_000
+_OTHERS: Final = ("epochlog", "replication")
+"""Who warns of what is no event."""
 
 
 class EventLines(logging.Handler):
@@ -24,25 +27,34 @@ class EventLines(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Have it printed; who tells holds what others wait for, and must not wait for a reader."""
+        fields: Mapping[str, Value] | None = getattr(record, FIELDS, None)
+        if fields is None:
+            if record.levelno < logging.WARNING:
+                return
+            fields = {"event": "log", "level": record.levelname.lower(), "why": self.format(record)}
         time_ms = int(record.created * _MS)
-        line = f"{log_time(time_ms)} {record.getMessage()}"
         if self._is_json:
-            line = json.dumps({"time": time_ms, **getattr(record, FIELDS)})
-        self._lines.put(line)
+            self._lines.put(json.dumps({"time": time_ms, **fields}))
+        else:
+            self._lines.put(f"{log_time(time_ms)} {line_of(fields)}")
 
 
 @contextmanager
 def events_printed(*, json: bool) -> Iterator[None]:
-    """Print what happens to partitions meanwhile."""
+    """Print what happens to partitions meanwhile, and what else is warned of, which Python would print as it is."""
     lines = PrintingThread()
     logger, handler = logging.getLogger(LOGGER_NAME), EventLines(lines, json=json)
     before = logger.level, logger.propagate
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    others = [logging.getLogger(name) for name in _OTHERS]
+    for each in others:
+        each.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(handler)
+        for each in (logger, *others):
+            each.removeHandler(handler)
         logger.level, logger.propagate = before
         lines.close()

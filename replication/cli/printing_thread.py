@@ -42,9 +42,16 @@ class PrintingThread:
     def _work(self) -> None:
         told = 0
         for line in iter(self._lines.get, None):
-            with suppress(OSError, ValueError):  # a reader that has gone is no matter of the broker's
-                print(f"{shown(line)}\n", end="", file=sys.stderr, flush=True)
+            _print(line)
             dropped = self.dropped
             if dropped != told and self._lines.qsize() <= 1:  # the end may be what waits
                 _log.warning("nobody read what is printed here for a while: %d lines are missing", dropped - told)
                 told = dropped
+        # What was just said of lines that are missing may have come after the end.
+        while not self._lines.empty() and (last := self._lines.get()) is not None:
+            _print(last)
+
+
+def _print(line: str) -> None:
+    with suppress(OSError, ValueError):  # a reader that has gone is no matter of the broker's
+        print(f"{shown(line)}\n", end="", file=sys.stderr, flush=True)

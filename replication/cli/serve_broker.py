@@ -122,11 +122,12 @@ def _lines(broker: "StandaloneBroker", metrics: str | None) -> Iterator[str]:
     local = broker.local
     hosted = local.replicas.hosted
     led = sum(each.is_leader for each in hosted.values())
+    offline = f", {len(hosted.offline)} offline" if hosted.offline else ""
     for root in broker.new_roots:
         yield f"{shown(str(root))} is new: formatted for broker {local.identity.broker_id}"
     yield from wrapped(
         f"Broker {local.identity.broker_id} of cluster {local.identity.cluster_id} listens on {local.address}: "
-        f"{counted(len(hosted), 'partition')}, leads {led}."
+        f"{counted(len(hosted), 'partition')}, leads {led}{offline}."
     )
     if metrics is not None:
         yield f"Metrics are at http://{metrics}/metrics."
@@ -135,5 +136,3 @@ def _lines(broker: "StandaloneBroker", metrics: str | None) -> Iterator[str]:
         complain(
             f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"
         )
-    for partition in sorted(hosted.offline):
-        complain(f"{partition}: offline; the log says why")

@@ -68,9 +68,6 @@ class FetchObserver:
     def failed(self, partition: TopicPartition, state: FetchState) -> None:
         """Observe that the partition is no longer followed; `state.reason` says why."""
 
-    def held_up(self, partition: TopicPartition, state: FetchState) -> None:
-        """Observe that a replica's disk is full, once: it tries again until there is room, as `state.reason` says."""
-
     def leader_changed(self, partition: TopicPartition, broker_id: int, leader_epoch: int, log_end_offset: int) -> None:
         """Observe a new leader, or the same one in a new epoch; `log_end_offset` is the log's end at that time."""
 

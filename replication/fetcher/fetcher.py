@@ -390,13 +390,11 @@ class Fetcher:
 
     def _take_failure(self, partition: TopicPartition, followed: FollowedPartition, error: Exception, now: int) -> None:
         """Give a partition up whose log could not be changed; a replica whose disk is full waits for space instead."""
-        before, reason = followed.state, reason_of(error)
+        reason = reason_of(error)
         if self.settings.identity.is_mirror or not _is_full(error, followed.log.log):
-            self._put(partition, followed, before.failed(reason))
+            self._put(partition, followed, followed.state.failed(reason))
             return
         self._put(partition, followed, after_failed_exchange(self._resumed(followed), self.rules, reason, now))
-        if before.reason != reason:
-            self._observer.held_up(partition, followed.state)
 
     def _resumed(self, followed: FollowedPartition) -> FetchState:
         """Return how a partition goes on from where its log is, in the middle of whatever it was broken off."""

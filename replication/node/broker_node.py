@@ -21,6 +21,7 @@ from replication.broker.broker_settings import SESSION_TIMEOUT_MS, SUPPORTED_FEA
 from replication.broker.events.departure_events import Leaving, Left
 from replication.broker.events.event_counts import EventCounts
 from replication.broker.events.event_log import log_event
+from replication.broker.events.full_disks import FullDisks
 from replication.broker.events.partition_events import PartitionEvent
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
@@ -289,6 +290,7 @@ class BrokerNode:
             source,
             self.replicas,
             waiter,
+            FullDisks(self.directories.roots),
             broker_id=self.identity.broker_id,
             broker_epoch=self._epoch,
             directory_failed=self.lifecycle.directory_failed,

@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.events.full_disks import FullDisks
 from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.clock import monotonic_ms
@@ -21,11 +22,11 @@ _LAG_CHECKS: Final = 2
 """In the time after which a follower counts as behind (Kafka: isr-expiration runs so often)."""
 
 _LONGEST_WAIT_MS: Final = 500
-"""Nobody wakes it for a disk that fails."""
+"""Nobody wakes it for a disk that fails or is full."""
 
 
 class BrokerThread(WorkerThread):
-    """Applies metadata, and looks for followers that lag and for disks that have failed.
+    """Applies metadata, and looks for followers that lag and for disks that have failed or are full.
 
     Roles come from metadata in which the broker is registered as it is now: what is older speaks of its earlier starts.
     """
@@ -37,6 +38,7 @@ class BrokerThread(WorkerThread):
         source: MetadataSource,
         replicas: ReplicaManager,
         waiter: ThreadWaiter,
+        full_disks: FullDisks,
         *,
         broker_id: int,
         broker_epoch: Callable[[], int],
@@ -60,6 +62,7 @@ class BrokerThread(WorkerThread):
         self._source: Final = source
         self._replicas: Final = replicas
         self._waiter: Final = waiter
+        self._full_disks: Final = full_disks
         self._broker_id: Final = broker_id
         self._broker_epoch: Final = broker_epoch
         self._directory_failed: Final = directory_failed
@@ -115,6 +118,7 @@ class BrokerThread(WorkerThread):
         for directory_id in failed - self._failed:
             self._directory_failed(directory_id)
         self._failed = failed
+        self._full_disks.look()
         self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
 
     def _catch_up(self) -> None:

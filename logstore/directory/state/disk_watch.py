@@ -6,6 +6,7 @@ from pathlib import Path
 
 from epoch.resource_limits import NamingLimits, is_passing
 from logstore.closing import do_all
+from logstore.directory.state.disk_space import DiskSpace
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogPoisonedError, LogStoreError, OfflineDirectoryError
 
@@ -13,10 +14,12 @@ from logstore.errors import LogPoisonedError, LogStoreError, OfflineDirectoryErr
 class DiskWatch:
     """Takes the root offline when its disk fails: all its logs are let go."""
 
-    def __init__(self, root: Path, partitions: Partitions) -> None:
+    def __init__(self, root: Path, partitions: Partitions, space: DiskSpace) -> None:
         """Watch a disk that works."""
         self._root = root
         self._partitions = partitions
+        self.space: DiskSpace = space
+        """Whether it is full."""
         self.failure: OSError | None = None
         """What took the root offline; None while it is online."""
 
@@ -29,6 +32,7 @@ class DiskWatch:
         except LogStoreError:
             raise
         except OSError as error:
+            self.space.note(error)
             if not is_passing(error):
                 self.fail(error)
             raise

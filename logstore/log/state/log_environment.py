@@ -12,6 +12,10 @@ from logstore.log_config import MAX_INT64, LogConfig
 from logstore.segment.open_files import OpenFiles
 
 
+def ignore_shortage(_: OSError) -> None:
+    """Take no notice of a full disk."""
+
+
 @dataclass(slots=True)
 class LogEnvironment:
     """Shared by all parts of a log."""
@@ -24,6 +28,8 @@ class LogEnvironment:
     observer: LogObserver | None
     """Told of appends and flushes, which pay nothing where there is none."""
     open_files: OpenFiles | None
+    out_of_space: Callable[[OSError], object] = ignore_shortage
+    """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
     events: LogObserver = field(init=False)
     """Told what is rare: all but appends and flushes."""
     accepts_unchanged: bool = field(init=False)

@@ -42,6 +42,7 @@ class LogGuard(CallGuard):
         self._contents = contents
         self._undo = undo
         self._events = environment.events
+        self._out_of_space = environment.out_of_space
         self.state: LogState = OPEN
         self._failure: OSError | None = None
         self.is_broken_off: bool = False
@@ -210,6 +211,7 @@ class LogGuard(CallGuard):
             self.state = OPEN
             cure = "make space" if error.errno in OUT_OF_SPACE else "release what the limit counts, or raise it"
             complete(error, self._directory, f"nothing has changed in the log: {cure}, and do it again")
+            self._note_shortage(error)
 
     def poison(self, error: OSError) -> None:
         """Let the log take nothing more: what is on disk is unknown."""
@@ -230,6 +232,11 @@ class LogGuard(CallGuard):
         if not isinstance(error, LogStoreError):
             complete(error, self._directory, f"the log refuses writes: {self.recovery_advice}")
         self._events.failed(self._directory, error)
+        self._note_shortage(error)
+
+    def _note_shortage(self, error: OSError) -> None:
+        if error.errno in OUT_OF_SPACE:
+            self._out_of_space(error)
 
 
 def _reason(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from replication.broker.events.departure_events import DepartureEvent, Left
@@ -25,8 +26,12 @@ def log_event(event: BrokerEvent) -> None:
     level = _level(event)
     if _LOGGER.isEnabledFor(level):
         fields = event.fields()
-        line = " ".join(f"{name}={_shown(value)}" for name, value in fields.items() if value is not None)
-        _LOGGER.log(level, "%s", line, extra={FIELDS: fields})
+        _LOGGER.log(level, "%s", line_of(fields), extra={FIELDS: fields})
+
+
+def line_of(fields: Mapping[str, Value]) -> str:
+    """Return fields as one line; what is not known is left out."""
+    return " ".join(f"{name}={_shown(value)}" for name, value in fields.items() if value is not None)
 
 
 def _level(event: BrokerEvent) -> int:

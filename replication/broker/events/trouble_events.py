@@ -25,6 +25,10 @@ class TroubleKind(StrEnum):
     """The controller does not note in which directories replicas lie, and is asked again."""
     LEADER = "leader"
     """A leader that is followed cannot be connected to, or breaks off before it answers."""
+    DISK = "disk"
+    """A log directory has no space."""
+    PRODUCER_IDS = "producer-ids"
+    """The controller gives no ids for idempotent producers, which ask again."""
     COORDINATOR = "coordinator"
     """Clients find no coordinator, as it would be this broker, which is none."""
 
@@ -37,6 +41,8 @@ _ADVICE: Final[Mapping[TroubleKind, str]] = {
     TroubleKind.ISR: "it is asked again; see the controller's log for the reason",
     TroubleKind.DIRECTORIES: "it is asked again; see the controller's log for the reason",
     TroubleKind.LEADER: "it is tried again; see that the leader runs, can be reached, and lets this broker log in",
+    TroubleKind.DISK: "what needs space is tried again; delete what is not needed there, or give the disk more",
+    TroubleKind.PRODUCER_IDS: "producers ask again; see that the controllers run and have a leader, and can be reached",
     TroubleKind.COORDINATOR: "move such partitions to Kafka's brokers with kafka-reassign-partitions.sh",
 }
 

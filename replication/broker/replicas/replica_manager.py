@@ -324,8 +324,6 @@ class ReplicaManager:
         if partition is None:
             _log.error("a partition that is not this broker's any more could not be deleted: %s", error)
             return
-        if partition not in self.hosted.offline:
-            _log.error("%s is offline here: %s", partition, error)
         self.moves.drop(partition)
         self._stop(partition)
         self.hosted.offline.add(partition)

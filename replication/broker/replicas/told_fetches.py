@@ -83,10 +83,6 @@ class ToldFetches(FetchObserver):
         """Name the partition: until its leader changes nobody else notices."""
         _log.error("%s is followed no more, until its leader changes: %s", partition, state.reason)
 
-    def held_up(self, partition: TopicPartition, state: FetchState) -> None:
-        """Name the partition, which falls out of the ISR if that lasts."""
-        _log.error("%s is not followed until there is room: %s", partition, state.reason)
-
 
 def _counted(log: Log, cut: Cut) -> RemovedRecords | None:
     """Count it, if it is not too much; what cannot be counted is removed all the same."""

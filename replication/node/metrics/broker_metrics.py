@@ -83,6 +83,12 @@ class BrokerMetrics(Collector):
         for root in dict.fromkeys((*(each.root for each in self._node.directories.roots), *offline)):
             family.add_metric([str(root)], root in offline)
         yield family
+        full = GaugeMetricFamily(
+            "epochlog_broker_log_directory_full", "1 if its disk has no space.", labels=("logDirectory",)
+        )
+        for each in self._node.directories.roots:
+            full.add_metric([str(each.root)], each.shortage is not None)
+        yield full
         if self._flushes is not None:
             times = Times("kafka.log:LogFlushStats:LogFlushRateAndTimeMs", "Flushes of logs to stable storage.")
             times.add({}, self._flushes.count, self._flushes.seconds, self._flushes.recent)

@@ -58,11 +58,31 @@ def test_an_object_is_of_its_definition(event: BrokerEvent, capsys: pytest.Captu
     validate("broker", json.loads(capsys.readouterr().err), DEFINITIONS[event.event])
 
 
+@pytest.mark.parametrize("kind", TroubleKind)
+def test_trouble_of_each_kind_is_of_its_definition(kind: TroubleKind, capsys: pytest.CaptureFixture[str]) -> None:
+    for event in (replace(TROUBLE, kind=kind), replace(OVER, kind=kind)):
+        with events_printed(json=True):
+            log_event(event)
+        validate("broker", json.loads(capsys.readouterr().err), DEFINITIONS[event.event])
+
+
 def test_a_line_of_text_begins_with_its_time(capsys: pytest.CaptureFixture[str]) -> None:
     with events_printed(json=False):
         log_event(ROLE)
     time, event, rest = capsys.readouterr().err.split(" ", 2)
     assert (len(time), time[-1], event, rest.count("\n")) == (24, "Z", "event=role-change", 1)
+
+
+@pytest.mark.parametrize("name", ["replication.broker.replicas.told_fetches", "epochlog.server"])
+def test_other_warnings_are_lines_with_their_time_too(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for is_json in (True, False):
+        with events_printed(json=is_json):
+            logging.getLogger(name).warning("orders-0 is followed\nno more")
+            logging.getLogger(name).handle(logging.LogRecord(name, logging.INFO, "", 0, "nobody asked", (), None))
+    first, second = capsys.readouterr().err.splitlines()
+    validate("broker", json.loads(first), "logged")
+    assert json.loads(first)["why"] == "orders-0 is followed\nno more"
+    assert second[24:] == r' event=log level=warning why="orders-0 is followed\nno more"'
 
 
 def test_whoever_has_something_to_tell_does_not_wait_for_a_reader(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,5 +107,6 @@ def test_afterwards_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> No
     with events_printed(json=False):
         pass
     log_event(ROLE)
+    logging.getLogger("replication").warning("afterwards")
     assert capsys.readouterr().err == ""
     assert logging.getLogger(LOGGER_NAME).propagate

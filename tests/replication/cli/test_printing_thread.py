@@ -1,10 +1,13 @@
 """Lines for a reader that may be slow: they keep their order, and those that are too many are counted."""
 
-from threading import Event
+import logging
+from threading import Event, Thread
 
 import pytest
 
+from replication.cli import printing_thread
 from replication.cli.printing_thread import PrintingThread
+from tests.replication.waiting import wait_until
 
 
 class Reader:
@@ -41,6 +44,31 @@ def test_what_is_too_much_is_left_out_and_its_number_logged(
     lines.close()
     assert reader.text.split("\n") == ["under way", "0", "1", ""]
     assert [record.getMessage().rpartition(": ")[2] for record in caplog.records] == ["3 lines are missing"]
+
+
+def test_that_lines_are_missing_is_printed_at_the_end_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where warnings come by the same lines."""
+
+    class Printed(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.put(record.getMessage())
+
+    reader = Reader(monkeypatch)
+    lines = PrintingThread(most_waiting=2)
+    logger, handler = logging.getLogger(printing_thread.__name__), Printed()
+    logger.addHandler(handler)
+    for number in range(5):
+        lines.put(str(number))
+        assert reader.has_begun.wait(30)
+    end = Thread(target=lines.close)
+    end.start()
+    wait_until(lambda: lines._lines.qsize() == 3)
+    reader.reads.set()
+    end.join()
+    logger.removeHandler(handler)
+    *before, last = reader.text.splitlines()
+    assert before == ["0", "1", "2"]
+    assert last.endswith("2 lines are missing")
 
 
 def test_all_is_printed_in_order_before_it_ends(

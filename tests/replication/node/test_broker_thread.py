@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.events.full_disks import FullDisks
 from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
 from replication.metadata.image import ClusterImage
@@ -99,6 +100,7 @@ class Begun:
             Source(*told),
             replicas or cast("ReplicaManager", cast("Any", self.replicas)),
             self.waiter,
+            FullDisks([]),
             broker_id=BROKER,
             broker_epoch=lambda: EPOCH,
             directory_failed=lambda _: None,

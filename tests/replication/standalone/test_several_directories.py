@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore import TopicPartition
+from replication.cli.serve_broker import _lines
 from replication.metadata.records import UNASSIGNED_DIRECTORY
 from replication.standalone.standalone_broker import StandaloneBroker
 from tests.replication.standalone.alone import alone
@@ -43,6 +44,8 @@ def test_what_lies_in_a_directory_that_is_missing_is_offline(tmp_path: Path, is_
         hosted = broker.local.replicas.hosted
         assert hosted.offline == lost(places, other)
         assert hosted.keys() == lost(places, one)
+        told = f"{len(hosted)} partitions, leads {len(hosted)}, {len(hosted.offline)} offline."
+        assert told in " ".join(_lines(broker, None))
         (kept, *_) = lost(places, one)
         assert [each.value for each in read(str(broker.local.address), kept.topic)] == [kept.topic.encode()]
     assert not any((root / str(each)).exists() for root in (one, other) for each in lost(places, other))

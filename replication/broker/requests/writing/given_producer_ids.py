@@ -1,31 +1,37 @@
 """Answers InitProducerId (KIP-98, KIP-360)."""
 
-import logging
 from collections.abc import Iterator
 from typing import Any, Final
 
 from replication.broker.authorization.operation import Operation
 from replication.broker.authorization.permissions import Permissions, PermissionsOf, unlimited
 from replication.broker.authorization.resource_type import ResourceType
+from replication.broker.events.event_log import log_event
+from replication.broker.events.trouble import TellTrouble, Trouble
+from replication.broker.events.trouble_events import TroubleKind
 from replication.broker.groups.requests.kio_answer import kio_answer
 from replication.broker.requests.writing.producer_id_blocks import ProducerIdBlocks
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.server.call import Call
-from replication.turns import TurnMissedError, Turns
+from replication.turns import Turns
 
 API_KEY: Final = 22
 VERSIONS: Final = range(6)
 """Kafka 4.3 holds back the last one, of transactions that are prepared (KIP-939)."""
 _NONE: Final = -1
-_LOGGER: Final = logging.getLogger("epochlog.broker")
 
 
 class GivenProducerIds:
     """Gives idempotent producers their ids (Kafka: ProducerIdManager)."""
 
     def __init__(
-        self, blocks: ProducerIdBlocks, permissions: PermissionsOf = unlimited, *, has_coordinators: bool = False
+        self,
+        blocks: ProducerIdBlocks,
+        permissions: PermissionsOf = unlimited,
+        *,
+        has_coordinators: bool = False,
+        tell: TellTrouble = log_event,
     ) -> None:
         """Take ids from these blocks, the first one when it is needed, and give them to whoever may write.
 
@@ -34,6 +40,7 @@ class GivenProducerIds:
         self._blocks = blocks
         self._permissions = permissions
         self._has_coordinators = has_coordinators
+        self._trouble: Final = Trouble(TroubleKind.PRODUCER_IDS, tell=tell)
         self._turns = Turns()
         self._left: Iterator[int] = iter(())
 
@@ -55,10 +62,7 @@ class GivenProducerIds:
             return ErrorCode.NOT_COORDINATOR if is_elsewhere else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, _NONE
         try:
             producer_id = self._next()
-        except TurnMissedError:  # told by whose turn it was
-            producer_id = None
-        except (OSError, ReplicationError) as error:
-            _LOGGER.warning("there are no producer ids now, for which clients ask again: %s", error)
+        except (OSError, ReplicationError):  # told by whose turn it was
             producer_id = None
         return (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, _NONE) if producer_id is None else (ErrorCode.NONE, producer_id)
 
@@ -76,10 +80,13 @@ class GivenProducerIds:
 
     def _next_block(self) -> range:
         try:
-            return self._blocks.next_block()
+            block = self._blocks.next_block()
         except (OSError, ReplicationError) as error:
+            self._trouble.begin(f"this broker is given no ids for producers: {error}")
             self._turns.failed(str(error))
             raise
+        self._trouble.end()
+        return block
 
 
 def _denial(permissions: Permissions, transactional_id: str | None) -> ErrorCode:

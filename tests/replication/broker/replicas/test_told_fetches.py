@@ -105,11 +105,6 @@ def test_what_is_copied_is_counted() -> None:
     assert topics["orders"].messages_in == 0
 
 
-def test_a_partition_that_waits_for_space_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    ToldFetches(lambda _: None, BrokerTraffic()).held_up(ORDERS, FetchState(0, 5, reason="the disk is full"))
-    assert caplog.messages == ["orders-0 is not followed until there is room: the disk is full"]
-
-
 def test_a_leader_that_cannot_be_followed_is_told_once_until_it_has_answered() -> None:
     told = HeardTroubles()
     fetches = ToldFetches(lambda _: None, BrokerTraffic(), told)

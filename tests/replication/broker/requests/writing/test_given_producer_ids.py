@@ -11,6 +11,7 @@ import pytest
 from replication.broker.requests.writing.given_producer_ids import GivenProducerIds
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.kio_messages import request_classes
+from tests.replication.broker.events.heard_troubles import HeardTroubles
 from tests.replication.broker.lifecycle.unanswering import Unanswering, wait_until
 from tests.replication.broker.requests.small_broker import call
 from tests.replication.broker.requests.writing.leading import WritingBroker
@@ -73,6 +74,17 @@ def test_where_there_are_no_ids_producers_try_again(block: range | Exception) ->
     given = GivenProducerIds(Blocks(block, range(5, 6)))
     assert told(given.answer(request(), call(5))) == (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, -1, -1)
     assert told(given.answer(request(), call(5))) == (ErrorCode.NONE, 5, 0)
+
+
+def test_that_there_are_no_ids_is_told_once_and_that_there_are_again() -> None:
+    heard = HeardTroubles()
+    given = GivenProducerIds(Blocks(OSError("nobody leads"), OSError("nobody leads"), range(1)), tell=heard)
+    for _ in range(2):
+        given.answer(request(), call(5))
+    assert heard == ["producer-ids"]
+    assert heard.reasons == ["this broker is given no ids for producers: nobody leads"]
+    given.answer(request(), call(5))
+    assert heard == ["producer-ids", "producer-ids over"]
 
 
 def test_those_who_wait_while_nobody_gives_ids_are_told_so_together() -> None:
