@@ -51,7 +51,6 @@ class DirectoryCompaction:
                 if _is_of_disk(error):
                     self._fail(error)
                     raise
-                self._disk.space.note(error)
                 failures.append(error)
             except Exception as error:  # noqa: BLE001  whatever is wrong with one log
                 failures.append(error)

@@ -217,7 +217,7 @@ class LogDirectory:
 
         `run_periodic` sees whether there is space again, within seconds.
         """
-        return self._disk.space.shortage
+        return None if self._disk.failure is not None else self._disk.space.shortage
 
     def log(self, partition: TopicPartition) -> Log:
         """Return a log. Raises TypeError, OfflineDirectoryError, UnknownPartitionError or the error in `unreadable`."""

@@ -60,7 +60,7 @@ class Appender:
         self._environment = environment
         self._directory = environment.directory
         self._clock = environment.clock
-        self._observer = environment.observer
+        self._observer = environment.writes
         self._contents = contents
         self._guard = guard
         self._undo = undo

@@ -66,7 +66,7 @@ class Flusher:
         """Write `own_checkpoints`, which a log that stands alone has."""
         self._directory = environment.directory
         self._filesystem = environment.filesystem
-        self._observer = environment.observer
+        self._observer = environment.writes
         self._contents = contents
         self._guard = guard
         self._own_checkpoints = own_checkpoints

@@ -648,6 +648,7 @@ class Log(ReadableLog):
                     clock=self._environment.clock,
                     observer=self._environment.observer,
                     open_files=self._environment.open_files,
+                    out_of_space=self._environment.out_of_space,
                 )
                 self._is_given_up = False
             return successor  # noqa: TRY300  here, as something may be raised until it returns

@@ -1,34 +1,45 @@
 """What the batches say that recovery drops: how many records they hold, and where they end."""
 
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from logstore.batch.columns import StopReason
-from logstore.offline.header_scan import scan_headers
+from logstore.offline.batch_scan import scan_batches
 from logstore.recovery.recovery_report import DroppedTail
 
-_COMPLETE = frozenset({StopReason.END, StopReason.TORN})
+_MOST_COUNTED: Final = 64 << 20
+"""Bytes that are read for it: the broker starts no earlier."""
+_COMPLETE: Final = frozenset({StopReason.END, StopReason.TORN})
 """How a walk ends that has seen all whole batches."""
 
 
 def dropped_tail(path: Path, position: int, reason: str) -> DroppedTail:
     """Report what a segment's file has from a position on, before it is cut there. Raises OSError if it is missing.
 
-    A file that cannot be read is to go all the same: then nothing is counted.
+    A file that cannot be read is to go all the same: then nothing is counted, nor where there are more than 64 MiB.
     """
     size = path.stat().st_size
-    try:
-        records, end_offset = _counted(path, position)
-    except OSError:
-        records, end_offset = None, None
+    records, end_offset = None, None
+    if size - position <= _MOST_COUNTED:
+        with suppress(OSError):
+            records, end_offset = _counted(_tail(path, position))
     return DroppedTail(path.name, position, size - position, reason, records, end_offset)
 
 
-def _counted(path: Path, position: int) -> tuple[int | None, int | None]:
+def _tail(path: Path, position: int) -> memoryview:
+    """Read it, and do not map it: a sector that cannot be read would be a signal there, which ends the process."""
+    with path.open("rb") as file:
+        file.seek(position)
+        return memoryview(file.read())
+
+
+def _counted(tail: memoryview) -> tuple[int | None, int | None]:
     """Go by the headers, as far as one leads to the next: one of them is damaged, and may claim too much."""
     records, end_offset, stop = 0, None, StopReason.END
-    for columns in scan_headers(path, position):
+    for columns in scan_batches(tail, 0, check_crc=False):
         stop = columns.stop
         if len(columns):
             counts = np.minimum(columns.record_count, columns.last_offset - columns.base_offset + 1)

@@ -56,11 +56,20 @@ class UnfinishedCopyError(ReplicationError, RuntimeError):
 class LostReplicaError(ReplicationError, RuntimeError):
     """The directory of a replica is gone, and an empty log in its place might be taken for what it held."""
 
-    def __init__(self, partition: TopicPartition, directory_id: UUID, *, is_only: bool) -> None:
+    def __init__(
+        self, partition: TopicPartition, directory_id: UUID, *, is_only: bool, copy: PathLike[str] | None = None
+    ) -> None:
+        """`copy` is what an unfinished move from there has left."""
         gone = (
             f"{partition} lay in the directory with the id {format_uuid(directory_id)}, which is none of the log.dirs"
         )
-        super().__init__(f"{gone}: {_NO_OTHER if is_only else _OTHERS}")
+        advice = _NO_OTHER if is_only else _OTHERS
+        if copy is not None:
+            advice = (
+                f"it was being moved, and {fspath(copy)} is what was copied, which nobody else has; stop the broker, "
+                f"and name that directory {partition} to go on with it, or remove it to begin with nothing"
+            )
+        super().__init__(f"{gone}: {advice}")
 
 
 _NO_OTHER: Final = (

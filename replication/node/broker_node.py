@@ -145,7 +145,9 @@ class BrokerNode:
                 each.start()
             self._workers = (thread, *asking, *cleaners, self.replicas.moves, *apis.workers)
             # Who is unfenced is elected only where its replica lies in a directory that the controller knows.
-            self._until(partial(thread.wait_until, lambda: not self.replicas.unassigned), _PLACED_SECONDS)
+            self._until(
+                partial(thread.wait_until, lambda: thread.stopped or not self.replicas.unassigned), _PLACED_SECONDS
+            )
             self.lifecycle.ready_to_unfence()
             if not self._until(partial(self.lifecycle.reaches, BrokerState.RUNNING), _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, self.lifecycle.standing)

@@ -14,7 +14,14 @@ class LogObservers(LogObserver):
     def __init__(self, *observers: LogObserver) -> None:
         """Take the observers."""
         for event in _EVENTS:
-            setattr(self, event, _all_of([getattr(observer, event) for observer in observers]))
+            calls = [getattr(observer, event) for observer in observers if hears(observer, event)]
+            if calls:
+                setattr(self, event, calls[0] if len(calls) == 1 else _all_of(calls))
+
+
+def hears(observer: LogObserver, event: str) -> bool:
+    """Whether an observer does anything when this is told: appends are not to pay for who ignores them."""
+    return getattr(getattr(observer, event), "__func__", None) is not getattr(LogObserver, event)
 
 
 def _all_of(calls: list[Callable[..., None]]) -> Callable[..., None]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from epoch.filesystem import FileSystem
 from logstore.log.log_observer import LogObserver
-from logstore.log.observers.log_observers import LogObservers
+from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
 from logstore.log_config import MAX_INT64, LogConfig
 from logstore.segment.open_files import OpenFiles
@@ -26,10 +26,12 @@ class LogEnvironment:
     clock: Callable[[], int]
     """Milliseconds since 1970 UTC."""
     observer: LogObserver | None
-    """Told of appends and flushes, which pay nothing where there is none."""
+    """Told of all that happens; see `writes` and `events`."""
     open_files: OpenFiles | None
     out_of_space: Callable[[OSError], object] = ignore_shortage
     """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
+    writes: LogObserver | None = field(init=False)
+    """Told of appends and flushes, which pay nothing where nobody listens to them."""
     events: LogObserver = field(init=False)
     """Told what is rare: all but appends and flushes."""
     accepts_unchanged: bool = field(init=False)
@@ -39,6 +41,8 @@ class LogEnvironment:
 
     def __post_init__(self) -> None:
         self.configure(self.config)
+        listens = self.observer is not None and any(hears(self.observer, event) for event in ("appended", "flushed"))
+        self.writes = self.observer if listens else None
         self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()
 
     def configure(self, config: LogConfig) -> None:

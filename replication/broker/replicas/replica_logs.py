@@ -110,11 +110,13 @@ class ReplicaLogs:
         directory = state.directory_of(self._broker_id)
         if not self._places.is_gone(partition, directory):
             return False
-        if not begins_anew(self._broker_id, state, alone=self._remakes_only):
-            if self._broker_id in (*state.isr, *state.elr) and len(state.replicas) > 1:
-                self._missing.add(changed)
-            raise LostReplicaError(partition, directory, is_only=len(state.replicas) == 1)
-        return True
+        is_only = len(state.replicas) == 1
+        copy = self._places.unfinished_copy(partition) if is_only else None
+        if copy is None and begins_anew(self._broker_id, state, alone=self._remakes_only):
+            return True
+        if self._broker_id in (*state.isr, *state.elr) and not is_only:
+            self._missing.add(changed)
+        raise LostReplicaError(partition, directory, is_only=is_only, copy=copy)
 
     def _tell_lost(self, partition: TopicPartition, state: PartitionRegistration, made: Log) -> None:
         self._tell(

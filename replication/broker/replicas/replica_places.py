@@ -39,6 +39,11 @@ class ReplicaPlaces:
         is_hidden = self._directories.offline or any(partition in root.unreadable for root in self._directories.roots)
         return not is_known and not is_hidden
 
+    def unfinished_copy(self, partition: TopicPartition) -> Path | None:
+        """Return what a move has left that did not come to its end, which nobody has open; None where there is none."""
+        copies = (root.futures.found.get(partition) for root in self._directories.roots if root.failure is None)
+        return next(filter(None, copies), None)
+
     def make(
         self,
         partition: TopicPartition,

@@ -56,7 +56,7 @@ def ensure_answers(
         while True:
             trouble: str | None = None
             try:
-                other = _asked(followed, address, quick)
+                other = _asked(followed, address, quick, identity.cluster_id)
                 if other is None:
                     waiting.end()
                     return
@@ -65,12 +65,9 @@ def ensure_answers(
                 address = other.address or next(others)
             except UnsupportedFeaturesError:
                 raise
-            except KafkaError as error:
-                refused = MetadataRefusedError(error.code, address, identity.cluster_id)
-                if error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
-                    raise refused from error
-                trouble, address = str(refused), next(others)
             except (ReplicationError, OSError) as error:
+                if isinstance(error, MetadataRefusedError) and error.code is ErrorCode.INCONSISTENT_CLUSTER_ID:
+                    raise
                 trouble, address = str(error), next(others)
             failure = NoControllerError(trouble or f"{address}: it was not asked in time")
             if deadline.left() <= 0:
@@ -81,15 +78,21 @@ def ensure_answers(
                 raise StopRequestedError
 
 
-def _asked(followed: FollowedMetadata, address: Address, settings: ClientSettings) -> OtherLeader | None:
+def _asked(
+    followed: FollowedMetadata, address: Address, settings: ClientSettings, cluster_id: str
+) -> OtherLeader | None:
     """Return who leads instead, or in which epoch; None where the active controller has answered.
 
-    The first answer of a leader tells its epoch, which nobody knows before. Raises UnsupportedFeaturesError too.
+    The first answer of a leader tells its epoch, which nobody knows before. Raises MetadataRefusedError and
+    UnsupportedFeaturesError too.
     """
     with Connection.open(address, settings) as connection:
         connection.send(followed.request())
         _, answer = connection.receive()
-        other = followed.take(answer)
+        try:
+            other = followed.take(answer)
+        except KafkaError as error:
+            raise MetadataRefusedError(error.code, address, cluster_id) from error
         if other is None:
             _ensure_known(connection.ask(_WHO_ASKS).finalized_features, address)
     return other

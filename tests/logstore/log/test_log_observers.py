@@ -16,7 +16,7 @@ import pytest
 
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
-from logstore.log.observers.log_observers import LogObservers
+from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LOGGING
 from logstore.log.observers.logging_thread import LoggingThread
 from logstore.log_config import LogConfig
@@ -59,6 +59,19 @@ def test_all_observers_are_told_the_same_in_turn(tmp_path: Path) -> None:
     assert first.told == second.told
     assert {name for name, *_ in first.told} == set(EVENTS)
     assert {directory for _, directory, *_ in first.told} == {tmp_path / "t-0"}
+
+
+def test_appends_pay_nothing_for_who_ignores_them(tmp_path: Path) -> None:
+    class Rolls(LogObserver):
+        def rolled(self, directory: Path, base_offset: int, /) -> None: ...
+
+    ignoring = LogObservers(Rolls(), LogObserver())
+    assert [name for name in EVENTS if hears(ignoring, name)] == ["rolled"]
+    assert ignoring.rolled.__func__ is Rolls.rolled  # type: ignore[attr-defined]  # with nothing in between
+    with Log.open(tmp_path / "t-0", observer=ignoring) as log:
+        assert log._environment.writes is None
+    with Log.open(tmp_path / "t-0", observer=Noting()) as log:
+        assert log._environment.writes is not None
 
 
 def test_each_event_says_that_it_is_told_a_directory() -> None:

@@ -71,8 +71,16 @@ def test_a_damaged_header_does_not_claim_more_than_its_other_fields(log: Path, f
 
 
 def test_a_file_that_cannot_be_read_is_not_counted(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise OSError("bad sector")
 
-    monkeypatch.setattr("logstore.recovery.dropped_batches.scan_headers", fails)
+    monkeypatch.setattr(Path, "open", fails)
+    monkeypatch.setattr("mmap.mmap", None)  # where that sector would end the process
     assert dropped(log, SIZE) == DroppedTail(log.name, SIZE, 4 * SIZE, "why", None, None)
+
+
+def test_what_is_large_is_not_read(log: Path) -> None:
+    with log.open("r+b") as file:
+        file.truncate((64 << 20) + SIZE + 1)
+    assert dropped(log, SIZE) == DroppedTail(log.name, SIZE, (64 << 20) + 1, "why", None, None)
+    assert dropped(log, SIZE + 1).bytes == 64 << 20

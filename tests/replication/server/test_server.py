@@ -70,11 +70,9 @@ def _eventually(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
 @pytest.fixture(autouse=True)
 def nothing_is_left() -> Iterator[None]:
     """Each server ends with all of its threads and descriptors."""
-    before = descriptors()
+    before = _held()
     yield
-    assert _eventually(lambda: descriptors() <= before), (
-        descriptors() - before
-    )  # clients of earlier tests may close theirs
+    assert _eventually(lambda: _held() <= before), _held() - before
     assert _eventually(lambda: not [each for each in threading.enumerate() if each.name.startswith("epochlog-")])
 
 

@@ -1,5 +1,6 @@
 """A replica whose directory is none of the log.dirs any more begins anew where that cannot lose what others hold."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,6 +129,23 @@ def test_the_only_one_is_offline_where_nobody_has_said_that_its_directory_is_gon
         assert not is_made(broker)
         assert "or delete the topic" in broker.told[-1].why  # type: ignore[union-attr]
         assert not broker.replicas.has_lost_tail
+
+
+def test_the_only_one_waits_where_a_move_has_left_some_of_it(roots: list[Path]) -> None:
+    with started(roots, *lay_in(FIRST, ME, leader=ME)) as broker:
+        log = broker.directories.get(ORDERS)
+        assert log is not None
+        held = log.directory
+    copy = roots[1] / f"orders-0.{'a' * 32}-future"
+    shutil.move(held, copy)
+    with started(roots, *lay_in(GONE, ME, leader=NOBODY)) as broker:
+        assert not is_made(broker)
+        assert lost(broker) == []
+        assert f"{copy} is what was copied" in broker.told[-1].why  # type: ignore[union-attr]
+    shutil.move(copy, roots[1] / "orders-0")
+    with started(roots, *lay_in(GONE, ME, leader=NOBODY)) as broker:
+        assert is_made(broker)
+        assert lost(broker) == []
 
 
 def test_none_is_made_while_a_directory_is_offline(roots: list[Path]) -> None:
