@@ -1,13 +1,15 @@
 """A real broker, controller included, in one process, on ports that the system gives."""
 
+import os
 import socket
 import subprocess
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from tests.oracle.java import SILENT
 from tests.oracle.kafka import classpath, kafka_options
@@ -15,6 +17,8 @@ from tests.oracle.release import KafkaRelease
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 START_SECONDS = 300
+_RESERVED: Final[deque[int]] = deque(maxlen=128)
+"""The descriptors of the ports that were asked for last."""
 
 
 class Broker:
@@ -89,10 +93,18 @@ class Broker:
 
 
 def free_port() -> int:
-    """A port that nobody has now."""
-    with closing(socket.socket()) as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
+    """Return a port that nobody has, nor is given by the system until much later.
+
+    It is bound, which keeps others from it, and takes a listener all the same, as whoever listens sets SO_REUSEADDR
+    (Java does by itself). Merely let go, it is another client's or server's before a broker has started, now and then.
+    """
+    with closing(socket.socket()) as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        port: int = reserved.getsockname()[1]
+        if len(_RESERVED) == _RESERVED.maxlen:
+            os.close(_RESERVED.popleft())
+        _RESERVED.append(reserved.detach())
         return port
 
 
