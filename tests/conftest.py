@@ -110,8 +110,10 @@ def pytest_report_header() -> list[str]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what has its turn on another day. Parallel workers begin with the files that take longest."""
-    config.hook.pytest_deselected(items=[item for item in items if not is_due(item.nodeid)])
-    items[:] = [item for item in items if is_due(item.nodeid)]
+    due = [item for item in items if is_due(item.nodeid)]
+    if len(due) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not is_due(item.nodeid)])
+        items[:] = due
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: place(item.nodeid))
 

@@ -213,7 +213,7 @@ class LogDirectory:
 
     @property
     def shortage(self) -> OSError | None:
-        """What a call was answered that found no space on the disk; None while there is some, as far as is known.
+        """What a call was answered that found no space on the disk; None while there is some, or the disk has failed.
 
         `run_periodic` sees whether there is space again, within seconds.
         """

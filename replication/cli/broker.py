@@ -9,8 +9,8 @@ import typer
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import EXIT_FINDINGS, JsonOption, complain, print_json, print_json_line, shown
 from replication.cli.prose import wrapped
+from replication.cli.served_partitions import complain_of_strays, told_partitions
 from replication.cli.until_told import until_told
-from replication.counted import counted
 from replication.stop_request import StopRequestedError
 
 if TYPE_CHECKING:
@@ -212,20 +212,14 @@ def _as_json(node: "BrokerNode", properties: "JoiningProperties", metrics: str |
 
 
 def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
-    hosted = node.replicas.hosted
-    led = sum(each.is_leader for each in hosted.values())
-    offline = f", {len(hosted.offline)} offline" if hosted.offline else ""
     yield from wrapped(
         f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
-        f"{_told(node.addresses)}: {counted(len(hosted), 'partition')}, leads {led}{offline}."
+        f"{_told(node.addresses)}: {told_partitions(node.replicas.hosted)}."
     )
     _tell_offline(node.directories.offline)
     if metrics is not None:
         yield f"Metrics are at http://{metrics}/metrics."
-    for path in node.strays:
-        complain(
-            f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"
-        )
+    complain_of_strays(node.strays)
 
 
 def _told(addresses: "Mapping[str, Address]") -> str:

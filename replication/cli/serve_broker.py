@@ -10,8 +10,8 @@ import typer
 from replication.cli.failure import CommandError
 from replication.cli.output import EXIT_FINDINGS, complain, print_json, print_json_line, shown
 from replication.cli.prose import wrapped
+from replication.cli.served_partitions import complain_of_strays, told_partitions
 from replication.cli.until_told import until_told
-from replication.counted import counted
 
 if TYPE_CHECKING:
     from replication.cli.broker_properties import BrokerProperties
@@ -120,19 +120,13 @@ def _as_json(broker: "StandaloneBroker", metrics: str | None) -> dict[str, Any]:
 
 def _lines(broker: "StandaloneBroker", metrics: str | None) -> Iterator[str]:
     local = broker.local
-    hosted = local.replicas.hosted
-    led = sum(each.is_leader for each in hosted.values())
-    offline = f", {len(hosted.offline)} offline" if hosted.offline else ""
     for root in broker.new_roots:
         yield f"{shown(str(root))} is new: formatted for broker {local.identity.broker_id}"
     yield from wrapped(
         f"Broker {local.identity.broker_id} of cluster {local.identity.cluster_id} listens on {local.address}: "
-        f"{counted(len(hosted), 'partition')}, leads {led}{offline}."
+        f"{told_partitions(local.replicas.hosted)}."
     )
     if metrics is not None:
         yield f"Metrics are at http://{metrics}/metrics."
     yield from wrapped("Groups of consumers live in memory alone: what they commit is gone at the end.")
-    for path in broker.strays:
-        complain(
-            f"{shown(str(path))}: set aside, as it is not this broker's by the metadata: remove it if nobody needs it"
-        )
+    complain_of_strays(broker.strays)

@@ -17,10 +17,10 @@ class FullDisks:
         self._troubles: Final = {root: Trouble(TroubleKind.DISK, str(root.root), tell) for root in roots}
 
     def look(self) -> None:
-        """Tell what has changed; a disk that has failed meanwhile is full no more."""
+        """Tell what has changed."""
         for root, trouble in self._troubles.items():
             shortage = root.shortage
-            if shortage is None or root.failure is not None:
+            if shortage is None:
                 trouble.end()
             else:
                 trouble.begin(f"{shortage.strerror}: {shortage.filename}")

@@ -42,7 +42,7 @@ class RoleChanged:
     def fields(self) -> Mapping[str, Value]:
         """Return what a line says, in order."""
         return {
-            **_of(self.event, self.partition),
+            **fields_of(self.event, self.partition),
             "leader_epoch_before": self.leader_epoch_before,
             "leader_epoch": self.leader_epoch,
             "from": self.before.value,
@@ -83,7 +83,7 @@ class IsrChanged:
     def fields(self) -> Mapping[str, Value]:
         """Return what a line says, in order."""
         return {
-            **_of(self.event, self.partition),
+            **fields_of(self.event, self.partition),
             "leader_epoch": self.leader_epoch,
             "partition_epoch": self.partition_epoch,
             "from": _listed(self.before),
@@ -119,7 +119,7 @@ class Truncated:
     def fields(self) -> Mapping[str, Value]:
         """Return what a line says, in order."""
         return {
-            **_of(self.event, self.partition),
+            **fields_of(self.event, self.partition),
             "leader_epoch": self.leader_epoch,
             "last_epoch_before": self.last_epoch_before,
             "last_epoch": self.last_epoch,
@@ -152,7 +152,7 @@ class ReplicaLost:
         where = "the directory that held it is none of the log.dirs any more"
         outcome = "no other replica has its records" if self.is_only else "it copies the leader's records"
         return {
-            **_of(self.event, self.partition),
+            **fields_of(self.event, self.partition),
             "leader_epoch": self.leader_epoch,
             "from": self.lost,
             "to": self.root,
@@ -164,7 +164,8 @@ class ReplicaLost:
 PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated | ReplicaLost
 
 
-def _of(event: str, partition: TopicPartition) -> dict[str, Value]:
+def fields_of(event: str, partition: TopicPartition) -> dict[str, Value]:
+    """Return the fields with which all that happens to a partition begins."""
     return {"event": event, "topic": partition.topic, "partition": partition.partition}
 
 

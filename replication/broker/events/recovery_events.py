@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Final, TypeAlias
 
 from logstore import DirectoryRecovery, RecoveryReport, TopicPartition
-from replication.broker.events.partition_events import Value
+from replication.broker.events.partition_events import Value, fields_of
 from replication.counted import counted
 
 _ENDS_EARLY: Final = "no damage was found, but the log ends below its high watermark"
@@ -58,9 +58,7 @@ class RecoveryTruncated:
         report = self.report
         first = report.dropped[0] if report.dropped else None
         return {
-            "event": self.event,
-            "topic": self.partition.topic,
-            "partition": self.partition.partition,
+            **fields_of(self.event, self.partition),
             "directory": str(self.directory),
             "file": None if first is None else first.file,
             "position": None if first is None else first.position,

@@ -35,9 +35,11 @@ class ReplicaPlaces:
 
     def is_gone(self, partition: TopicPartition, directory_id: UUID) -> bool:
         """Whether a log cannot be here any more, as its directory is none of these: nothing of them is out of sight."""
-        is_known = directory_id in self._by_id or directory_id in _NO_DIRECTORIES
-        is_hidden = self._directories.offline or any(partition in root.unreadable for root in self._directories.roots)
-        return not is_known and not is_hidden
+        if directory_id in self._by_id or directory_id in _NO_DIRECTORIES:
+            return False
+        return not self._directories.offline and not any(
+            partition in root.unreadable for root in self._directories.roots
+        )
 
     def unfinished_copy(self, partition: TopicPartition) -> Path | None:
         """Return what a move has left that did not come to its end, which nobody has open; None where there is none."""
