@@ -11,8 +11,8 @@ PYTEST := $(BIN)/python -m pytest
 # One more than two cores: tests that start brokers wait for them.
 WORKERS ?= 3
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
-# The files of tests/longest.py take turns: a seventh of them each day, so that a run ends within a quarter of an hour.
-# What else changes by the day, as the release of Kafka, does so by twos, threes or eights: each file meets all of it.
+# The files of tests/longest.py take turns by the seed: a seventh of them, so that a run ends within a quarter of an hour.
+# What else changes by the seed, as the release of Kafka, does so by twos, threes or eights: each file meets all of it.
 TURNS ?= 7
 RESULTS := build/bench/results
 OLDEST := build/oldest

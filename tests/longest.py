@@ -1,7 +1,7 @@
 """Which files with tests take longest, and which of them a run has.
 
 Parallel workers begin with them, so that all end at about the same time. Together they take four fifths of the time of
-all tests: with TURNS=7 they take turns, and a run has a seventh of them, another each day.
+all tests: with TURNS=7 they take turns by the seed, and a run has a seventh of them.
 
 What takes 15 seconds or more on a machine of two cores is worth an entry; a file that is missing here is in every run.
 `make test` prints the slowest tests.

@@ -1,7 +1,7 @@
 """The oldest release that pyproject.toml promises of each dependency, and which of the tests run on them today.
 
 `python -m tests.oldest releases` writes constraints for pip. `python -m tests.oldest files 5` names a fifth of the
-files with tests, another each day, and beside it those of every day: Spark and Arrow change most.
+files with tests, by the seed, and beside it those of each run: Spark and Arrow change most.
 """
 
 import sys
@@ -18,7 +18,7 @@ from tests.campaign import run_seed
 
 PROJECT: Final = Path(__file__).parents[1]
 NOT_TESTED: Final = ("tests/docs/", "tests/bench/", "tests/pipelines/")
-EVERY_DAY: Final = ("tests/replication/audit/spark/source/test_data_source.py", "tests/test_oldest.py")
+IN_EACH_RUN: Final = ("tests/replication/audit/spark/source/test_data_source.py", "tests/test_oldest.py")
 
 
 def requirements() -> Iterator[Requirement]:
@@ -45,12 +45,12 @@ def files() -> Iterator[str]:
             yield name
 
 
-def files_of_the_day(shares: int) -> list[str]:
-    """Name one of several shares of the files, and those of every day."""
-    today = run_seed() % shares
-    return [name for name in files() if name in EVERY_DAY or crc32(name.encode()) % shares == today]
+def files_of_this_run(shares: int) -> list[str]:
+    """Name one of several shares of the files, and those of each run."""
+    due = run_seed() % shares
+    return [name for name in files() if name in IN_EACH_RUN or crc32(name.encode()) % shares == due]
 
 
 if __name__ == "__main__":
-    wanted = map(oldest, requirements()) if sys.argv[1] == "releases" else files_of_the_day(int(sys.argv[2]))
+    wanted = map(oldest, requirements()) if sys.argv[1] == "releases" else files_of_this_run(int(sys.argv[2]))
     sys.stdout.writelines(f"{each}\n" for each in wanted)

@@ -103,3 +103,30 @@ def test_an_unknown_tool_is_refused() -> None:
     refused = subprocess.run([str(ROOT / "tests/install"), "rust"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
     assert "knows java, jdk, maven, chromium, xz and filesystems" in refused.stderr
+
+
+def submitted(seed: int, tmp_path: Path) -> tuple[list[str], list[str]]:
+    """What `.ci/run` runs under a seed, and what it says that it leaves out."""
+    make = tmp_path / "make"
+    make.write_text('#!/bin/sh\necho "ran: make $*"\n')
+    make.chmod(0o755)
+    environment = {**os.environ, "CAMPAIGN_SEED": str(seed), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    run = subprocess.run([ROOT / ".ci/run"], env=environment, capture_output=True, text=True, check=True)
+    ran = re.findall(r"^ran: (.*)$", run.stdout, re.MULTILINE)
+    left_out = re.findall(rf"^left out, in turn by CAMPAIGN_SEED={seed}: (.*)$", run.stdout, re.MULTILINE)
+    return ran, left_out
+
+
+def test_what_takes_turns_before_a_landing_runs_once_in_three_runs_and_each_run_says_what_it_leaves_out(
+    tmp_path: Path,
+) -> None:
+    runs = [submitted(seed, tmp_path) for seed in range(228_700, 228_703)]
+
+    everything = {command for ran, left_out in runs for command in (*ran, *left_out)}
+    assert {command.split()[1] for command in everything} == {
+        *("lint", "test", "test-pipelines", "test-oldest", "mutants", "bench-floors")
+    }
+    for ran, left_out in runs:
+        assert [command.split()[1] for command in ran[:2]] == ["lint", "test"]
+        assert sorted((*ran, *left_out)) == sorted(everything)
+    assert sorted(command for ran, _ in runs for command in ran[2:]) == sorted(everything - set(runs[0][0][:2]))

@@ -7,7 +7,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from tests.oldest import EVERY_DAY, PROJECT, files, files_of_the_day, oldest, requirements
+from tests.oldest import IN_EACH_RUN, PROJECT, files, files_of_this_run, oldest, requirements
 
 
 def test_every_dependency_says_which_release_is_its_oldest() -> None:
@@ -30,14 +30,14 @@ def test_what_is_installed_is_promised(requirement: Requirement) -> None:
         assert Version(installed) == Version(min_of(requirement))
 
 
-def test_the_shares_of_successive_days_are_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_shares_of_successive_seeds_are_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: set[str] = set()
-    for day in range(20_000, 20_005):
-        monkeypatch.setenv("CAMPAIGN_SEED", str(day))
-        share = files_of_the_day(5)
-        assert set(EVERY_DAY) <= set(share)
+    for seed in range(20_000, 20_005):
+        monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
+        share = files_of_this_run(5)
+        assert set(IN_EACH_RUN) <= set(share)
         assert len(share) < len(list(files())) / 2
         seen.update(share)
     assert seen == set(files())
     assert len(seen) > 200
-    assert all((PROJECT / name).is_file() for name in EVERY_DAY)
+    assert all((PROJECT / name).is_file() for name in IN_EACH_RUN)

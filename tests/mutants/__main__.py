@@ -1,4 +1,4 @@
-"""Mutation testing: which faults would the tests notice? `make mutants SHARE=20` tries the twentieth of this day.
+"""Mutation testing: which faults would the tests notice? `make mutants SHARE=20` tries a twentieth, by the seed.
 
 Each fault must be noticed by the tests of its file, without Java. What need not be is listed in docs/reliability.md.
 """
@@ -32,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", default=[*TARGETS], help="files to put faults into; all by default")
     parser.add_argument("--shares", type=int, default=1, help="try one of so many shares of the faults")
-    parser.add_argument("--seed", type=int, default=run_seed(), help="says which share; the day's number by default")
+    parser.add_argument("--seed", type=int, default=run_seed(), help="says which share; that of the run by default")
     parser.add_argument("--least", type=float, default=0.95, help="fail where a smaller part is noticed")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     options = parser.parse_args()
