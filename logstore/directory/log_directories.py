@@ -25,6 +25,7 @@ from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
+from logstore.recovery.damage_policy import Damage
 from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import TopicPartition
 
@@ -34,6 +35,8 @@ _NONE: Final[Mapping[LogDirectory, Sized]] = MappingProxyType({})
 class _Options(TypedDict, total=False):
     """What `LogDirectory.open` takes by name, for each root alike."""
 
+    replicated: bool
+    damage: Damage
     settings: DirectorySettings | None
     filesystem: FileSystem
     clock: Callable[[], int]

@@ -47,6 +47,7 @@ from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
+from logstore.recovery.damage_policy import Damage, DamagePolicy
 from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition
 
@@ -118,6 +119,8 @@ class LogDirectory:
         root: str | os.PathLike[str],
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
         *,
+        replicated: bool = False,
+        damage: Damage = "raise",
         settings: DirectorySettings | None = None,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
@@ -128,6 +131,10 @@ class LogDirectory:
         made: Callable[[Self], object] = lambda _: None,
     ) -> Self:
         """Lock the root, creating it if missing, and open all logs in it, recovering them after an unclean stop.
+
+        Pass `replicated=True` where other nodes have copies of all logs, as a broker's: each then ends at the first
+        damage that its recovery finds, as Kafka's. Otherwise `damage` says what becomes of a log that was damaged below
+        its recovery point, as for `Log.open`; one that is refused is in `unreadable`.
 
         `config` applies to all logs, or is a function that returns the configuration of a partition. `observer` is
         called for all logs, from several threads. With `periodic` a thread calls `run_periodic` until the directory is
@@ -141,6 +148,7 @@ class LogDirectory:
         and OSError if the disk fails.
         """
         ensure_bool(periodic, "periodic")
+        DamagePolicy.of(damage, replicated=replicated)
         root = Path(root).absolute()
         filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
         ensure_holds_no_segments(root)
@@ -160,6 +168,8 @@ class LogDirectory:
                 filesystem=filesystem,
                 clock=clock,
                 observer=observer,
+                replicated=replicated,
+                damage=damage,
             )
             directory = cls(environment, lock)
             made(directory)

@@ -37,6 +37,8 @@ class LogOpener:
             environment.config_of(partition),
             checkpoints=known,
             in_directory=True,
+            replicated=environment.replicated,
+            damage=environment.damage,
             filesystem=environment.filesystem,
             clock=environment.clock,
             observer=environment.observer,

@@ -45,7 +45,11 @@ class OfflineLog:
         was_closed = (home / CLEAN_SHUTDOWN_NAME).exists()
         stopped = take_clean_shutdown(home, filesystem)
         with Log.open(
-            partition.path, checkpoints=partition.checkpoints, filesystem=filesystem, progress=progress
+            partition.path,
+            checkpoints=partition.checkpoints,
+            replicated=True,
+            filesystem=filesystem,
+            progress=progress,
         ) as log:
             yield cls(log, home, filesystem)
         kept = {HIGH_WATERMARK_CHECKPOINT} if keeps_high_watermark else frozenset[str]()

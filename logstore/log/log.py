@@ -44,6 +44,7 @@ from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
 from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, POLL_SECONDS, LogConfig
+from logstore.recovery.damage_policy import Damage, DamagePolicy
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.open_files import OpenFiles
@@ -118,6 +119,8 @@ class Log(ReadableLog):
         read_only: Literal[False] = False,
         checkpoints: PartitionCheckpoints | None = None,
         in_directory: bool = False,
+        replicated: bool = False,
+        damage: Damage = "raise",
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
@@ -142,6 +145,8 @@ class Log(ReadableLog):
         poll_seconds: float | None = None,
         checkpoints: PartitionCheckpoints | None = None,
         in_directory: bool = False,
+        replicated: bool = False,
+        damage: Damage = "raise",
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
@@ -154,7 +159,8 @@ class Log(ReadableLog):
         `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
         holds the lock of that root. Without them the log stands alone: it keeps such files itself, and locks the
         directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `clock` returns milliseconds since
-        1970 UTC. `progress` is called with the number of bytes recovered since the last call. `out_of_space` is called
+        1970 UTC. `replicated` says that other nodes have copies of the log, as a broker's have: then recovery ends it at the
+        first damage, as Kafka's does. `progress` is called with the number of bytes recovered since the last call. `out_of_space` is called
         where a call finds the disk full, with the error and with the log's lock held: it must be quick, and not raise.
 
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
@@ -169,6 +175,8 @@ class Log(ReadableLog):
                 config=config is not None,
                 checkpoints=checkpoints is not None,
                 in_directory=in_directory,
+                replicated=replicated is not False,
+                damage=damage != "raise",
                 filesystem=filesystem is not REAL,
                 clock=clock is not now_ms,
                 observer=observer is not None,
@@ -186,7 +194,8 @@ class Log(ReadableLog):
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
         owned = OwnedFileSystem(filesystem, inherited_log(path))
-        environment = LogEnvironment(path, config, owned, clock, observer, open_files, out_of_space)
+        policy = DamagePolicy.of(damage, replicated=replicated)
+        environment = LogEnvironment(path, config, owned, clock, observer, open_files, out_of_space, policy)
         opening = LogOpening(environment, checkpoints)
         loaded = None
         try:
@@ -644,6 +653,7 @@ class Log(ReadableLog):
                     self.directory,
                     self.config,
                     checkpoints=known if self._own_checkpoints is None else None,
+                    replicated=self._environment.damage is DamagePolicy.REPLICATED,
                     filesystem=self._disk,
                     clock=self._environment.clock,
                     observer=self._environment.observer,

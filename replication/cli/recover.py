@@ -144,7 +144,7 @@ def _recover_root(
         logs, unreadable = made.partitions, made.unreadable
 
     try:
-        with LogDirectory.open(path, progress=advance, lock=lock, made=keep):
+        with LogDirectory.open(path, replicated=True, progress=advance, lock=lock, made=keep):
             pass
     except LogStoreError:
         raise

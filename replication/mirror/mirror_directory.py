@@ -51,6 +51,7 @@ def open_mirror_directory(
     return LogDirectory.open(
         root,
         config,
+        replicated=True,
         settings=settings,
         filesystem=filesystem,
         observer=IndexFiles(filesystem),

@@ -71,7 +71,7 @@ class LocalMetadata:
     @classmethod
     def _open(cls, directory: Path, filesystem: FileSystem, temporary: "TemporaryDirectory[str] | None" = None) -> Self:
         filesystem.make_directories(directory)
-        log = Log.open(directory / str(METADATA_PARTITION), _CONFIG, filesystem=filesystem)
+        log = Log.open(directory / str(METADATA_PARTITION), _CONFIG, replicated=True, filesystem=filesystem)
         try:
             # Kafka's copies have it, and without it a log counts as one that is not the topic's.
             if not (log.directory / PARTITION_METADATA_NAME).exists():

@@ -75,6 +75,7 @@ class StandaloneBroker:
             directories = LogDirectories.open(
                 roots,
                 duplicates=True,
+                replicated=True,
                 settings=directory_settings,
                 observer=with_recovery(observer, counts),
                 periodic=True,

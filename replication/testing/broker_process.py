@@ -50,7 +50,9 @@ class BrokerProcess:
         Thread(target=self._obey, args=(commands,), name="commands", daemon=True).start()
         settings = self._settings
         disk = ForgetfulDisk(settings.journal)
-        with closing(LogDirectories.open([settings.root], filesystem=disk, periodic=True)) as directories:
+        with closing(
+            LogDirectories.open([settings.root], replicated=True, filesystem=disk, periodic=True)
+        ) as directories:
             broker = self._broker(directories)
             self._say({"address": broker.address})
             self._stopped.wait()

@@ -8,6 +8,7 @@ from epoch.filesystem import FileSystem
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
+from logstore.recovery.damage_policy import Damage
 from logstore.topic_partition import TopicPartition
 
 
@@ -22,3 +23,6 @@ class DirectoryEnvironment:
     clock: Callable[[], int]
     """Milliseconds since 1970 UTC."""
     observer: LogObserver | None
+    replicated: bool = False
+    """Whether other nodes have copies of the logs: see `Log.open`."""
+    damage: Damage = "raise"

@@ -9,6 +9,7 @@ from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
 from logstore.log_config import MAX_INT64, LogConfig
+from logstore.recovery.damage_policy import DamagePolicy
 from logstore.segment.open_files import OpenFiles
 
 
@@ -30,6 +31,7 @@ class LogEnvironment:
     open_files: OpenFiles | None
     out_of_space: Callable[[OSError], object] = ignore_shortage
     """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
+    damage: DamagePolicy = DamagePolicy.RAISE
     writes: LogObserver | None = field(init=False)
     """Told of appends and flushes, which pay nothing where nobody listens to them."""
     events: LogObserver = field(init=False)

@@ -87,6 +87,7 @@ class JoinedBroker:
             directories = LogDirectories.open(
                 roots,
                 duplicates=True,
+                replicated=True,
                 settings=directory_settings,
                 observer=with_recovery(observer, counts),
                 periodic=True,

@@ -51,7 +51,9 @@ class Machine:
         """Open the directory, and let the broker register. Raises ValueError where it is up."""
         if self.broker is not None:
             raise ValueError(f"broker {self.broker_id} is up")
-        root = LogDirectory.open(self.root, settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock)
+        root = LogDirectory.open(
+            self.root, replicated=True, settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock
+        )
         directories = LogDirectories([root], {})
         self.broker = SimulatedBroker(
             directories, self._directory_id, self._network, self._random, self._times, ended=self._close
