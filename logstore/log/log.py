@@ -158,10 +158,11 @@ class Log(ReadableLog):
 
         `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
         holds the lock of that root. Without them the log stands alone: it keeps such files itself, and locks the
-        directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `clock` returns milliseconds since
-        1970 UTC. `replicated` says that other nodes have copies of the log, as a broker's have: then recovery ends it at the
-        first damage, as Kafka's does. `progress` is called with the number of bytes recovered since the last call. `out_of_space` is called
-        where a call finds the disk full, with the error and with the log's lock held: it must be quick, and not raise.
+        directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `replicated` says that other nodes
+        have copies of the log, as of a broker's: recovery then ends it at the first damage, as Kafka's does. `clock`
+        returns milliseconds since 1970 UTC. `progress` is called with the number of bytes recovered since the last
+        call. `out_of_space` is called where a call finds the disk full, with the error and with the log's lock held: it
+        must be quick, and not raise.
 
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
 
