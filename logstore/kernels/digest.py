@@ -1,4 +1,4 @@
-"""Digests that tell whether copies of a log hold the same: of batches by range of offsets, and of records' fields.
+"""The kernels of digests that tell whether copies of a log hold the same: of batches by range, and of records' fields.
 
 They find accidents, not forgeries: whoever chooses the bytes can make other ones with equal digests.
 """
@@ -7,7 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import RecordColumns
+from logstore.kernels.batch_digest import (
+    BATCHES,
+    BYTES,
+    FIELDS,
+    FIRST_OFFSET,
+    FIRST_SUM,
+    LAST_OFFSET,
+    RANGE,
+    RECORDS,
+    SECOND_SUM,
+)
 from logstore.kernels.bytes import Data, byte, little_endian_uint64
 from logstore.kernels.decode import skip_headers
 
@@ -15,40 +26,6 @@ FIRST_SEED = np.uint64(0x9E3779B97F4A7C15)
 SECOND_SEED = np.uint64(0xC2B2AE3D27D4EB4F)
 
 Sums = NDArray[np.uint64]
-Ranges = NDArray[np.int64]
-"""A row a range of offsets."""
-
-FIELDS = ("range", "first_sum", "second_sum", "batches", "records", "bytes", "first_offset", "last_offset")
-RANGE, FIRST_SUM, SECOND_SUM, BATCHES, RECORDS, BYTES, FIRST_OFFSET, LAST_OFFSET = range(len(FIELDS))
-"""Columns of `Ranges`; numba takes them as constants."""
-
-
-def digest(columns: BatchColumns, range_bits: int) -> Ranges:
-    """Sum up runs of batches whose base offsets have all but the lowest `range_bits` bits in common, a row a run.
-
-    The fields of a row are those that `FIELDS` names. The first two sums are of independent mixes of each batch's base
-    offset, last offset, leader epoch, size, magic, stored checksum and record count, modulo 2^64. The order of a run's
-    batches does not matter.
-    """
-    ranges = np.empty((len(columns), len(FIELDS)), np.int64)
-    runs = digest_batches(
-        columns.base_offset,
-        columns.last_offset,
-        columns.leader_epoch,
-        columns.size,
-        columns.magic,
-        columns.crc,
-        columns.record_count,
-        range_bits,
-        ranges,
-    )
-    return ranges[:runs].copy()  # there is room for many more
-
-
-def joined(ranges: Ranges) -> Ranges:
-    """Join rows as `digest` gives them, of parts of one log, so that there is one a range, by range."""
-    rows = ranges[np.argsort(ranges[:, RANGE], kind="stable")]
-    return rows[: join_ranges(rows)]
 
 
 def digest_keys(records: RecordColumns) -> tuple[Sums, Sums]:
@@ -96,16 +73,18 @@ def digest_batches(
     crc: NDArray[np.uint32],
     record_count: NDArray[np.int32],
     range_bits: int,
-    ranges: Ranges,
+    ranges: NDArray[np.int64],
 ) -> int:
-    """Fill one row a run, and return how many runs there are; there is room for as many as there are batches."""
+    """Fill one row of `FIELDS` a run, one after the other; return how many. There is room for one each batch."""
     runs = 0
+    start = -len(FIELDS)
     for row in range(base_offset.size):
         number = base_offset[row] >> range_bits
-        if runs == 0 or ranges[runs - 1, RANGE] != number:
-            ranges[runs, RANGE] = number
-            ranges[runs, FIRST_SUM : BYTES + 1] = 0
-            ranges[runs, FIRST_OFFSET], ranges[runs, LAST_OFFSET] = base_offset[row], last_offset[row]
+        if runs == 0 or ranges[start + RANGE] != number:
+            start += len(FIELDS)
+            ranges[start + RANGE] = number
+            ranges[start + FIRST_SUM : start + BYTES + 1] = 0
+            ranges[start + FIRST_OFFSET], ranges[start + LAST_OFFSET] = base_offset[row], last_offset[row]
             runs += 1
         of_first, of_second = FIRST_SEED, SECOND_SEED
         for value in (
@@ -116,30 +95,14 @@ def digest_batches(
         ):
             of_first = mixed(of_first ^ value)
             of_second = mixed(of_second + value)
-        ranges[runs - 1, FIRST_SUM] += np.int64(of_first)
-        ranges[runs - 1, SECOND_SUM] += np.int64(of_second)
-        ranges[runs - 1, BATCHES] += 1
-        ranges[runs - 1, RECORDS] += np.int64(record_count[row])
-        ranges[runs - 1, BYTES] += size[row]
-        ranges[runs - 1, FIRST_OFFSET] = min(ranges[runs - 1, FIRST_OFFSET], base_offset[row])
-        ranges[runs - 1, LAST_OFFSET] = max(ranges[runs - 1, LAST_OFFSET], last_offset[row])
+        ranges[start + FIRST_SUM] += np.int64(of_first)
+        ranges[start + SECOND_SUM] += np.int64(of_second)
+        ranges[start + BATCHES] += 1
+        ranges[start + RECORDS] += np.int64(record_count[row])
+        ranges[start + BYTES] += size[row]
+        ranges[start + FIRST_OFFSET] = min(ranges[start + FIRST_OFFSET], base_offset[row])
+        ranges[start + LAST_OFFSET] = max(ranges[start + LAST_OFFSET], last_offset[row])
     return runs
-
-
-@kernel
-def join_ranges(ranges: Ranges) -> int:
-    """Join neighbouring rows of the same range in place, and return how many rows are left at the beginning."""
-    kept = 0
-    for row in range(len(ranges)):
-        if kept > 0 and ranges[row, RANGE] == ranges[kept - 1, RANGE]:
-            for field in range(FIRST_SUM, BYTES + 1):
-                ranges[kept - 1, field] += ranges[row, field]
-            ranges[kept - 1, FIRST_OFFSET] = min(ranges[kept - 1, FIRST_OFFSET], ranges[row, FIRST_OFFSET])
-            ranges[kept - 1, LAST_OFFSET] = max(ranges[kept - 1, LAST_OFFSET], ranges[row, LAST_OFFSET])
-        else:
-            ranges[kept] = ranges[row]
-            kept += 1
-    return kept
 
 
 @kernel

@@ -10,3 +10,4 @@ check_batches: Final = StandaloneKernel("logstore.kernels.decode", "check_batche
 total_batches: Final = StandaloneKernel("logstore.kernels.totals", "total_batches")
 offset_index_agrees: Final = StandaloneKernel("logstore.kernels.index_agreement", "offset_index_agrees")
 time_index_agrees: Final = StandaloneKernel("logstore.kernels.index_agreement", "time_index_agrees")
+digest_batches: Final = StandaloneKernel("logstore.kernels.digest", "digest_batches")

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch.columns import BatchColumns
+from logstore.kernels.batch_digest import digest, joined
 
 RANGE_BITS: Final = 16
 """A range is the 65,536 offsets that have all higher bits in common; a batch belongs to that of its base offset."""
@@ -27,7 +28,7 @@ ROW = np.dtype(
         ("last_offset", "<i8"),
     ]
 )
-"""One range. The first two sums are of independent mixes of the batches' headers (see `logstore.kernels.digest`)."""
+"""One range. The first two sums are independent mixes of the batches' headers: see `logstore.kernels.batch_digest`."""
 _FIELDS: Final = ROW.itemsize // 8
 
 
@@ -39,7 +40,7 @@ class RangeDigests:
     """
 
     def __init__(self, ranges: NDArray[np.int64] | None = None) -> None:
-        """Take rows as `logstore.kernels.digest` gives them, in any order."""
+        """Take rows as `logstore.kernels.batch_digest` gives them, in any order."""
         self._parts: list[NDArray[np.int64]] = [] if ranges is None else [ranges]
         self._pending = 0
 
@@ -50,8 +51,6 @@ class RangeDigests:
 
     def add(self, columns: BatchColumns) -> None:
         """Count in the next batches."""
-        from logstore.kernels.digest import digest  # noqa: PLC0415  numba loads on the first bulk operation
-
         if len(columns):
             self._add(digest(columns, RANGE_BITS))
 
@@ -83,7 +82,7 @@ class RangeDigests:
 
     @property
     def ranges(self) -> NDArray[np.int64]:
-        """The same rows as `logstore.kernels.digest` has them."""
+        """The same rows as `logstore.kernels.batch_digest` has them."""
         if len(self._parts) != 1 or self._pending:
             self._join()
         return self._parts[0]
@@ -95,7 +94,5 @@ class RangeDigests:
             self._join()
 
     def _join(self) -> None:
-        from logstore.kernels.digest import joined  # noqa: PLC0415  as above
-
         none = np.empty((0, _FIELDS), np.int64)
         self._parts, self._pending = [joined(np.concatenate(self._parts)) if self._parts else none], 0

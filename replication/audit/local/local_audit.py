@@ -9,7 +9,6 @@ from typing import Any
 import pyarrow as pa
 
 from replication.audit.examination.copy_examiner import Row
-from replication.audit.log_rows.chosen_logs import ChosenLogs
 from replication.audit.log_rows.options.source_options import SourceOptions
 from replication.audit.pipeline.audit_outcome import AuditOutcome
 from replication.audit.pipeline.audit_plan import AuditPlan
@@ -96,6 +95,8 @@ class LocalAudit(AuditOutcome):
 
         Raises SnapshotChangedError, LiveAuditError, and as `list_snapshots` does.
         """
+        from replication.audit.log_rows.chosen_logs import ChosenLogs  # noqa: PLC0415  it loads numba, start-up time
+
         self._ensure_of_snapshots("batches")
         self.plan.ensure_unchanged()
         paths = json.dumps([named_absolutely(each) for each in self.plan.named])

@@ -9,20 +9,10 @@ from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.errors import CorruptRecordError
+from logstore.kernels.batch_digest import FIELDS, FIRST_SUM, RANGE, SECOND_SUM, digest, joined
 from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode
-from logstore.kernels.digest import (
-    FIELDS,
-    FIRST_SEED,
-    FIRST_SUM,
-    RANGE,
-    SECOND_SEED,
-    SECOND_SUM,
-    digest,
-    digest_contents,
-    digest_keys,
-    joined,
-)
+from logstore.kernels.digest import FIRST_SEED, SECOND_SEED, digest_contents, digest_keys
 from tests.logstore.batches import batch, log, record
 from tests.logstore.kernels.guarded import guarded
 from tests.logstore.kernels.sizes import EXAMPLES as ALL_EXAMPLES

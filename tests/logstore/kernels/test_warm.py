@@ -5,6 +5,7 @@ import pytest
 
 from logstore.batch.decoding.object_decoder import ObjectDecoder, Section
 from logstore.kernels import (
+    batch_digest,
     column_scan,
     crc,
     decode,
@@ -26,7 +27,7 @@ from tests.logstore.kernels.sizes import JIT
 
 def test_each_kernel_is_named_with_its_seconds() -> None:
     timings = warm()
-    assert len({name for name, _ in timings}) == len(timings) == 41
+    assert len({name for name, _ in timings}) == len(timings) == 40
     assert all(seconds >= 0 for _, seconds in timings)
 
 
@@ -35,7 +36,7 @@ def test_ordinary_use_compiles_nothing_more() -> None:
     kernels = [scan.scan_batches, scan.search_batch, decode.decode_batches, decode.check_batches]
     kernels += [search.lookup_offset, crc.crc32c, render.render_text, render.render_json, render.measure]
     kernels += [digest.digest_batches, digest.digest_fields, digest.digest_records]
-    kernels += [objects.write_objects, digest.join_ranges, totals.total_batches]
+    kernels += [objects.write_objects, totals.total_batches]
     kernels += [index_agreement.offset_index_agrees, index_agreement.time_index_agrees]
     warm()
     before = [len(kernel.signatures) for kernel in kernels]
@@ -50,7 +51,7 @@ def test_ordinary_use_compiles_nothing_more() -> None:
         records = decode.decode(data, batches)
         assert len(records) == 9
         list(ObjectDecoder().runs(memoryview(data)[61:], [Section(0, len(data) - 61, 1, 0, 0, False)]))
-        digest.joined(digest.digest(batches, 16))
+        batch_digest.digest(batches, 16)
         BatchTotals.by_kernel(batches)
         no_index = np.frombuffer(b"", np.uint8)
         standalone.offset_index_agrees(no_index, 0, batches.position, batches.last_offset)

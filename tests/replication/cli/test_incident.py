@@ -1,10 +1,13 @@
 """`epochlog incident`: as text, as JSON, with a page, and its exit status."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.data.replicas import replicas
+from tests.logstore.kernels.sizes import JIT
 from tests.replication.cli.command import epochlog
 
 
@@ -44,3 +47,15 @@ def test_what_cannot_be_is_one_line(arguments: tuple[object, ...], words: str) -
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.count("\n") == 1
     assert words in outcome.err
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+def test_neither_numba_nor_pandas_is_loaded_once_kernels_are_kept() -> None:
+    code = (
+        f"import sys\nsys.argv[1:] = ['incident', {str(replicas('diverged'))!r}]\n"
+        "from replication.cli.__main__ import run\ntry:\n    run()\nexcept SystemExit as ended:\n"
+        "    print(ended, [name for name in ('numba', 'pandas') if name in sys.modules], file=sys.stderr)"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "3 []\n"
