@@ -1,18 +1,23 @@
 """Up to where a cursor has committed, who led there, and whether a log still has those records."""
 
+import re
+import zlib
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
-from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
+from epoch.checkpoint import parse_checkpoint_lines, parse_number, read_checkpoint
 from epoch.errors import CheckpointError
 from epoch.history import EpochHistory
 from logstore.errors import CorruptCheckpointError
 
 NO_EPOCH = -1
+_VERSION: Final = b"1"
+"""Of files with a checksum: earlier releases wrote checkpoints of version 0, without one."""
+_WRITTEN: Final = re.compile(rb"1\n(-?[0-9]{1,10}) (-?[0-9]{1,19}) ([0-9]{1,19})\n[0-9a-f]{8}\n")
 
 
 class CommittedPosition(NamedTuple):
-    """The content of a cursor's file: a checkpoint with one entry of these three fields, in this order."""
+    """The content of a cursor's file: three lines, with the version 1, these three fields, and their CRC-32."""
 
     epoch: int
     """The leader epoch of the last record below `offset`; -1 where it has none."""
@@ -32,15 +37,8 @@ class CommittedPosition(NamedTuple):
     def read(cls, path: Path) -> Self | None:
         """Read a cursor's file; None where it is missing. Raises CorruptCheckpointError, OSError."""
         try:
-            rows = parse_checkpoint_lines(read_checkpoint(path), path=path, fields=3)
-            (row,) = rows
-            bits = (32, 64, 64)
-            found = cls(
-                *(
-                    parse_number(text, bits=size, path=path, line=row.line)
-                    for text, size in zip(row.fields, bits, strict=True)
-                )
-            )
+            data = read_checkpoint(path)
+            found = cls._checked(data, path) if data.startswith(_VERSION) else cls._unchecked(data, path)
         except FileNotFoundError:
             return None
         except (CheckpointError, ValueError) as error:
@@ -51,7 +49,29 @@ class CommittedPosition(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the content of the cursor's file."""
-        return format_checkpoint([self])
+        fields = b"%d %d %d\n" % self
+        return b"%b\n%b%08x\n" % (_VERSION, fields, zlib.crc32(fields))
+
+    @classmethod
+    def _checked(cls, data: bytes, path: Path) -> Self:
+        """Read a file that has to be what `encode` returns, byte for byte. Raises CorruptCheckpointError."""
+        written = _WRITTEN.fullmatch(data)
+        found = cls(*map(int, written.groups())) if written is not None else None
+        if found is None or found.encode() != data:
+            raise _unreadable(path, "its checksum does not match")
+        return found
+
+    @classmethod
+    def _unchecked(cls, data: bytes, path: Path) -> Self:
+        """Read a file of an earlier release: a checkpoint with one entry. Raises CheckpointError, ValueError."""
+        (row,) = parse_checkpoint_lines(data, path=path, fields=3)
+        bits = (32, 64, 64)
+        return cls(
+            *(
+                parse_number(text, bits=size, path=path, line=row.line)
+                for text, size in zip(row.fields, bits, strict=True)
+            )
+        )
 
     def divergence(self, history: EpochHistory, log_start_offset: int, log_end_offset: int) -> int | None:
         """Find where the records below `offset` end that this log has as they were read; None where it has them all.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
@@ -153,6 +154,43 @@ def test_a_damaged_file_is_told(log: Log, content: bytes) -> None:
     (log.directory / "billing.cursor").write_bytes(content)
     with pytest.raises(CorruptCheckpointError, match="remove the file"):
         log.cursor("billing")
+
+
+def test_every_bit_that_flips_in_a_file_is_told(log: Log) -> None:
+    path = log.directory / "billing.cursor"
+    log.cursor("billing").commit(17)
+    written = path.read_bytes()
+    for bit in range(8 * len(written)):
+        damaged = bytearray(written)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptCheckpointError, match="remove the file"):
+            CommittedPosition.read(path)
+
+
+@given(
+    st.builds(CommittedPosition, st.integers(-1, 2**31 - 1), st.integers(-1, 2**63 - 1), st.integers(0, 2**63 - 1)),
+    st.data(),
+)
+def test_a_file_is_read_as_it_was_written_or_told_to_be_damaged(
+    position: CommittedPosition, data: st.DataObject
+) -> None:
+    with TemporaryDirectory() as directory:
+        path = Path(directory, "billing.cursor")
+        path.write_bytes(position.encode())
+        assert CommittedPosition.read(path) == position
+        kept = data.draw(st.integers(0, len(position.encode()) - 1))
+        path.write_bytes(position.encode()[:kept] + data.draw(st.binary(max_size=3)))
+        with suppress(CorruptCheckpointError):
+            assert CommittedPosition.read(path) == position
+
+
+def test_files_of_earlier_releases_which_have_no_checksum_are_read(log: Log) -> None:
+    (log.directory / "billing.cursor").write_bytes(b"0\n1\n0 0 7\n")
+    cursor = log.cursor("billing")
+    assert cursor.position == cursor.committed == 7
+    cursor.commit(8)
+    assert (log.directory / "billing.cursor").read_bytes().startswith(b"1\n0 0 8\n")
 
 
 def test_commits_of_many_threads_leave_one_of_them(log: Log) -> None:
