@@ -1,15 +1,15 @@
 """What a controller decides from: the cluster's image, and what follows from it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
-from typing import Final
 from uuid import UUID
 
 from replication.controller.partition_index import PartitionIndex, PartitionKey
-from replication.controller.rules import Rules, rules_of
 from replication.controller.topic_names import TopicNames
-from replication.int32 import parse_setting
-from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ConfigResourceType
+from replication.leadership.broker_event import Terms
+from replication.leadership.rules import Rules, rules_of
+from replication.leadership.topic_settings import TopicSettings
+from replication.leadership.working_directory import has_working_copy
 from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.partition import PartitionRegistration
@@ -27,8 +27,6 @@ from replication.metadata.records import (
     UnregisterBrokerRecord,
 )
 from replication.metadata.topics import Topic
-
-_KAFKA_DEFAULTS: Final[Mapping[str, str]] = {MIN_IN_SYNC_REPLICAS: "1", UNCLEAN_LEADER_ELECTION: "false"}
 
 
 class ClusterState:
@@ -125,26 +123,23 @@ class ClusterState:
 
     def unclean_allowed(self, topic: Topic) -> bool:
         """Whether a replica out of sync may lead where no other is left."""
-        return self.setting(topic, UNCLEAN_LEADER_ELECTION).lower() == "true"
+        return self._settings.unclean_allowed(topic.name)
+
+    def terms(self, topic: Topic) -> Terms:
+        """Return under which terms a topic's leaders are elected, without anybody asking."""
+        return self._settings.terms(topic, self.rules)
 
     def min_isr(self, topic: Topic) -> int:
         """How many replicas must be in sync for acks=all, at most as many as there are."""
-        numbers = map(parse_setting, self._settings(topic, MIN_IN_SYNC_REPLICAS))
-        readable = next((number for number in numbers if number is not None and number > 0), 1)
-        return min(readable, len(topic.partitions[0].replicas))
+        return self._settings.min_isr(topic)
 
     def setting(self, topic: Topic, name: str) -> str:
         """Return what a topic's setting is: its own, the cluster's, the controller's, or Kafka's."""
-        return next(self._settings(topic, name))
+        return self._settings.value(topic.name, name)
 
-    def _settings(self, topic: Topic, name: str) -> Iterator[str]:
-        """Give what is set, the closest first: a log may hold values that nobody can read, and then the next counts."""
-        for type_, resource in ((ConfigResourceType.TOPIC, topic.name), (ConfigResourceType.BROKER, "")):
-            value = self.image.configurations.of(type_, resource).get(name)
-            if value is not None:
-                yield value
-        yield self.own_settings.get(name, _KAFKA_DEFAULTS[name])
-        yield _KAFKA_DEFAULTS[name]
+    @property
+    def _settings(self) -> TopicSettings:
+        return TopicSettings(self.image.configurations, self.own_settings)
 
     def may_lead(
         self, partition: PartitionRegistration, accepts: Callable[[int], bool] | None = None
@@ -154,15 +149,10 @@ class ClusterState:
         Who was reassigned away may still be the last known leader, and must not lead what it has deleted.
         """
         accepted = accepts or self.active.__contains__
-        return lambda broker_id: accepted(broker_id) and self._has(broker_id, partition)
-
-    def _has(self, broker_id: int, partition: PartitionRegistration) -> bool:
-        """Whether a broker is a replica, on a disk that works."""
-        if broker_id not in partition.replicas:
-            return False
-        working = self.image.brokers[broker_id].directories
-        directory = partition.directory_of(broker_id)
-        return not working or directory in working or directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
+        brokers = self.image.brokers
+        return lambda broker_id: (
+            accepted(broker_id) and has_working_copy(partition, broker_id, brokers[broker_id].directories)
+        )
 
     def default_directory(self, broker_id: int) -> UUID:
         """Return where a new replica lies: the broker's directory, or UNASSIGNED where the broker has to choose."""

@@ -9,6 +9,7 @@ from replication.controller.decision import Decision
 from replication.controller.leadership import changes_after
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
+from replication.leadership.broker_event import BrokerEvent
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import (
@@ -40,7 +41,7 @@ def assign_directories(cluster: ClusterState, request: AssignReplicasToDirsReque
         PlacementAnswer(*placed, _assign(cluster, request.broker_id, placed, records)) for placed in request.replicas
     ]
     lost = _lost(cluster, broker, zip(request.replicas, answers, strict=True))
-    return Decision([*records, *changes_after(cluster, lost, leaving=broker.id)], answers)
+    return Decision([*records, *changes_after(cluster, lost, BrokerEvent(leaving=broker.id))], answers)
 
 
 def _lost(

@@ -9,7 +9,7 @@ from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.imbalance import imbalanced
 from replication.controller.leadership import change_of
-from replication.controller.partition_change import Election
+from replication.leadership.partition_change import Election
 from replication.metadata.records import MetadataRecord
 from replication.protocol.error_code import ErrorCode, message_of
 from replication.protocol.messages.elect_leaders import ElectionType

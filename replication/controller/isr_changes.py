@@ -7,8 +7,8 @@ from replication.controller.brokers.broker_registry import registered
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.leadership import change_of
-from replication.controller.partition_change import Target
 from replication.controller.partition_index import PartitionKey
+from replication.leadership.partition_change import Target
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import NO_LEADER_CHANGE, MetadataRecord
 from replication.protocol.error_code import ErrorCode

@@ -3,12 +3,11 @@
 from collections.abc import Iterable
 
 from replication.controller.cluster_state import ClusterState
-from replication.controller.partition_change import AS_IT_IS, Election, Target, partition_change, without
 from replication.controller.partition_index import PartitionKey
-from replication.metadata.records import NO_LEADER, PartitionChangeRecord
+from replication.leadership.broker_event import BrokerEvent
+from replication.leadership.partition_change import AS_IT_IS, Election, Target, partition_change
+from replication.metadata.records import PartitionChangeRecord
 from replication.metadata.topics import Topic
-
-NOBODY = NO_LEADER
 
 
 def change_of(
@@ -24,59 +23,33 @@ def change_of(
     Without an `election` it is ONLINE, or UNCLEAN where the topic's settings allow that.
     """
     state = topic.partitions[partition_id]
+    terms = cluster.terms(topic)
     changed = partition_change(
         state,
         cluster.may_lead(state),
         target=target,
-        election=election or _allowed(cluster, topic),
-        rules=cluster.rules,
-        min_isr=_min_isr(cluster, topic),
+        election=election or terms.election,
+        rules=terms.rules,
+        min_isr=terms.min_isr,
         default_directory=cluster.default_directory,
     )
     return PartitionChangeRecord(partition_id=partition_id, topic_id=topic.id, **changed) if changed else None
 
 
 def changes_after(
-    cluster: ClusterState,
-    keys: Iterable[PartitionKey],
-    *,
-    leaving: int = NOBODY,
-    joining: int = NOBODY,
-    crashed: int = NOBODY,
+    cluster: ClusterState, keys: Iterable[PartitionKey], event: BrokerEvent
 ) -> list[PartitionChangeRecord]:
-    """Return the records for the partitions that change (Kafka: generateLeaderAndIsrUpdates).
-
-    A broker that is `leaving` is in no ISR any more and leads nothing; one that is `joining` may lead although it is
-    fenced still; one that `crashed` has come back, perhaps without all of its records, and is not even eligible.
-    """
-    active = (cluster.active | {joining}) - {leaving, crashed}
-    shut_down = () if crashed == NOBODY else (crashed,)
+    """Return the records for the partitions that change with a broker (Kafka: generateLeaderAndIsrUpdates)."""
+    active = event.active_after(cluster.active)
     topic: Topic | None = None
     records = []
     for topic_id, partition_id in keys:
         if topic is None or topic.id is not topic_id:
             topic = cluster.image.topics.topic(topic_id)
-            election = _allowed(cluster, topic)
-            min_isr = _min_isr(cluster, topic)
+            terms = cluster.terms(topic)
         state = topic.partitions[partition_id]
-        changed = partition_change(
-            state,
-            cluster.may_lead(state, active.__contains__),
-            target=Target(isr=without(state.isr, (leaving, crashed)), unclean_shutdown=shut_down),
-            election=election,
-            rules=cluster.rules,
-            min_isr=min_isr,
-            default_directory=cluster.default_directory,
-        )
+        may_lead = cluster.may_lead(state, active.__contains__)
+        changed = event.change(state, may_lead, terms, cluster.default_directory)
         if changed:
             records.append(PartitionChangeRecord(partition_id=partition_id, topic_id=topic_id, **changed))
     return records
-
-
-def _min_isr(cluster: ClusterState, topic: Topic) -> int:
-    """Return the setting where the rules ask for it."""
-    return cluster.min_isr(topic) if cluster.rules.elr else 1
-
-
-def _allowed(cluster: ClusterState, topic: Topic) -> Election:
-    return Election.UNCLEAN if cluster.unclean_allowed(topic) else Election.ONLINE

@@ -3,7 +3,7 @@
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-from replication.controller.partition_change import ReplicaIds
+from replication.leadership.partition_change import ReplicaIds
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER
 

@@ -6,7 +6,7 @@ from typing import Final
 from uuid import UUID
 
 from replication.controller.cluster_state import ClusterState
-from replication.controller.rules import ELR_FEATURE
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigResourceType
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.records import (

@@ -3,7 +3,7 @@
 from replication.controller.cluster_state import ClusterState
 from replication.controller.controller import Controller
 from replication.controller.decision import Decision
-from replication.controller.rules import ELR_FEATURE
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigResourceType
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.records import ConfigRecord, FeatureLevelRecord

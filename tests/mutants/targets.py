@@ -84,8 +84,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{WRITING}/test_hanging_transactions.py",
     ),
     "replication/broker/requests/writing/sent_batch.py": (f"{WRITING}/test_sent_batch.py",),
-    "replication/controller/partition_change.py": (
-        "tests/replication/controller/test_partition_change.py",
+    "replication/leadership/partition_change.py": (
+        "tests/replication/leadership/test_partition_change.py",
         "tests/replication/controller/test_cases.py",
         "tests/replication/controller/test_controller.py",
         "tests/replication/controller/test_elections.py",

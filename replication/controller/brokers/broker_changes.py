@@ -4,6 +4,7 @@ from uuid import UUID
 
 from replication.controller.cluster_state import ClusterState
 from replication.controller.leadership import changes_after
+from replication.leadership.broker_event import BrokerEvent
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.records import (
     BrokerRegistrationChangeRecord,
@@ -18,7 +19,9 @@ _Change = BrokerRegistrationChangeRecord
 
 def fence(cluster: ClusterState, broker: BrokerRegistration) -> list[MetadataRecord]:
     """Take a broker out of all ISRs, move its leaderships, and mark it."""
-    records: list[MetadataRecord] = [*changes_after(cluster, cluster.index.in_isr(broker.id), leaving=broker.id)]
+    records: list[MetadataRecord] = [
+        *changes_after(cluster, cluster.index.in_isr(broker.id), BrokerEvent(leaving=broker.id))
+    ]
     if cluster.rules.registration_changes:
         return [*records, _Change(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_Change.FENCE)]
     return [*records, FenceBrokerRecord(id=broker.id, epoch=broker.epoch)]
@@ -29,7 +32,7 @@ def unfence(cluster: ClusterState, broker: BrokerRegistration) -> list[MetadataR
     mark: MetadataRecord = UnfenceBrokerRecord(id=broker.id, epoch=broker.epoch)
     if cluster.rules.registration_changes:
         mark = _Change(broker_id=broker.id, broker_epoch=broker.epoch, fenced=_Change.UNFENCE)
-    return [mark, *changes_after(cluster, cluster.index.leaderless(), joining=broker.id)]
+    return [mark, *changes_after(cluster, cluster.index.leaderless(), BrokerEvent(joining=broker.id))]
 
 
 def begin_controlled_shutdown(cluster: ClusterState, broker: BrokerRegistration) -> list[MetadataRecord]:
@@ -38,26 +41,24 @@ def begin_controlled_shutdown(cluster: ClusterState, broker: BrokerRegistration)
     if cluster.rules.controlled_shutdown_state and not broker.in_controlled_shutdown:
         shutting_down = _Change.IN_CONTROLLED_SHUTDOWN
         records = [_Change(broker_id=broker.id, broker_epoch=broker.epoch, in_controlled_shutdown=shutting_down)]
-    return [*records, *changes_after(cluster, cluster.index.in_isr(broker.id), leaving=broker.id)]
+    return [*records, *changes_after(cluster, cluster.index.in_isr(broker.id), BrokerEvent(leaving=broker.id))]
 
 
 def unregister(cluster: ClusterState, broker: BrokerRegistration) -> list[MetadataRecord]:
     """Take a broker that will not come back out of all ISRs and ELRs, and forget it."""
     return [
-        *changes_after(cluster, cluster.index.in_isr(broker.id), leaving=broker.id),
-        *changes_after(cluster, cluster.index.in_elr(broker.id), leaving=broker.id),
+        *changes_after(cluster, cluster.index.in_isr(broker.id), BrokerEvent(leaving=broker.id)),
+        *changes_after(cluster, cluster.index.in_elr(broker.id), BrokerEvent(leaving=broker.id)),
         UnregisterBrokerRecord(broker_id=broker.id, broker_epoch=broker.epoch),
     ]
 
 
 def restart(cluster: ClusterState, broker_id: int, *, clean: bool) -> list[MetadataRecord]:
     """Take a broker that comes as a new incarnation out of all ISRs; after a crash, out of the ELRs too (KIP-966)."""
-    if clean or not cluster.rules.elr:
-        return [*changes_after(cluster, cluster.index.in_isr(broker_id), leaving=broker_id)]
-    return [
-        *changes_after(cluster, cluster.index.in_isr(broker_id), crashed=broker_id),
-        *changes_after(cluster, cluster.index.in_elr(broker_id), crashed=broker_id),
-    ]
+    event = BrokerEvent.restart(broker_id, clean=clean, rules=cluster.rules)
+    in_isr, in_elr = cluster.index.in_isr(broker_id), cluster.index.in_elr(broker_id)
+    keys = [*in_isr, *in_elr] if event.is_crash else in_isr
+    return [*changes_after(cluster, keys, event)]
 
 
 def lose_directories(cluster: ClusterState, broker: BrokerRegistration, offline: set[UUID]) -> list[MetadataRecord]:
@@ -69,7 +70,7 @@ def lose_directories(cluster: ClusterState, broker: BrokerRegistration, offline:
     topics = cluster.image.topics
     keys = [key for key in cluster.index.in_isr(broker.id) if topics.partition(*key).directory_of(broker.id) in lost]
     return [
-        *changes_after(cluster, keys, leaving=broker.id),
+        *changes_after(cluster, keys, BrokerEvent(leaving=broker.id)),
         _Change(broker_id=broker.id, broker_epoch=broker.epoch, log_dirs=left),
     ]
 

@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from replication.controller.partition_change import Target, without
 from replication.controller.refusal import Refusal
+from replication.leadership.partition_change import Target, without
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 

@@ -8,10 +8,10 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.leadership import change_of
-from replication.controller.partition_change import Election
 from replication.controller.refusal import Refusal
 from replication.controller.topics.assignment import check_assignment
 from replication.controller.topics.reassignment_target import Reversal, cancel_target, start_target
+from replication.leadership.partition_change import Election
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord
 from replication.metadata.topics import Topic

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
-from replication.controller.partition_change import ReplicaIds
 from replication.controller.refusal import Refusal
 from replication.controller.settings.effective_settings import EffectiveSetting, effective_settings
 from replication.controller.settings.setting_changes import clear_elr
 from replication.controller.settings.setting_checks import check_topic_settings
 from replication.controller.topics.assignment import check_assignment, invalid_assignment
 from replication.controller.topics.replica_placement import UsableBroker, place_replicas
+from replication.leadership.partition_change import ReplicaIds
 from replication.metadata.configurations import ConfigResource, ConfigResourceType
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord

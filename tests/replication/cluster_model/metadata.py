@@ -17,7 +17,7 @@ from replication.controller.decision import Decision
 from replication.controller.isr_changes import IsrChangeAnswer
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
-from replication.controller.rules import ELR_FEATURE
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration

@@ -15,12 +15,12 @@ from uuid import UUID
 from logstore.topic_partition import TopicPartition
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.partition_change import without
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
-from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.reassignments import ReassignmentRequest
 from replication.controller.topics.topics import MorePartitions, NewTopic
+from replication.leadership.partition_change import without
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.framing import decode, encode
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration

@@ -9,8 +9,8 @@ from replication.controller.controller import Controller, ControllerSettings, He
 from replication.controller.decision import Decision
 from replication.controller.isr_changes import IsrChangeAnswer
 from replication.controller.partition_index import PartitionKey
-from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.topics import NewTopic
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.partition import PartitionRegistration

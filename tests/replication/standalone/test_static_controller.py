@@ -10,8 +10,8 @@ from epoch.filesystem import FileSystem
 from logstore.log.state.waiters import ThreadWaiter
 from replication.controller.decision import Decision
 from replication.controller.refusal import Refusal
-from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.topics import NewTopic
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.records.control import KRaftVersion
 from replication.protocol.error_code import ErrorCode
 from replication.quorum.local_metadata import LocalMetadata

@@ -10,9 +10,9 @@ from logstore import Log
 from logstore.log.state.leader_epochs import LeaderEpochs
 from replication.broker.partitions.led_partition import LedPartition
 from replication.controller import cluster_state
-from replication.controller.rules import ELR_FEATURE, Rules, rules_of
 from replication.fetcher import fetcher_settings
 from replication.fetcher.decisions.fetch_rules import FetchRules
+from replication.leadership.rules import ELR_FEATURE, Rules, rules_of
 from replication.protocol.error_code import ErrorCode
 from tests.replication.cluster_model import faults
 

@@ -12,9 +12,9 @@ from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.controller.refusal import Refusal
-from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.reassignments import ReassignmentRequest
 from replication.controller.topics.topics import MorePartitions, NewTopic
+from replication.leadership.rules import ELR_FEATURE
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration

@@ -3,10 +3,10 @@
 from functools import partial
 from typing import Any
 
-from replication.controller.partition_change import ChangedFields, Election, Target, partition_change
-from replication.controller.partition_change_3_0 import partition_change_3_0
-from replication.controller.rules import Rules
 from replication.controller.topics.reassignment_target import cancel_target, start_target
+from replication.leadership.partition_change import ChangedFields, Election, Target, partition_change
+from replication.leadership.partition_change_3_0 import partition_change_3_0
+from replication.leadership.rules import Rules
 from replication.metadata.metadata_version import MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import MIGRATING_DIRECTORY, NO_LEADER_CHANGE, PartitionChangeRecord

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Final, TypeAlias, TypedDict
 from uuid import UUID
 
-from replication.controller.rules import Rules
+from replication.leadership.rules import Rules
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import NO_LEADER
 

@@ -4,14 +4,14 @@ from uuid import UUID
 
 import pytest
 
-from replication.controller.partition_change import (
+from replication.leadership.partition_change import (
     CannotPlaceError,
     ChangedFields,
     Election,
     Target,
     partition_change,
 )
-from replication.controller.rules import Rules
+from replication.leadership.rules import Rules
 from replication.metadata.metadata_version import MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 

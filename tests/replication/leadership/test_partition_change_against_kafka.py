@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from replication.controller.partition_change import Election, partition_change
+from replication.leadership.partition_change import Election, partition_change
 from replication.metadata.records import UNASSIGNED_DIRECTORY
 from tests.campaign import Campaign
 from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import KafkaRelease
 from tests.replication.controller.cases.partition_change import partition_of, rules_of, target_of
-from tests.replication.controller.partition_changes import question
+from tests.replication.leadership.partition_changes import question
 
 CAMPAIGN = Campaign("partition changes beside Kafka's", full=200_000, share=4_000)
 AT_ONCE = 20

@@ -7,7 +7,7 @@ no directory and no eligible leader replica.
 
 from collections.abc import Callable
 
-from replication.controller.partition_change import AS_IT_IS, ChangedFields, Election, ReplicaIds, Target, without
+from replication.leadership.partition_change import AS_IT_IS, ChangedFields, Election, ReplicaIds, Target, without
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER
 
