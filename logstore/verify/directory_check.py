@@ -2,22 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Final
 
+from logstore.errors import LogStoreError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, parse_file_name
 from logstore.files.backup_mark import BACKUP_MARK
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.files.quorum_state import QuorumState
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
+from logstore.topic_partition import METADATA_TOPIC
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.reading import read_file
 from logstore.verify.root_check import check_checkpoints, check_clean_shutdown, not_files
 from logstore.verify.snapshot_check import check_snapshot
 
+TOPIC_ID_MISSING: Final = "topic-id-missing"
 PARTIAL_SNAPSHOT = ".checkpoint.part"
 NEEDED_INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 """Every segment with records has these."""
@@ -145,10 +150,37 @@ def _own_checkpoints(
             )
 
 
+def topic_id_missing(partition: PartitionDirectory) -> Iterator[Finding]:
+    """Report a log without its topic's id where a broker would drop it for that.
+
+    Before a broker with KRaft appends anything, it writes the file; at its start it takes a log without one for stray
+    (Kafka: LogManager.isStrayKraftReplica). Under ZooKeeper a log may have none.
+    """
+    is_brokers = partition.own_checkpoints is None and partition.topic_partition.topic != METADATA_TOPIC
+    escapes = PARTITION_METADATA_NAME in partition.listing.escaping_links
+    if is_brokers and not escapes and any(map(_has_records, partition.segments)) and _is_of_kraft(partition):
+        yield Reporter(partition.topic_partition).error(
+            TOPIC_ID_MISSING,
+            "the file is missing, although the log has records: a KRaft broker takes such a log for stray at its "
+            "start, sets it aside in a directory of another name, which ends in -stray, and begins an empty one; with "
+            "the broker stopped, copy the file from another replica",
+            file=PARTITION_METADATA_NAME,
+        )
+
+
+def _is_of_kraft(partition: PartitionDirectory) -> bool:
+    try:
+        return MetaProperties.read(partition.path.parent / META_PROPERTIES_NAME).version > 0
+    except (LogStoreError, OSError):
+        return False
+
+
 def _small_files(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
     files = partition.listing.files
     metadata = files.get(PARTITION_METADATA_NAME)
-    if metadata is not None:
+    if metadata is None:
+        yield from topic_id_missing(partition)
+    else:
         read_metadata = partial(PartitionMetadata.read, metadata)
         findings, _ = read_file(read_metadata, metadata.name, "partition-metadata-unparsable", report)
         yield from findings

@@ -188,14 +188,12 @@ class EpochCheck(SilentCheck):
         first = min([*self._segment_bases, *(run.first_offset for run in rising)])
         if begins >= first:
             return
-        what = f"by its leader epochs the log begins at offset {begins}, but its first segment begins at {first}"
-        yield (self._report.error if self._clean_shutdown else self._report.info)(
+        yield self._report.error(
             FIRST_SEGMENT_MISSING,
-            f"{what}: segments are gone that no broker has deleted, which would have moved the first epoch too; {CURE}"
-            if self._clean_shutdown
-            else f"{what}: segments are gone, or a broker was deleting them when it was killed or these files were "
-            "copied; compare with another replica",
-            file=file_name(FileKind.LOG, begins) if self._clean_shutdown else LEADER_EPOCH_CHECKPOINT,
+            f"by its leader epochs the log begins at offset {begins}, but its first segment begins at {first}: "
+            "segments are gone that no broker has deleted, which moves the first epoch too and keeps what it deletes "
+            f"for a while as .deleted; at its next start a broker lets the log begin at {first}; {CURE}",
+            file=file_name(FileKind.LOG, begins),
             offset=begins,
         )
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +13,16 @@ from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import CONTROL_BIT, SEQUENCES, TRANSACTIONAL_BIT
 from logstore.batch.control import ControlRecord
 from logstore.errors import LogStoreError
+from logstore.file_name import FileKind, file_name
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 from logstore.verify.reading import read_file
+
+SNAPSHOTS_MISSING: Final = "producer-snapshots-missing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,18 @@ class ProducerCheck(SilentCheck):
     that was damaged or compacted lacks batches, and then only whether the snapshots can be read is checked.
     """
 
-    def __init__(self, report: Reporter, compaction: Compaction, snapshots: list[SnapshotFile], log_start: int) -> None:
+    def __init__(
+        self,
+        report: Reporter,
+        compaction: Compaction,
+        snapshots: list[SnapshotFile],
+        log_start: int,
+        *,
+        must_have_one: bool = False,
+    ) -> None:
+        """With `must_have_one` a broker has stopped in order, which leaves a snapshot of every log with records."""
         self._report = report
+        self._are_missing = must_have_one and not snapshots
         self._compaction = compaction
         self._waiting = sorted(snapshots, key=lambda snapshot: snapshot.offset)
         self._due: list[_Comparison] = []
@@ -101,6 +116,15 @@ class ProducerCheck(SilentCheck):
                 self._due.append(_Comparison(snapshot, self._logged.copy()))
         for comparison in self._due:
             yield from self._compare(comparison)
+        if self._are_missing and self._logged.any:
+            yield self._report.error(
+                SNAPSHOTS_MISSING,
+                "no producer snapshot is there, although the broker stopped in order, which leaves one: at its next "
+                "start a broker does not read the log for them, and knows none of its producers and open transactions "
+                f"any more; remove {CLEAN_SHUTDOWN_NAME} before that, and it reads the log",
+                file=file_name(FileKind.PRODUCER_SNAPSHOT, log_end_offset),
+                offset=log_end_offset,
+            )
 
     def _follow(self, chunk: Chunk, rows: slice) -> None:
         """Take over each producer's last batches among the rows."""

@@ -162,6 +162,12 @@ def _checks(partition: PartitionDirectory, segments: Sequence[Segment], report: 
         TimeIndexCheck(report),
         EpochCheck.of(partition, report, compaction),
         TransactionCheck(report, compaction, first_segment, log_start),
-        ProducerCheck(report, compaction, snapshots, log_start),
+        ProducerCheck(
+            report,
+            compaction,
+            snapshots,
+            log_start,
+            must_have_one=partition.checkpoints.clean_shutdown and partition.own_checkpoints is None,
+        ),
         *QuorumCheck.all_of(partition, report),
     ]

@@ -79,6 +79,8 @@ class CopySummary:
     """Where the log began according to its files: below its start where its first segments are missing."""
     is_dropped: bool
     """Its start lies beyond its end: its broker drops all of it, and begins an empty log there."""
+    is_stray: bool
+    """Its topic's id is missing or another one: its broker sets all of it aside, and begins an empty log."""
     log_end_offset: int
     """Where the log ends once its broker has loaded it, and cut it off at damage where that is what recovery does."""
     readable_end_offset: int
@@ -132,7 +134,7 @@ class CopySummary:
     @property
     def expected_start(self) -> int:
         """From which offset on the copy should have records, for no retention tells why they are missing."""
-        return self.begins_at if self.clean_shutdown or self.is_dropped else self.log_start_offset
+        return self.begins_at
 
     @property
     def cleaned(self) -> list[OffsetRange]:

@@ -23,8 +23,9 @@ from replication.audit.examination.examination import Examination, examine
 from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PartitionVerdict
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.snapshots.assigned_copies import assigned_copies
 from replication.audit.snapshots.missing_copies import Expectations, missing_copies
+from replication.audit.snapshots.newest_metadata import newest_metadata
+from replication.audit.snapshots.registered import Registered
 from replication.errors import PartitionVanishedError, TopicIdsDifferError
 from replication.metadata_partition import METADATA_PARTITION
 from replication.planning import Replica
@@ -73,10 +74,12 @@ def judge_replicas(
     ...     print(each.verdict.topic, each.verdict.verdict)
     """
     lacking = missing_among(replicas) if missing is None else missing
+    registered = expectations(replicas).registered
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for topic_partition in sorted(held_by_several(replicas).union(lacking)):
             unread = {replica.name for replica in replicas if topic_partition in replica.left_out}
-            judging = _Judging(topic_partition, threads, on_error, progress, lacking.get(topic_partition, ()), unread)
+            absent, said = lacking.get(topic_partition, ()), registered.get(topic_partition)
+            judging = _Judging(topic_partition, threads, on_error, progress, absent, said, unread)
             try:
                 judged = judging.judge(holding(replicas, topic_partition))
             except PARTITION_ERRORS as error:
@@ -137,8 +140,9 @@ def expectations(replicas: Sequence[Replica], replication_factor: int | None = N
     """Gather what tells which copies there should be."""
     metadata = [replica.partitions.get(METADATA_PARTITION) for replica in replicas]
     names = {replica.node_id: replica.name for replica in replicas if replica.node_id is not None}
-    return Expectations(
-        assigned_copies((nullcontext(copy.path) for copy in metadata if copy), names),
+    return Expectations.of(
+        newest_metadata(nullcontext(copy.path) for copy in metadata if copy),
+        names,
         {replica.name: replica.listed for replica in replicas},
         replication_factor,
     )
@@ -157,6 +161,7 @@ class _Judging:
     on_error: OnError
     progress: Advance
     missing: Sequence[str]
+    registered: Registered | None
     unread: set[str]
     vanished: set[str] = field(default_factory=set)
 
@@ -185,7 +190,7 @@ class _Judging:
             ExaminedCopy(found.summary, found.digests, in_place(path), shown(str(path.absolute())))
             for found, path in ((found, copies[name].path) for name, found in examined.items())
         ]
-        verdict = judge(of_copies, missing=self.missing, unread=unread)
+        verdict = judge(of_copies, missing=self.missing, unread=unread, registered=self.registered)
         findings = (finding for found in examined.values() for finding in found.findings)
         return JudgedPartition(verdict, (*findings, *verdict.findings))
 

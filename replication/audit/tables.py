@@ -128,6 +128,7 @@ PARTITIONS: Final[Columns] = {
             "damage": _TEXT,
             "lost": pa.struct(_RECORDS),
             "acknowledged": pa.struct(_RECORDS),
+            "maybe_acknowledged": pa.struct(_RECORDS),
         }
     ),
     "pairs": _rows_of(

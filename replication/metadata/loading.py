@@ -1,13 +1,14 @@
 """The image that a directory of metadata holds: its latest snapshot, and the log from there on."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
 from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
+from replication.metadata.records import MetadataRecord
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import committed
 
@@ -16,6 +17,10 @@ _LOST_BEGINNING_ADVICE: Final = (
     "the quorum has other controllers, move the directory away: the controller then fetches what is missing from the "
     "leader"
 )
+
+
+Watch = Callable[[MetadataRecord, ClusterImage], object]
+"""Is called with each record of the log, and with the image that it has just changed."""
 
 
 class LoadedImage(NamedTuple):
@@ -28,7 +33,9 @@ class LoadedImage(NamedTuple):
     """Of the last batch; -1 of an empty log."""
 
 
-def load_image(directory: str | os.PathLike[str], end_offset: int | None = None) -> LoadedImage:
+def load_image(
+    directory: str | os.PathLike[str], end_offset: int | None = None, *, watch: Watch | None = None
+) -> LoadedImage:
     """Replay a directory such as `__cluster_metadata-0`; a transaction that has not ended is left out.
 
     So is what the cluster was formatted with, until it is in the log too. With `end_offset` no batch is read that
@@ -46,7 +53,10 @@ def load_image(directory: str | os.PathLike[str], end_offset: int | None = None)
     for batch in committed(_up_to(end_offset, read_metadata(directory, loaded.end_offset))):
         _ensure_follows(batch, loaded.end_offset, directory)
         try:
-            loaded.image.replay_all(batch.records)
+            for record in batch.records:
+                loaded.image.replay(record)
+                if watch is not None:
+                    watch(record, loaded.image)
         except InvalidReplayError as error:
             raise error.with_position(file=directory, position=None, offset=batch.base_offset) from error
         loaded = LoadedImage(loaded.image, batch.last_offset + 1, batch.leader_epoch)

@@ -10,7 +10,7 @@ import numpy as np
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, file_name
-from logstore.files.partition_metadata import PartitionMetadata
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding
 from replication.repair.cleaned import is_never_cleaned, may_be_cleaned
@@ -38,6 +38,8 @@ class RepairPlan:
     """In order of offsets."""
     left: tuple[LeftRange, ...]
     layout: Layout
+    metadata: PartitionMetadata | None = None
+    """The topic's id, by the others, where the copy has none."""
 
     @property
     def bytes(self) -> int:
@@ -70,7 +72,7 @@ class RepairPlan:
         """
         from replication.repair.repaired_copy import write_copy  # noqa: PLC0415  start-up time
 
-        return self.report(*write_copy(self.partition, self.layout, target, filesystem, progress))
+        return self.report(*write_copy(self.partition, self.layout, target, filesystem, progress, self.metadata))
 
 
 def plan_repair(damaged: PartitionDirectory, others: Sequence[PartitionDirectory]) -> RepairPlan:
@@ -101,7 +103,7 @@ def plan_repair(damaged: PartitionDirectory, others: Sequence[PartitionDirectory
         left += _left(copy, gap, filling)
     if not is_compacted:
         left += [each for one in neighbours for each in _different(one)]
-    return RepairPlan(damaged, tuple(healed), tuple(left), Layout.of(copy, filled))
+    return RepairPlan(damaged, tuple(healed), tuple(left), Layout.of(copy, filled), _lacking_metadata(damaged, others))
 
 
 def _without_wrong_epochs(copy: ScannedCopy, sources: Sequence[ScannedCopy]) -> ScannedCopy:
@@ -120,6 +122,13 @@ def _ensure_same(damaged: PartitionDirectory, other: PartitionDirectory) -> None
     ours, theirs = _topic_id(damaged), _topic_id(other)
     if ours is not None and theirs is not None and ours != theirs:
         raise OtherPartitionError(other.path, f"its topic id is {theirs.topic_id}, and not {ours.topic_id}")
+
+
+def _lacking_metadata(damaged: PartitionDirectory, others: Sequence[PartitionDirectory]) -> PartitionMetadata | None:
+    """Return what a copy without its topic's id should have, where all others that have one agree."""
+    told = {each for each in map(_topic_id, others) if each is not None}
+    is_lacking = PARTITION_METADATA_NAME not in damaged.listing.files
+    return told.pop() if is_lacking and len(told) == 1 else None
 
 
 def _topic_id(partition: PartitionDirectory) -> PartitionMetadata | None:

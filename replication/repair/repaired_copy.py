@@ -8,9 +8,11 @@ from typing import Final
 from epoch.filesystem import FileSystem
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.offline.directory_copy import copy_directory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, verify_partition
+from logstore.verify.directory_check import topic_id_missing
 from replication.repair.layout import Layout, Piece
 from replication.repair.side_files import SideFiles
 
@@ -25,8 +27,12 @@ def write_copy(
     target: Path,
     filesystem: FileSystem,
     progress: Callable[[int], object],
+    metadata: PartitionMetadata | None = None,
 ) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
-    """Write a copy to a new directory, durably: return what was made anew, and what is still wrong. Raises OSError."""
+    """Write a copy to a new directory, durably: return what was made anew, and what is still wrong. Raises OSError.
+
+    With `metadata` the original lacks it.
+    """
     changed = layout.changed()
     names = {file_name(FileKind.LOG, base) for base in changed}
     copy_directory(
@@ -38,11 +44,13 @@ def write_copy(
     )
     for base, pieces in changed.items():
         _write_log(target / file_name(FileKind.LOG, base), pieces, filesystem, progress)
+    if metadata is not None:
+        metadata.write(target / PARTITION_METADATA_NAME, filesystem)
     found = _findings(source, target)
     made = SideFiles(_opened(source, target), found, layout.outdated(), filesystem).make()
     findings = _findings(source, target) if made else found
     _flush(target, filesystem)
-    return made, findings
+    return (*made, *([PARTITION_METADATA_NAME] if metadata else [])), findings
 
 
 def _not_files(partition: PartitionDirectory) -> Iterator[str]:
@@ -78,7 +86,10 @@ def _opened(source: PartitionDirectory, target: Path) -> PartitionDirectory:
 
 
 def _findings(source: PartitionDirectory, target: Path) -> tuple[Finding, ...]:
-    found = verify_partition(_opened(source, target))
+    copy = _opened(source, target)
+    # Whether a broker needs the file, its root tells, beside which the copy may not stand.
+    lacking = () if PARTITION_METADATA_NAME in copy.listing.files else topic_id_missing(source)
+    found = dict.fromkeys((*lacking, *verify_partition(copy)))
     return tuple(each for each in found if each.severity.needs_attention and each.kind not in _ROOTS_FINDINGS)
 
 

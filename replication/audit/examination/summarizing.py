@@ -15,6 +15,7 @@ from logstore.offline.recovered_log import RecoveredLog
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
+from logstore.verify.directory_check import TOPIC_ID_MISSING
 from logstore.verify.epoch_check import FIRST_SEGMENT_MISSING
 from logstore.verify.finding import UNREADABLE
 from logstore.verify.root_check import START_BEYOND_END
@@ -41,7 +42,7 @@ def summarize(
         [finding.offset or 0 for finding in findings if finding.kind == FIRST_SEGMENT_MISSING],
         default=loaded.log_start_offset,
     )
-    missing_from = begins_at if partition.checkpoints.clean_shutdown else loaded.log_start_offset
+    missing_from = begins_at
     is_dropped = any(finding.kind == START_BEYOND_END for finding in findings)
     if is_dropped and partition.segments:
         begins_at = min(begins_at, partition.segments[0].base_offset)
@@ -55,6 +56,7 @@ def summarize(
         log_start_offset=loaded.log_start_offset,
         begins_at=begins_at,
         is_dropped=is_dropped,
+        is_stray=any(finding.kind == TOPIC_ID_MISSING for finding in findings),
         log_end_offset=loaded.log_end_offset,
         readable_end_offset=watch.readable_end_offset,
         high_watermark=loaded.high_watermark,

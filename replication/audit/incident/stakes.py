@@ -7,7 +7,13 @@ from typing import Any, Final
 from replication.audit.judgement.committed_records import number_in_words
 from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import candidate_of, name_of, replica_in_words, span_of
+from replication.audit.judgement.wording import (
+    acknowledged_in_words,
+    candidate_of,
+    name_of,
+    replica_in_words,
+    span_of,
+)
 
 Json = Mapping[str, Any]
 _QUIET: Final = frozenset({Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION})
@@ -99,15 +105,17 @@ def _choice_in_words(candidate: Json) -> str:
     is_lost = "is" if lost.records == 1 else "are"
     return (
         f"{leads}, {number_in_words(lost)}{f' of {when}' if when else ''} {is_lost} lost, "
-        f"{_known(lost.records, acknowledged)} known to be acknowledged"
+        f"{_known(lost.records, acknowledged, candidate['maybe_acknowledged']['records'])}"
     )
 
 
-def _known(lost: int, acknowledged: int) -> str:
+def _known(lost: int, acknowledged: int, maybe: int) -> str:
+    if maybe:
+        return acknowledged_in_words(lost, acknowledged, maybe)
     if lost == 1:
-        return "which is" if acknowledged else "not"
+        return f"{'which is' if acknowledged else 'not'} known to be acknowledged"
     known = "all" if acknowledged == lost else f"{acknowledged:,}"
-    return f"{known if acknowledged else 'none'} of them"
+    return f"{known if acknowledged else 'none'} of them known to be acknowledged"
 
 
 def _recommendation(partition: Json) -> Iterator[str]:

@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME as ID_FILE
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.record_tally import RecordSpan
+from replication.audit.copy_summary import CopySummary
 from replication.audit.judgement.recommendation import Recommendation
 from replication.audit.judgement.times import stretch
 from replication.audit.replica_finding import ReplicaFinding
@@ -16,14 +18,17 @@ COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
 
 
 def committed_findings(
-    partition: TopicPartition, recommendation: Recommendation, comparisons: Sequence[Comparison]
+    summaries: Sequence[CopySummary], recommendation: Recommendation, comparisons: Sequence[Comparison]
 ) -> Iterator[ReplicaFinding]:
-    """Report each copy that has records below its high watermark which Kafka's choice of a leader lacks."""
+    """Report each copy that has acknowledged records which Kafka's choice of a leader lacks."""
+    partition = summaries[0].topic_partition
+    own = {each.replica: each.checkpointed_high_watermark or 0 for each in summaries}
     chosen = recommendation.candidate(recommendation.kafkas_choice)
     if chosen is None or chosen.loss is None:
         return
     place = f"leader epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}"
     differing = {name for each in comparisons if each.divergences for name in _others(each, chosen.replica)}
+    strays = {each.replica for each in summaries if each.is_stray}
     for replica, span in chosen.loss.by_replica.items():
         _, them = _pronouns(span)
         how = (
@@ -31,7 +36,12 @@ def committed_findings(
             if replica in differing
             else f"does not have {them}: an unclean election has lost {them}, or will; keep this copy"
         )
-        yield _finding(partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}")
+        if chosen.replica in strays:
+            how = f"sets its log aside as stray when it starts, and begins an empty one: give it its {ID_FILE} before"
+        is_told = (span.last_offset or 0) < own[replica]
+        yield _finding(
+            partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}", is_told=is_told
+        )
     for replica, span in chosen.loss.unreadable.items():
         they, them = _pronouns(span)
         what = f"but {they} corrupt here, and no other copy that was read has {them}: {they} lost whichever copy leads"
@@ -47,10 +57,16 @@ def _others(comparison: Comparison, replica: str) -> Iterator[str]:
     return (name for name in names if replica in names and name != replica)
 
 
-def _finding(partition: TopicPartition, replica: str, span: RecordSpan, what: str) -> ReplicaFinding:
-    lie, were = ("lies", "it was") if span.records == 1 else ("lie", "they were")
-    where = f"of {partition} {lie} below the high watermark of this copy"
-    message = f"{in_words(span)} {where}: {were} acknowledged, {what}"
+def _finding(
+    partition: TopicPartition, replica: str, span: RecordSpan, what: str, *, is_told: bool = True
+) -> ReplicaFinding:
+    lie, it, was = ("lies", "it", "was") if span.records == 1 else ("lie", "they", "were")
+    how = (
+        f"{lie} below the high watermark of this copy: {it} {was} acknowledged"
+        if is_told
+        else f"{was} acknowledged, as another copy or the cluster's metadata tells"
+    )
+    message = f"{in_words(span)} of {partition} {how}, {what}"
     finding = Reporter(partition).critical(COMMITTED_RECORDS_LOST, message, file=None, offset=span.first_offset)
     return ReplicaFinding(replica, finding)
 

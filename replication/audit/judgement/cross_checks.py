@@ -16,6 +16,7 @@ from replication.audit.judgement.cuts import cut_findings
 from replication.audit.judgement.verdict import PairVerdict
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.missing_copies import UNNAMED
+from replication.audit.snapshots.registered import Registered
 
 
 def cross_findings(
@@ -26,12 +27,13 @@ def cross_findings(
     *,
     recommended: str | None,
     missing: Sequence[str] = (),
+    registered: Registered | None = None,
 ) -> tuple[ReplicaFinding, ...]:
     """Hold the copies of one partition against each other. `missing` names the replicas without a copy."""
     checks = _CrossChecks(Reporter(partition), summaries, _forks(comparisons))
     return (
         *checks.missing_copies(missing),
-        *checks.topic_ids(),
+        *checks.topic_ids(registered),
         *checks.epochs(),
         *checks.transactions(),
         *checks.high_watermarks(),
@@ -74,14 +76,15 @@ class _CrossChecks:
                 ),
             )
 
-    def topic_ids(self) -> Iterator[ReplicaFinding]:
-        """Report another id than most have: the directory is then another topic's of the same name."""
+    def topic_ids(self, registered: Registered | None) -> Iterator[ReplicaFinding]:
+        """Report another id than the cluster or most have: the directory is then another topic's of the same name."""
         ids = {each.replica: each.topic_id for each in self.summaries if each.topic_id is not None}
         for each in self.summaries:
             if ids and each.topic_id is None and not each.errors:
                 yield ReplicaFinding(each.replica, self._no_topic_id())
-        for replica in _odd(ids):
+        for replica in _odd(ids) if registered is None else _others_than(registered.topic_id, ids):
             others = ", ".join(f"{other} has {ids[other]}" for other in ids if ids[other] != ids[replica])
+            others = others if registered is None else f"{registered.topic_id} by the cluster's metadata"
             message = (
                 f"the topic's id is {ids[replica]} here, but {others}: the directory belongs to another topic of that "
                 "name (deleted and created again), or the file was altered; a broker treats such a log as stray"
@@ -196,6 +199,19 @@ class _CrossChecks:
                 offset=one.log_start_offset,
             )
             yield ReplicaFinding(one.replica, finding)
+
+
+def stray_replicas(summaries: Sequence[CopySummary], registered: Registered | None) -> set[str]:
+    """Name the replicas whose brokers take their logs for stray by the topic's id, as far as that can be told."""
+    ids = {each.replica: each.topic_id for each in summaries if each.topic_id is not None}
+    if registered is not None:
+        return {*_others_than(registered.topic_id, ids)}
+    odd = {*_odd(ids)}
+    return odd if odd != ids.keys() else set()
+
+
+def _others_than(topic_id: str, ids: Mapping[str, str]) -> Iterator[str]:
+    return (replica for replica, each in ids.items() if each != topic_id)
 
 
 def _forks(comparisons: Sequence[Comparison]) -> dict[frozenset[str], int]:

@@ -1,7 +1,7 @@
 """Judges the copies of one partition: by their bytes how they differ, by `plan` what each follower truncates."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import combinations, permutations
 
 from logstore.topic_partition import TopicPartition
@@ -11,12 +11,13 @@ from replication.audit.comparison.difference_findings import difference_findings
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.copy_summary import CopySummary
 from replication.audit.judgement.committed_records import committed_findings
-from replication.audit.judgement.cross_checks import cross_findings
+from replication.audit.judgement.cross_checks import cross_findings, stray_replicas
 from replication.audit.judgement.examined_log import ExaminedLog, LogState
 from replication.audit.judgement.losses import losses
 from replication.audit.judgement.recommendation import recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.registered import Registered
 from replication.errors import CopyUnreadableError
 from replication.metadata_partition import METADATA_PARTITION
 from replication.planning import Relation, TruncationPlan, plan
@@ -27,15 +28,21 @@ Logs = Mapping[str, ExaminedLog]
 
 
 def judge(
-    copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = (), unread: Collection[str] = ()
+    copies: Sequence[ExaminedCopy],
+    *,
+    missing: Sequence[str] = (),
+    unread: Collection[str] = (),
+    registered: Registered | None = None,
 ) -> PartitionVerdict:
     """Compare all copies of one partition, at least one; `missing` names the replicas that should have one too.
 
     `unread` names the replicas whose copies could not be read, or changed while they were read: they make the partition
     `unknown`. So does what cannot be read again, which is a finding, `file-unreadable`; the pair is then not judged by
-    its bytes.
+    its bytes. `registered` is what the cluster's metadata says of the partition, where that is known.
     """
     copies = sorted(copies, key=lambda copy: copy.replica)
+    strays = stray_replicas([copy.summary for copy in copies], registered)
+    copies = [_stray(copy) if copy.replica in strays else copy for copy in copies]
     partition = copies[0].summary.topic_partition
     comparisons: dict[frozenset[str], Comparison] = {}
     findings: list[ReplicaFinding] = []
@@ -58,7 +65,7 @@ def judge(
     found = list(comparisons.values())
     # Of the metadata's copies nobody chooses the one that leads: the quorum does, by epochs, whatever that loses.
     is_chosen = partition != METADATA_PARTITION
-    recommendation = recommend(summaries, found, losses(copies, comparisons)) if is_chosen else None
+    recommendation = recommend(summaries, found, losses(copies, comparisons, registered)) if is_chosen else None
     recommended = None if unread or recommendation is None else recommendation.least_loss
     return PartitionVerdict(
         topic=partition.topic,
@@ -72,12 +79,18 @@ def judge(
         unread=tuple(sorted(unread)),
         findings=(
             *dict.fromkeys(findings),
-            *(committed_findings(partition, recommendation, found) if recommendation else ()),
+            *(committed_findings(summaries, recommendation, found) if recommendation else ()),
             *difference_findings(partition, summaries, found),
-            *cross_findings(partition, summaries, found, pairs, recommended=recommended, missing=missing),
+            *cross_findings(
+                partition, summaries, found, pairs, recommended=recommended, missing=missing, registered=registered
+            ),
         ),
         comparisons=tuple(comparisons.values()),
     )
+
+
+def _stray(copy: ExaminedCopy) -> ExaminedCopy:
+    return replace(copy, summary=replace(copy.summary, is_stray=True))
 
 
 def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> ReplicaFinding:
@@ -135,7 +148,8 @@ def _pair_verdicts(
 ) -> Iterator[Verdict]:
     if comparison is None or leader.unread or follower.unread:
         yield Verdict.UNKNOWN
-    if leader.errors or follower.errors or _topic_ids_differ(leader, follower):
+    is_stray = leader.is_stray or follower.is_stray
+    if leader.errors or follower.errors or is_stray or _topic_ids_differ(leader, follower):
         yield Verdict.DAMAGED
     if leader.expected_start != follower.expected_start:
         yield Verdict.RETENTION
@@ -166,7 +180,7 @@ def _verdicts(
         yield from pair.verdicts
     if missing:
         yield Verdict.MISSING
-    if any(summary.errors for summary in summaries):
+    if any(summary.errors or summary.is_stray for summary in summaries):
         yield Verdict.DAMAGED
 
 

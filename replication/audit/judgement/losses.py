@@ -17,6 +17,8 @@ from replication.audit.comparison.record_tally import RecordSpan, RecordTally, c
 from replication.audit.comparison.unreadable_records import acknowledged_and_corrupt, unreadable
 from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.examination.range_digests import RANGE_BITS
+from replication.audit.judgement.acknowledged import Acknowledged, acknowledged
+from replication.audit.snapshots.registered import Registered
 from replication.errors import CopyUnreadableError
 
 LAST: Final = 2**63 - 2
@@ -32,7 +34,9 @@ class Loss:
     lost: RecordSpan
     """What some copy has and the leader's has not: truncated, or never read again."""
     acknowledged: RecordSpan
-    """Those of them below the high watermark of a copy that has them: they were acknowledged to producers."""
+    """Those of them that are known to have been acknowledged to producers: below a high watermark, for one."""
+    maybe_acknowledged: RecordSpan
+    """Those of them of which nothing tells whether they were acknowledged."""
     by_replica: Mapping[str, RecordSpan]
     """The acknowledged ones that each replica has; replicas without any are left out."""
     unreadable: Mapping[str, RecordSpan]
@@ -41,7 +45,9 @@ class Loss:
     """Those that each replica lacks below its high watermark, and no other has: lost and counted likewise."""
 
 
-def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str, Loss]:
+def losses(
+    copies: Sequence[ExaminedCopy], comparisons: Comparisons, registered: Registered | None = None
+) -> dict[str, Loss]:
     """Return what is lost under each leader; a leader is left out where the copies could not all be compared with it.
 
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
@@ -63,7 +69,7 @@ def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str
     }
     tallies = {leader: _Tallies() for leader in leaders}
     try:
-        _read(copies, lacking, tallies)
+        _read(copies, lacking, tallies, acknowledged([*summaries.values()], comparisons, registered))
     except CopyUnreadableError:
         return {}
     return {leader: tallies[leader].loss() for leader in leaders}
@@ -75,6 +81,7 @@ class _Tallies:
 
     lost: RecordTally = field(default_factory=RecordTally)
     acknowledged: RecordTally = field(default_factory=RecordTally)
+    maybe_acknowledged: RecordTally = field(default_factory=RecordTally)
     by_replica: dict[str, RecordTally] = field(default_factory=dict)
     unreadable: dict[str, RecordTally] = field(default_factory=dict)
     gone: dict[str, RecordTally] = field(default_factory=dict)
@@ -84,13 +91,17 @@ class _Tallies:
         lost: Mapping[str, Batches],
         ruined: Mapping[str, Batches],
         vanished: Mapping[str, Batches],
-        high_watermarks: Mapping[str, int | None],
+        known: Mapping[str, Acknowledged],
     ) -> None:
         """Count in what each replica has, or lacks, of one stretch of the log."""
-        acknowledged = {name: clipped(rows, 0, high_watermarks[name] or 0) for name, rows in lost.items()}
+        acknowledged = {name: clipped(rows, 0, known[name].end_offset) for name, rows in lost.items()}
+        maybe_acknowledged = [
+            clipped(rows, known[name].end_offset, LAST) for name, rows in lost.items() if not known[name].is_all
+        ]
         of_nobody = [*ruined.values(), *vanished.values()]
         self.lost.add_all([*lost.values(), *of_nobody])
         self.acknowledged.add_all([*acknowledged.values(), *of_nobody])
+        self.maybe_acknowledged.add_all(maybe_acknowledged)
         for tallies, found in (
             (self.by_replica, acknowledged),
             (self.unreadable, ruined),
@@ -103,6 +114,7 @@ class _Tallies:
         return Loss(
             self.lost.span,
             self.acknowledged.span,
+            self.maybe_acknowledged.span,
             _spans(self.by_replica),
             _spans(self.unreadable),
             _spans(self.gone),
@@ -118,7 +130,7 @@ def _lacking(
 ) -> list[OffsetRange]:
     """Return the offsets at which the follower's records, if it has any, are not in the leader's log."""
     starts = max(leader.expected_start, follower.expected_start)
-    if leader.is_dropped:
+    if leader.is_dropped or leader.is_stray:
         return [OffsetRange(starts, LAST)]
     if leader is follower:
         # What stands behind damage, where recovery ends the log.
@@ -142,10 +154,10 @@ def _read(
     copies: Sequence[ExaminedCopy],
     lacking: Mapping[tuple[str, str], Sequence[OffsetRange]],
     tallies: Mapping[str, _Tallies],
+    known: Mapping[str, Acknowledged],
 ) -> None:
     """Read what any leader lacks, a stretch of the log at a time, and count it for each leader."""
     readers = {copy.replica: BatchReader(copy) for copy in copies}
-    high_watermarks = {copy.replica: copy.summary.checkpointed_high_watermark for copy in copies}
     corrupt = {copy.replica: acknowledged_and_corrupt(copy.summary) for copy in copies}
     wanted = {
         name: [*corrupt[name], *chain(*(ranges for pair, ranges in lacking.items() if pair[1] == name))]
@@ -170,11 +182,11 @@ def _read(
             start = readers[leader].copy.summary.expected_start
             lost = {name: _within(rows[rows["is_sound"]], lacking[leader, name]) for name, rows in batches.items()}
             spoiled = {name: clipped(rows, start, LAST) for name, rows in ruined.items()}
-            tally.add(lost, spoiled, _between(vanished, max(start, counted_to), end), high_watermarks)
+            tally.add(lost, spoiled, _between(vanished, max(start, counted_to), end), known)
         counted_to = end
     for leader, tally in tallies.items() if any(map(len, vanished.values())) else ():
         start = readers[leader].copy.summary.expected_start
-        tally.add({}, {}, _between(vanished, max(start, counted_to), LAST), high_watermarks)
+        tally.add({}, {}, _between(vanished, max(start, counted_to), LAST), known)
 
 
 def _between(found: Mapping[str, Batches], first: int, end: int) -> dict[str, Batches]:

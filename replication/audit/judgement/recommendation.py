@@ -35,6 +35,7 @@ class Candidate:
             "damage": self.damage,
             "lost": self.loss.lost.as_json() if self.loss else None,
             "acknowledged": self.loss.acknowledged.as_json() if self.loss else None,
+            "maybe_acknowledged": self.loss.maybe_acknowledged.as_json() if self.loss else None,
         }
 
 
@@ -124,6 +125,8 @@ def _errors(number: int) -> str:
 
 
 def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterable[str]:
+    if summary.is_stray:
+        yield "without its topic's id: its broker takes it for stray, sets it aside, and begins an empty log"
     if summary.damage is not None:
         yield f"damaged, its log counts as ending at offset {summary.log_end_offset:,}: {summary.damage}"
     elif summary.errors and not summary.segments:
@@ -136,7 +139,7 @@ def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterabl
         yield f"its log start, {summary.log_start_offset:,}, is beyond its end: its broker drops all of it"
     elif summary.begins_at < summary.log_start_offset:
         missing = f"offsets {summary.begins_at}..{summary.log_start_offset - 1}"
-        yield f"its first segments {'are' if summary.clean_shutdown else 'may be'} missing ({missing})"
+        yield f"its first segments are missing ({missing})"
     if summary.unread:
         yield "not read whole"
     if summary.replica in odd_replicas(comparisons):

@@ -7,7 +7,13 @@ from typing import Any
 from logstore.topic_partition import METADATA_TOPIC
 from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import NOT_CHOSEN, candidate_of, known_so_far, nothing_in_words
+from replication.audit.judgement.wording import (
+    NOT_CHOSEN,
+    acknowledged_in_words,
+    candidate_of,
+    known_so_far,
+    nothing_in_words,
+)
 
 Json = Mapping[str, Any]
 
@@ -33,10 +39,11 @@ def records_in_words(candidate: Json) -> str:
     '120 acknowledged records, written 2026-11-21 07:55:55 UTC'
     """
     lost, acknowledged = candidate["lost"], candidate["acknowledged"]["records"]
-    count = lost["records"]
+    count, maybe = lost["records"], candidate["maybe_acknowledged"]["records"]
     noun = "record" if count == 1 else "records"
-    number = {0: f"{noun} not known to be acknowledged", count: f"acknowledged {noun}"}.get(acknowledged, noun)
-    some = f"{acknowledged:,} of them acknowledged" if 0 < acknowledged < count else ""
+    known = {0: f"{noun} not known to be acknowledged", count: f"acknowledged {noun}"}
+    number = noun if maybe else known.get(acknowledged, noun)
+    some = acknowledged_in_words(count, acknowledged, maybe) if maybe or 0 < acknowledged < count else ""
     when = stretch(lost["min_timestamp"], lost["max_timestamp"])
     written = "" if when is None else f"written {when}"
     return ", ".join(part for part in (f"{count:,} {number}", some, written) if part)

@@ -51,10 +51,25 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
         return "not known"
     lost, acknowledged = span_of(candidate["lost"]), span_of(candidate["acknowledged"])
     if lost.records:
-        return f"{in_words(lost)} lost, {acknowledged.records:,} of them acknowledged{known_so_far(partition)}"
+        maybe = span_of(candidate["maybe_acknowledged"])
+        told = acknowledged_in_words(lost.records, acknowledged.records, maybe.records)
+        return f"{in_words(lost)} lost, {told}{known_so_far(partition)}"
     if Verdict.UNKNOWN in partition["verdicts"]:
         return "not known: not every copy was read"
     return nothing_in_words(partition, candidate)
+
+
+def acknowledged_in_words(lost: int, acknowledged: int, maybe: int) -> str:
+    """Say how many of the lost records were acknowledged, and of how many nothing tells: what is unknown is never 0.
+
+    >>> acknowledged_in_words(120, 70, 50)
+    '70 of them acknowledged; of 50 nothing tells whether they were'
+    """
+    if not maybe:
+        return f"{acknowledged:,} of them acknowledged"
+    if not acknowledged and maybe >= lost:
+        return f"whether {'it was' if lost == 1 else 'they were'} acknowledged is not known"
+    return f"{acknowledged:,} of them acknowledged; of {maybe:,} nothing tells whether they were"
 
 
 def nothing_in_words(partition: Json, candidate: Json) -> str:

@@ -15,6 +15,7 @@ from replication.audit.pipeline.internal_topics import stranded, topic_readings
 from replication.audit.pipeline.leading_copies import leading_copies
 from replication.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.audit.snapshots.arguments import workers_in
+from replication.audit.snapshots.registered import Registrations
 from replication.audit.snapshots.snapshot import Snapshot
 from replication.audit.snapshots.work import Task
 from replication.audit.tables import EXAMINED
@@ -106,7 +107,9 @@ def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance 
         wholes = [*(row for row in rows if not row["is_part"]), *finished]
         groups = list(by_partition(map(_as_judged, wholes)).values())
         some = [groups[first : first + JUDGED_AT_ONCE] for first in range(0, len(groups), JUDGED_AT_ONCE)]
-        judged = [row for each in pool.map(_judge, ((each, plan.missing) for each in some)) for row in each]
+        judged = [
+            row for each in pool.map(_judge, ((each, plan.missing, plan.registered) for each in some)) for row in each
+        ]
         read = {
             reading.topic: [
                 row
@@ -152,5 +155,5 @@ def _as_judged(row: Row) -> Row:
     return {name: row[name] for name in ("topic", "partition", "replica", "copy", "summary", "digests")}
 
 
-def _judge(partitions: Sequence[Sequence[Row]], missing: Missing) -> list[Row]:
-    return [judge_rows(rows, missing) for rows in partitions]
+def _judge(partitions: Sequence[Sequence[Row]], missing: Missing, registered: Registrations) -> list[Row]:
+    return [judge_rows(rows, missing, registered) for rows in partitions]

@@ -95,7 +95,10 @@ def _without(task: LiveTask, rows: Mapping[Job, Row], moved: Moved) -> LiveLook:
 
 def _judged(task: LiveTask, rows: Mapping[Job, Row]) -> Row | None:
     partition = task.partition
-    return judge_rows([*rows.values()], {partition: task.missing}) if partition else None
+    if partition is None:
+        return None
+    registered = {} if task.registered is None else {partition: task.registered}
+    return judge_rows([*rows.values()], {partition: task.missing}, registered)
 
 
 def _states(task: LiveTask) -> States:

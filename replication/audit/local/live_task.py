@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from logstore.topic_partition import TopicPartition
 from replication.audit.pipeline.audit_plan import AuditPlan
+from replication.audit.snapshots.registered import Registered
 from replication.audit.snapshots.snapshot import Root, Snapshot
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import Copy, Job, Task
@@ -20,6 +21,8 @@ class LiveTask:
     """Where there was none."""
     missing: tuple[str, ...] = ()
     """The replicas that should have a copy and have none."""
+    registered: Registered | None = None
+    """What the cluster's metadata says of the partition."""
 
     @property
     def partition(self) -> TopicPartition | None:
@@ -46,7 +49,7 @@ def live_tasks(plan: AuditPlan) -> Iterator[LiveTask]:
             yield LiveTask(task)
         else:
             absent = tuple(_absent(plan.snapshots, task, partition))
-            yield LiveTask(task, absent, plan.missing.get(partition, ()))
+            yield LiveTask(task, absent, plan.missing.get(partition, ()), plan.registered.get(partition))
 
 
 def _absent(snapshots: Sequence[Snapshot], task: Task, partition: TopicPartition) -> Iterator[Job]:

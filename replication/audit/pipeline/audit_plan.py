@@ -20,10 +20,11 @@ from replication.audit.pipeline.history import History
 from replication.audit.pipeline.partition_rows import Missing
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.arguments import ensure_few_tasks, snapshots_in
-from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
+from replication.audit.snapshots.missing_copies import UNNAMED, missing_copies, nowhere_findings
+from replication.audit.snapshots.registered import Registrations
 from replication.audit.snapshots.snapshot import (
     Snapshot,
-    assigned_in,
+    expected_in,
     find_snapshots,
     list_snapshots,
     local_directories,
@@ -55,6 +56,8 @@ class AuditPlan:
     """Those that are examined."""
     tasks: tuple[Task, ...]
     missing: Missing
+    registered: Registrations
+    """What the cluster's metadata says of the partitions that are judged."""
     findings: tuple[ReplicaFinding, ...]
     """About partitions of which there is no copy, and a history that cannot be used."""
     begun: float
@@ -140,8 +143,8 @@ def plan_audit(
     ensure_few_tasks(options.task_bytes, total)
     # Of all partitions, whatever is chosen: a snapshot without those that are does not hold nothing.
     held = {snapshot.name: snapshot.held for snapshot in found}
-    listed = {snapshot.name: snapshot.listed for snapshot in found}
-    expected = Expectations(assigned_in(found), listed, options.replication_factor)
+    expected = expected_in(found, options.replication_factor)
+    judged = {copy.topic_partition for copy in copies}
     history = None if options.history is None else History.at(options.history)
     _ensure_usable(history, local_directories(named, found))
     run_before, unusable = _run_before(history)
@@ -153,6 +156,7 @@ def plan_audit(
         copies=tuple(copies),
         tasks=tuple(live_work(jobs) if options.live else plan_work(jobs, options.task_bytes or target(total))),
         missing={each: who for each, who in missing_copies(held, expected).items() if _is_wanted(each, options)},
+        registered={each: said for each, said in expected.registered.items() if each in judged},
         findings=(*nowhere_findings(held, expected.about(partial(_is_wanted, options=options))), *unusable),
         begun=begun,
         run_id=uuid4().hex,

@@ -11,6 +11,7 @@ from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PartitionVerdict, Verdict
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.changes import changed_since
+from replication.audit.snapshots.registered import Registrations
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import Copy
 
@@ -18,7 +19,7 @@ Missing = Mapping[TopicPartition, tuple[str, ...]]
 """The replicas that lack a copy, as `missing_copies` tells."""
 
 
-def judge_rows(rows: Sequence[Row], missing: Missing) -> Row:
+def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations) -> Row:
     """Judge one partition; a copy that could not be read, or that changed meanwhile, makes it `unknown`."""
     partition = TopicPartition(rows[0]["topic"], rows[0]["partition"])
     unread = [row["replica"] for row in rows if row["summary"] is None]
@@ -30,13 +31,15 @@ def judge_rows(rows: Sequence[Row], missing: Missing) -> Row:
         )
         return {**verdict.as_json(), "findings": []}
     copies = [examined_copy(row) for row in read]
-    verdict = judge(copies, missing=lacking, unread=unread)
+    said = registered.get(partition)
+    verdict = judge(copies, missing=lacking, unread=unread, registered=said)
     changed: list[ReplicaFinding] = []
     if any(comparison.batches_read for comparison in verdict.comparisons):
         for row, copy in zip(read, copies, strict=True):
             changed += changed_since(copy_of(row), copy.summary.segments)
     if changed:
-        verdict = judge(copies, missing=lacking, unread=[*unread, *(finding.replica for finding in changed)])
+        unread += [finding.replica for finding in changed]
+        verdict = judge(copies, missing=lacking, unread=unread, registered=said)
     findings = [*verdict.findings, *changed]
     return {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
 

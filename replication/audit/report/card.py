@@ -156,7 +156,10 @@ def _lost(partition: Json, candidate: Json) -> Iterator[str]:
         yield f"<p>{escape(text[0].upper() + text[1:])}.</p>"
         return
     noun = "record" if lost.records == 1 else "records"
-    yield f'<p class="loss"><b>{lost.records:,}</b> {noun} lost, <b>{acknowledged.records:,}</b> acknowledged</p>'
+    maybe = span_of(candidate["maybe_acknowledged"])
+    known = f"<b>{acknowledged.records:,}</b> acknowledged" if acknowledged.records or not maybe.records else ""
+    told = " and ".join(filter(None, [known, f"<b>{maybe.records:,}</b> perhaps" if maybe.records else ""]))
+    yield f'<p class="loss"><b>{lost.records:,}</b> {noun} lost, {told}</p>'
     text = place_in_words(lost)
     yield f"<p>{escape(text[0].upper() + text[1:])}{escape(known_so_far(partition))}.</p>"
 

@@ -3,11 +3,14 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.assigned_copies import assigned_copies
+from replication.audit.snapshots.newest_metadata import ClusterMetadata
+from replication.audit.snapshots.registered import Registrations
 
 NOWHERE: Final = "partition-nowhere"
 """The kind of the findings about partitions of which there is no copy at all."""
@@ -28,12 +31,26 @@ class Expectations:
     """By each replica's own checkpoint files."""
     replication_factor: int | None = None
     """Of the partitions that the metadata does not mention, as the user says; None leaves it to the other copies."""
+    registered: Registrations = field(default_factory=dict)
+    """What the cluster's metadata says of each partition besides."""
+
+    @classmethod
+    def of(
+        cls,
+        newest: ClusterMetadata | None,
+        names: Mapping[int, str],
+        listed: Partitions,
+        replication_factor: int | None = None,
+    ) -> Self:
+        """Take what the cluster's metadata says, with the replicas' `names` by node id."""
+        registered = newest.registrations(names) if newest is not None else {}
+        return cls(assigned_copies(newest, names), listed, replication_factor, registered)
 
     def about(self, is_wanted: Callable[[TopicPartition], bool]) -> "Expectations":
         """Return what is expected of some partitions alone."""
         assigned = {each: replicas for each, replicas in self.assigned.items() if is_wanted(each)}
         listed = {replica: set(filter(is_wanted, names)) for replica, names in self.listed.items()}
-        return Expectations(assigned, listed, self.replication_factor)
+        return Expectations(assigned, listed, self.replication_factor, self.registered)
 
 
 def missing_copies(held: Partitions, expected: Expectations) -> dict[TopicPartition, tuple[str, ...]]:

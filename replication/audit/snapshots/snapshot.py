@@ -17,7 +17,8 @@ from logstore.shown_text import shown
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.snapshots.arguments import snapshots_in
-from replication.audit.snapshots.assigned_copies import assigned_copies
+from replication.audit.snapshots.missing_copies import Expectations
+from replication.audit.snapshots.newest_metadata import newest_metadata
 from replication.audit.snapshots.storage import Files, Storage
 from replication.audit.snapshots.work import Copy
 from replication.errors import (
@@ -116,13 +117,15 @@ def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     return snapshots
 
 
-def assigned_in(snapshots: Sequence[Snapshot]) -> dict[TopicPartition, tuple[str, ...]]:
-    """Return which of the snapshots should hold which partitions, by the newest metadata that one of them holds."""
+def expected_in(snapshots: Sequence[Snapshot], replication_factor: int | None = None) -> Expectations:
+    """Gather what tells which copies there should be, and what they are worth: the newest metadata in one of them."""
     roots = [root for snapshot in snapshots for root in snapshot.roots if str(METADATA_PARTITION) in root.partitions]
     names = {
         root.node_id: snapshot.name for snapshot in snapshots for root in snapshot.roots if root.node_id is not None
     }
-    return assigned_copies((root.storage.local_copy(str(METADATA_PARTITION)) for root in roots), names)
+    newest = newest_metadata(root.storage.local_copy(str(METADATA_PARTITION)) for root in roots)
+    listed = {snapshot.name: snapshot.listed for snapshot in snapshots}
+    return Expectations.of(newest, names, listed, replication_factor)
 
 
 def local_directories(arguments: Sequence[str | Path], snapshots: Sequence[Snapshot]) -> Iterator[Path]:

@@ -91,7 +91,7 @@ def carry_out(spark: SparkSession, plan: AuditPlan, *, progress: Callable[[int],
         .select("topic", "partition", "replica", "copy", "summary", "digests")
         .repartition(groups, "topic", "partition")
         .groupBy("topic", "partition")
-        .applyInArrow(judging(plan.missing), spark_schema(JUDGED))
+        .applyInArrow(judging(plan.missing, plan.registered), spark_schema(JUDGED))
         .persist(KEPT)
     )
     return Audit(

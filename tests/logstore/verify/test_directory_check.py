@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition
 from tests.logstore.batches import CONTROL, batch, record, simple_batch
+from tests.logstore.verify.logs import write_log
 
 SNAPSHOT = f"{7:020d}-{2:010d}.checkpoint"
 QUORUM_STATE = {"leaderId": 3, "leaderEpoch": 5, "votedId": -1, "data_version": 1}
@@ -170,3 +172,29 @@ def test_a_copy_on_the_move_is_not_judged_by_the_live_log_s_checkpoints(tmp_path
         if path.is_dir()
     }
     assert kinds == {"t-0": ["recovery-point-beyond-log-end"], "t-0.0123456789abcdef-future": []}
+
+
+class TestALogWithoutItsTopicsId:
+    """A broker with KRaft takes it for stray."""
+
+    @pytest.mark.parametrize(
+        ("version", "expected"), [(1, [("topic-id-missing", Severity.ERROR, "partition.metadata")]), (0, [])]
+    )
+    def test_it_is_damaged_where_brokers_need_one(
+        self, tmp_path: Path, version: int, expected: list[tuple[str, Severity, str | None]]
+    ) -> None:
+        MetaProperties(version, "cluster", 1, None).write(tmp_path / "meta.properties")
+        assert self.found(write_log(tmp_path, {0: [simple_batch()]})) == expected
+
+    def test_a_log_without_records_was_made_just_now(self, tmp_path: Path) -> None:
+        MetaProperties(1, "cluster", 1, None).write(tmp_path / "meta.properties")
+        assert self.found(write_log(tmp_path, {0: []})) == []
+
+    def test_the_metadata_of_the_cluster_is_nobodys_stray(self, tmp_path: Path) -> None:
+        MetaProperties(1, "cluster", 1, None).write(tmp_path / "meta.properties")
+        assert self.found(write_log(tmp_path, {0: [simple_batch()]}, name="__cluster_metadata-0")) == []
+
+    @staticmethod
+    def found(directory: Path) -> list[tuple[str, Severity, str | None]]:
+        findings = verify_partition(PartitionDirectory.open(directory))
+        return [(each.kind, each.severity, each.file) for each in findings if each.kind == "topic-id-missing"]

@@ -134,13 +134,10 @@ class TestTheBeginning:
         self, tmp_path: Path, older: list[tuple[int, int]]
     ) -> None:
         directory = write(tmp_path, [*older, (5, 110)], [ABatch(100, 10, 3), ABatch(110, 10, 5)])
-        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == [
-            ("first-segment-missing", Severity.INFO, 70)
-        ]
+        missing = [("first-segment-missing", Severity.ERROR, 70)]
+        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == missing
         stop_cleanly(tmp_path)
-        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == [
-            ("first-segment-missing", Severity.ERROR, 70)
-        ]
+        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == missing
         assert [each.kind for each in compare_epochs(PartitionDirectory.open(directory)).findings] == [
             "first-segment-missing"
         ]

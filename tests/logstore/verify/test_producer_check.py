@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.offline.offline_log_directory import OfflineLogDirectory
@@ -131,3 +132,21 @@ def test_a_transaction_that_began_before_the_log_start_may_be_forgotten(tmp_path
         (directory / f"{7:020d}.snapshot").write_bytes(ProducerSnapshot((known,)).encode())
         found = [each.kind for each in verify_root(OfflineLogDirectory.open(root)) if each.kind.startswith("snapshot")]
         assert found == expected
+
+
+class TestSnapshotsThatAreAllMissing:
+    def test_a_broker_that_stopped_in_order_has_left_one(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, {})
+        (tmp_path / CLEAN_SHUTDOWN_NAME).touch()
+        assert [(each.kind, each.severity, each.file) for each in findings(directory)] == [
+            ("producer-snapshots-missing", Severity.ERROR, f"{20:020d}.snapshot")
+        ]
+
+    def test_one_that_was_killed_reads_the_log(self, tmp_path: Path) -> None:
+        assert kinds(write(tmp_path, {})) == []
+
+    def test_a_log_without_producers_has_nothing_to_forget(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, {}, [batch(0, [record(number) for number in range(5)])])
+        (directory / f"{0:020d}.txnindex").unlink()
+        (tmp_path / CLEAN_SHUTDOWN_NAME).touch()
+        assert kinds(directory) == []

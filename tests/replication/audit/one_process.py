@@ -37,7 +37,7 @@ def judge_all(rows: Rows) -> tuple[Rows, Rows]:
     for row in rows:
         if row["topic"] is not None:
             copies[row["topic"], row["partition"]].append(row)
-    judged = [judge_rows(of_partition, {}) for _, of_partition in sorted(copies.items())]
+    judged = [judge_rows(of_partition, {}, {}) for _, of_partition in sorted(copies.items())]
     findings = [finding for row in (*rows, *judged) for finding in row["findings"] or ()]
     return [{name: row[name] for name in row if name != "findings"} for row in judged], findings
 

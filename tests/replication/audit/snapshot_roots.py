@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.replication.partitions import ABatch, write_partition
 
 LONG_AGO = 1_700_000_000 * 10**9
-META = "version=1\ncluster.id={cluster}\nnode.id={node}\n"
+META = "version=0\ncluster.id={cluster}\nbroker.id={node}\n"
+"""Of ZooKeeper's time, when a log needs no topic id."""
 
 
 def write_root(

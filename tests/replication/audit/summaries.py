@@ -47,7 +47,11 @@ def summary(replica: str, **known: Any) -> CopySummary:
         "last_markers": (),
         "producers": (),
     }
-    fields |= {"begins_at": known.get("log_start_offset", 0), "is_dropped": known.get("is_dropped", False)}
+    fields |= {
+        "is_stray": False,
+        "begins_at": known.get("log_start_offset", 0),
+        "is_dropped": known.get("is_dropped", False),
+    }
     return CopySummary(**{**fields, **known})
 
 

@@ -1,5 +1,6 @@
 """Damage of every planted kind to copies of real clusters, healed from the brokers that were left alone."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,32 @@ def test_nothing_is_wrong_with_copies_that_brokers_left(label: str) -> None:
             assert (plan.healed, plan.left) == ((), ()), directory
             looked_at += 1
     assert looked_at >= 12
+
+
+class TestACopyWithoutItsTopicsId:
+    """A broker would take it for stray."""
+
+    def test_it_gets_the_one_that_all_others_have(self, tmp_path: Path) -> None:
+        original, copy, report = self.repaired(tmp_path, [])
+        assert report.made_anew == ("partition.metadata",)
+        assert report.findings == ()
+        assert files(copy) == files(original)
+
+    def test_it_is_still_wrong_where_no_other_has_one(self, tmp_path: Path) -> None:
+        _, _, report = self.repaired(tmp_path, ["broker-2", "broker-3"])
+        assert [each.kind for each in report.findings] == ["topic-id-missing"]
+
+    @staticmethod
+    def repaired(place: Path, robbed: list[str]) -> tuple[Path, Path, RepairReport]:
+        cluster = replicas("reconciled")
+        shutil.copytree(cluster, place / "cluster")
+        for broker in ("broker-1", *robbed):
+            (place / "cluster" / broker / "codecs-0" / "partition.metadata").unlink()
+        damaged, *others = (
+            PartitionDirectory.open(place / "cluster" / broker / "codecs-0")
+            for broker in ("broker-1", "broker-2", "broker-3")
+            if (place / "cluster" / broker / "codecs-0").is_dir()
+        )
+        copy = place / "repaired" / "codecs-0"
+        copy.parent.mkdir()
+        return cluster / "broker-1" / "codecs-0", copy, plan_repair(damaged, others).write(copy)

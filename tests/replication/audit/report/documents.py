@@ -74,6 +74,7 @@ def candidate(
         "damage": damage,
         "lost": lost,
         "acknowledged": acknowledged,
+        "maybe_acknowledged": span(0),
     }
 
 

@@ -10,7 +10,7 @@ from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCh
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
 from replication.audit.local_judging import missing_among
-from replication.audit.snapshots.snapshot import assigned_in, list_snapshots
+from replication.audit.snapshots.snapshot import expected_in, list_snapshots
 from replication.metadata.metadata_log import append_metadata
 from replication.metadata.records import PartitionRecord, TopicRecord
 from replication.planning import open_replicas
@@ -67,7 +67,7 @@ def test_its_checkpoint_files_say_what_it_held(roots: list[Path]) -> None:
 def test_the_metadata_says_what_each_should_hold(roots: list[Path], holder: int) -> None:
     write_metadata(roots[holder], (1, 2), (1, 3))
     assert missing(roots) == {T1: ("broker-3",)}
-    assigned = assigned_in(list_snapshots(roots))
+    assigned = expected_in(list_snapshots(roots)).assigned
     assert {each: assigned[each] for each in (T0, T1)} == {T0: ("broker-1", "broker-2"), T1: ("broker-1", "broker-3")}
 
 

@@ -1,0 +1,19 @@
+"""What the cluster's metadata says of a partition, as far as it tells what its copies are worth."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from logstore.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """One partition, by the newest metadata that a copy holds."""
+
+    topic_id: str
+    """As `partition.metadata` writes it: a broker takes a log with another for stray, and begins an empty one."""
+    alone: Mapping[str, int] = field(default_factory=dict)
+    """By replica the latest leader epoch that it led and ended as the only one in sync: its log was acknowledged."""
+
+
+Registrations = Mapping[TopicPartition, Registered]

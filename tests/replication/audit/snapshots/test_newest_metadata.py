@@ -1,0 +1,72 @@
+"""What the metadata's log tells of partitions: their topics' ids, and who led alone in sync."""
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from logstore.files.partition_metadata import format_uuid
+from logstore.log.log import Log
+from logstore.topic_partition import TopicPartition
+from replication.audit.snapshots.newest_metadata import newest_metadata
+from replication.audit.snapshots.registered import Registered
+from replication.metadata.configurations import ConfigResourceType
+from replication.metadata.metadata_log import append_metadata
+from replication.metadata.records import (
+    ConfigRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    TopicRecord,
+)
+
+TOPIC_ID = UUID(int=7)
+T0 = TopicPartition("t", 0)
+MADE: list[MetadataRecord] = [
+    TopicRecord(name="t", topic_id=TOPIC_ID),
+    PartitionRecord(
+        partition_id=0, topic_id=TOPIC_ID, replicas=(1, 2), isr=(1, 2), leader=1, leader_epoch=0, partition_epoch=0
+    ),
+]
+
+
+def change(isr: tuple[int, ...], leader: int | None = None) -> PartitionChangeRecord:
+    """A new leader begins a new epoch."""
+    said = {} if leader is None else {"leader": leader}
+    return PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=isr, **said)
+
+
+def registered(place: Path, records: Sequence[MetadataRecord]) -> Registered:
+    with Log.open(place / "__cluster_metadata-0") as log:
+        for record in [*MADE, *records]:
+            append_metadata(log, [record], leader_epoch=1)
+    newest = newest_metadata([nullcontext(place / "__cluster_metadata-0")])
+    assert newest is not None
+    return newest.registrations({1: "broker-1", 2: "broker-2"})[T0]
+
+
+@pytest.mark.parametrize(
+    ("records", "alone"),
+    [
+        ([], {}),
+        ([change((1,))], {"broker-1": 0}),
+        ([change((1,)), change((1, 2))], {}),
+        ([change((1,)), change((1,), -1), change((2,), 2), change((1, 2))], {"broker-1": 0}),
+        ([change((1,)), change((1,), -1), change((2,), 2)], {"broker-1": 0, "broker-2": 2}),
+        ([change((2,), 2), change((1,), 1)], {"broker-2": 1, "broker-1": 2}),
+    ],
+    ids=["never", "by now", "no longer in that epoch", "before another led", "each", "in turns"],
+)
+def test_who_ended_an_epoch_alone_in_sync(tmp_path: Path, records: list[MetadataRecord], alone: dict[str, int]) -> None:
+    assert registered(tmp_path, records) == Registered(format_uuid(TOPIC_ID), alone)
+
+
+@pytest.mark.parametrize("resource", [(ConfigResourceType.TOPIC, "t"), (ConfigResourceType.BROKER, "")])
+def test_a_leader_alone_acknowledges_nothing_where_more_have_to_be_in_sync(
+    tmp_path: Path, resource: tuple[int, str]
+) -> None:
+    type_, name = resource
+    setting = ConfigRecord(resource_type=type_, resource_name=name, name="min.insync.replicas", value="2")
+    assert registered(tmp_path, [setting, change((1,))]).alone == {}
