@@ -14,6 +14,7 @@ from logstore.awaited_threads import AwaitedThreads
 from logstore.closing import do_all
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directory import LogDirectory
+from logstore.directory.shortfall import Shortfall
 from logstore.errors import (
     DuplicatePartitionError,
     LogStoreError,
@@ -132,6 +133,20 @@ class LogDirectories:
         """The logs of all roots that are online."""
         return {partition: log for root in self.roots for partition, log in root.partitions.items()}
 
+    @property
+    def shortfalls(self) -> dict[TopicPartition, Shortfall]:
+        """What the roots that are online have less than their checkpoint files have said, by partition.
+
+        One that another root has is not gone: it was moved there.
+        """
+        found = {partition: short for root in self.roots for partition, short in root.shortfalls.items()}
+        return {each: short for each, short in found.items() if not (short.is_gone and self._is_held(each))}
+
+    def settle(self, partition: TopicPartition) -> None:
+        """Forget what a partition lacks; see `LogDirectory.settle`."""
+        for root in self.roots:
+            root.settle(partition)
+
     def get(self, partition: TopicPartition) -> Log | None:
         """Return a partition's log; None where no root that is online has one (Kafka: LogManager.getLog)."""
         found = (root.partitions.get(partition) for root in self.roots)
@@ -230,6 +245,10 @@ class LogDirectories:
         return self.begun_in(partition) or min(
             online, key=lambda root: len(root.partitions) + len(root.begun) + len(shares.get(root, ()))
         )
+
+    def _is_held(self, partition: TopicPartition) -> bool:
+        """Whether a root has a partition, readable or not."""
+        return any(partition in root.partitions or partition in root.unreadable for root in self.roots)
 
     def _root_of(self, partition: TopicPartition) -> LogDirectory:
         for root in self.roots:

@@ -30,6 +30,8 @@ from logstore.directory.log_opener import LogOpener
 from logstore.directory.periodic_tasks import PeriodicTasks
 from logstore.directory.periodic_thread import PeriodicThread
 from logstore.directory.root_loader import RootLoader, ensure_holds_no_segments
+from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls import Shortfalls
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.directory_guard import DirectoryGuard
 from logstore.directory.state.disk_space import LOOK_INTERVAL_MS, DiskSpace
@@ -84,6 +86,7 @@ class LogDirectory:
         disk = self._disk = DiskWatch(root, partitions, DiskSpace(root, environment.filesystem))
         guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
         upkeep = self._upkeep = Upkeep(partitions, clock)
+        shortfalls = self._shortfalls = Shortfalls(environment, partitions)
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
         checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
@@ -104,6 +107,7 @@ class LogDirectory:
                 writer.write_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
                 self.enforce_retention: settings.log_retention_check_interval_ms,
                 self.remove_deleted: 0,
+                shortfalls.keep: 0,
                 disk.space.look: LOOK_INTERVAL_MS,
             },
             clock(),
@@ -133,7 +137,8 @@ class LogDirectory:
         """Lock the root, creating it if missing, and open all logs in it, recovering them after an unclean stop.
 
         Pass `replicated=True` where other nodes have copies of all logs, as a broker's: each then ends at the first
-        damage that its recovery finds, as Kafka's. Otherwise `damage` says what becomes of a log that was damaged below
+        damage that its recovery finds, as Kafka's; `shortfalls` has those that end up with less than the checkpoint
+        files said. Otherwise `damage` says what becomes of a log that was damaged below
         its recovery point, as for `Log.open`; one that is refused is in `unreadable`.
 
         `config` applies to all logs, or is a function that returns the configuration of a partition. `observer` is
@@ -202,6 +207,14 @@ class LogDirectory:
     def unreadable(self) -> Mapping[TopicPartition, LogStoreError]:
         """The partitions that could not be opened, and why."""
         return MappingProxyType(self._partitions.unreadable)
+
+    @property
+    def shortfalls(self) -> Mapping[TopicPartition, Shortfall]:
+        """What the partitions of a replicated root have less than its checkpoint files have said, until `settle`.
+
+        It is known after another start too, unless the log has all again.
+        """
+        return MappingProxyType(self._shortfalls.found)
 
     @property
     def begun(self) -> AbstractSet[TopicPartition]:
@@ -282,6 +295,7 @@ class LogDirectory:
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._guard.ensure_online()
+            self._shortfalls.settle(partition)
             return self._creation.create(partition, topic_id)
 
     def create_many(self, topic_ids: Mapping[TopicPartition, UUID | None]) -> None:
@@ -292,6 +306,8 @@ class LogDirectory:
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._guard.ensure_online()
+            for partition in topic_ids:
+                self._shortfalls.settle(partition)
             self._creation.create_many(topic_ids)
 
     def recover(self, partition: TopicPartition) -> Log:
@@ -317,6 +333,15 @@ class LogDirectory:
             self._guard.ensure_online()
             self.log(partition).abandon()
             self._deletion.delete(partition)
+            self._shortfalls.settle(partition)
+
+    def settle(self, partition: TopicPartition) -> None:
+        """Forget what a partition lacks: nobody counts on it any more, or somebody has accepted the loss.
+
+        It is in `shortfalls` no more, and after a crash within the next second it may be again.
+        """
+        with self._guard.lock:
+            self._shortfalls.settle(partition)
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
         """Take out a partition that is not its broker's any more: its directory is marked `-stray`, and kept.
@@ -328,6 +353,7 @@ class LogDirectory:
         with self._guard.lock, self._disk.watched():
             self._guard.ensure_online()
             close_or_abandon(self.log(partition))
+            self._shortfalls.settle(partition)
             return self._deletion.set_aside(partition)
 
     # --- what is due from time to time
@@ -432,6 +458,8 @@ class LogDirectory:
             try:
                 if self._guard.is_online:
                     with self._disk.watched():
+                        with suppress(OSError):  # what it says too much is found out at the next start
+                            self._shortfalls.keep()
                         self._closing.close_in_order(self.broker_epoch)
             finally:
                 self._closing.let_go()
@@ -455,6 +483,8 @@ class LogDirectory:
         loader = RootLoader(self._environment, self._partitions, self._checkpoints, self._deleted, self._opener)
         start = time.perf_counter()
         loader.load(known, progress)
+        if self._environment.replicated:
+            self._shortfalls.look(known)
         if not known.clean_shutdown:
             reports = (log.report for log in self._partitions.logs.values())
             self.recovery = DirectoryRecovery.of(reports, time.perf_counter() - start)

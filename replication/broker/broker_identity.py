@@ -7,6 +7,7 @@ from typing import Self
 from uuid import UUID
 
 from logstore.directory.log_directories import LogDirectories
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from replication.broker.errors import InconsistentDirectoriesError
@@ -22,7 +23,8 @@ class BrokerIdentity:
     directory_ids: tuple[UUID, ...]
     """Of the log.dirs that are online."""
     previous_broker_epoch: int = -1
-    """The broker epoch of the last start, if all log.dirs were closed cleanly after it, else -1 (KIP-966)."""
+    """The broker epoch of the last start, if all log.dirs were closed cleanly after it and have all that they said they
+    have, else -1 (KIP-966)."""
 
     @classmethod
     def of(cls, directories: LogDirectories) -> Self:
@@ -43,7 +45,7 @@ class BrokerIdentity:
             cluster_id=first.cluster_id,
             broker_id=first.node_id,
             directory_ids=tuple(parse_uuid(each.directory_id) for each in roots.values() if each.directory_id),
-            previous_broker_epoch=directories.broker_epoch,
+            previous_broker_epoch=UNKNOWN_BROKER_EPOCH if directories.shortfalls else directories.broker_epoch,
         )
 
     def registration(

@@ -5,6 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from logstore import TopicPartition
+from logstore.directory.shortfall import Shortfall
 from logstore.files.partition_metadata import format_uuid
 from replication.errors import ReplicationError
 
@@ -83,6 +84,31 @@ _OTHERS: Final = (
 )
 
 
+class ShortReplicaError(ReplicationError, RuntimeError):
+    """A log has less than its broker's checkpoint files have said of it: others would be cut to what is left."""
+
+    def __init__(self, partition: TopicPartition, short: Shortfall, *, is_only: bool) -> None:
+        super().__init__(f"{short}: {ways_out(partition, is_only=is_only)}")
+
+
+def ways_out(partition: TopicPartition, *, is_only: bool) -> str:
+    """Return what can be done about a replica that has less than was said of it."""
+    return (_WAYS_OF_ONLY if is_only else _WAYS).format(partition=partition)
+
+
+_ACCEPTING: Final = "start it once with --accept-loss {partition} (of epochlog broker and epochlog serve)"
+_WAYS_OF_ONLY: Final = (
+    "there is no other replica, so it is not served; stop this broker, and put the directory back as it was, or, to go "
+    f"on with what is left, {_ACCEPTING}"
+)
+_WAYS: Final = (
+    "this broker does not lead it, and stays fenced, until another replica leads; start the brokers of the others; if "
+    "none of them leads by itself, elect one, uncleanly (kafka-leader-election.sh), which may lack the newest records: "
+    "epochlog elect --dry-run says it; or stop this broker, and put the directory back as it was; to let this replica "
+    f"lead, and cut the others to what is left, {_ACCEPTING}"
+)
+
+
 class LostTailError(ReplicationError, RuntimeError):
     """A log has lost its end, which others may hold, or count on: it must not go on in the same epoch."""
 
@@ -91,5 +117,6 @@ class LostTailError(ReplicationError, RuntimeError):
             f"{partition} ended at offset {former_end:,} and was recovered up to {end:,} only, and other replicas may"
             " hold the rest, or count on it: it goes on once it is followed here and neither in the ISR nor eligible as"
             " leader, or elected uncleanly; stop this broker, and start it again once another replica leads, elected"
-            f" uncleanly where no other is in the ISR; if none has the rest, remove {fspath(mark)}"
+            " uncleanly where no other is in the ISR; if none has the rest, start it once with --accept-loss"
+            f" {partition}, or remove {fspath(mark)}"
         )

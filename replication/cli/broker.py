@@ -1,11 +1,13 @@
 """`epochlog broker`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from replication.cli.accepted_losses import AcceptedLossOption, accepted_losses
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import EXIT_FINDINGS, JsonOption, complain, print_json, print_json_line, shown
 from replication.cli.prose import wrapped
@@ -14,6 +16,7 @@ from replication.cli.until_told import until_told
 from replication.stop_request import StopRequestedError
 
 if TYPE_CHECKING:
+    from logstore import TopicPartition
     from replication.cli.joining_properties import JoiningProperties
     from replication.node.broker_node import BrokerNode
     from replication.node.broker_node_settings import BrokerNodeSettings
@@ -32,13 +35,15 @@ def broker(
             "--validate", help="Say all that is wrong with the file and the directories; start and ask nothing."
         ),
     ] = False,
+    accept_loss: AcceptedLossOption = None,
     json: JsonOption = False,
 ) -> None:
     """Be a broker of a KRaft cluster whose controllers are elsewhere, Kafka's or ours.
 
     It joins the cluster that its log.dirs are formatted for, by `epochlog format` or by Kafka's own tool, leads and
     follows what the controller gives it, and leaves in order on SIGTERM. A controller that does not answer, or leads
-    another cluster, ends it with exit status 2 before anything is changed.
+    another cluster, ends it with exit status 2 before anything is changed. While it would be elected for records that
+    its files have lost, it stays fenced, and standard error says what to do.
 
     It coordinates no groups and no transactions that last: leave the topics of those to Kafka's brokers.
 
@@ -52,15 +57,16 @@ def broker(
     if validate:
         _validate(config, json=json)
         return
+    accepted = accepted_losses(accept_loss)
     properties = JoiningProperties.read(config)
     _tell_passed_over(properties.passed_over)
     try:
-        _run(properties, json=json)
+        _run(properties, accepted, json=json)
     except StopRequestedError:
         complain("told to stop before it had joined its cluster")
 
 
-def _run(properties: "JoiningProperties", *, json: bool) -> None:
+def _run(properties: "JoiningProperties", accepted: "frozenset[TopicPartition]", *, json: bool) -> None:
     from logstore.warming.warm import warm
     from replication.cli.event_lines import events_printed
     from replication.cli.metrics_address import served_metrics
@@ -75,7 +81,7 @@ def _run(properties: "JoiningProperties", *, json: bool) -> None:
         JoinedBroker.open(
             properties.roots,
             properties.controllers,
-            _settings(properties),
+            replace(_settings(properties), accepted_losses=accepted),
             node_id=properties.node_id,
             metadata_root=properties.metadata_root,
             client_settings=properties.to_controllers,
@@ -200,6 +206,7 @@ def _as_json(node: "BrokerNode", properties: "JoiningProperties", metrics: str |
         "cluster_id": node.identity.cluster_id,
         "node_id": node.identity.broker_id,
         "broker_epoch": node.broker_epoch,
+        "fenced": node.lifecycle.is_fenced,
         "bootstrap": str(node.address),
         "listeners": {name: str(address) for name, address in node.addresses.items()},
         "partitions": len(hosted),
@@ -216,6 +223,8 @@ def _lines(node: "BrokerNode", metrics: str | None) -> Iterator[str]:
         f"Broker {node.identity.broker_id} has joined cluster {node.identity.cluster_id} and listens on "
         f"{_told(node.addresses)}: {told_partitions(node.replicas.hosted)}."
     )
+    if node.replicas.are_withheld:
+        complain("it stays fenced, and leads nothing, until others lead what replicas here lack: see above")
     _tell_offline(node.directories.offline)
     if metrics is not None:
         yield f"Metrics are at http://{metrics}/metrics."

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from replication.cli.accepted_losses import AcceptedLossOption, accepted_losses
 from replication.cli.failure import MissingPackageError
 from replication.cli.output import JsonOption
 from replication.serving.leader_choice import LeaderChoice
@@ -72,6 +73,7 @@ def serve(
         bool,
         typer.Option("--validate", help="Say all that would keep the broker from starting, and start nothing."),
     ] = False,
+    accept_loss: AcceptedLossOption = None,
     json: JsonOption = False,
 ) -> None:
     """Be a broker for Kafka's clients, with these log directories; or, with --read-only, let them read copies of some.
@@ -90,6 +92,8 @@ def serve(
     _ensure_fitting(
         read_only=read_only, check=check, committed_offsets=committed_offsets, leader=leader, validate=validate
     )
+    if accept_loss and read_only:
+        raise typer.BadParameter("what is only read is served with what it has", param_hint="--accept-loss")
     address = _address(listen)
     try:
         from replication.server.server import Server  # noqa: F401  all that follows needs what it needs
@@ -101,7 +105,8 @@ def serve(
         if validate:
             validate_broker(copies, command_config, address, json=json)
         else:
-            serve_broker(copies, broker_properties(command_config, address), advertise, json=json)
+            accepted = accepted_losses(accept_loss)
+            serve_broker(copies, broker_properties(command_config, address), advertise, accepted, json=json)
         return
     from replication.cli.serve_copies import serve_copies
     from replication.cli.serving_properties import ServingProperties

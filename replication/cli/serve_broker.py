@@ -14,6 +14,7 @@ from replication.cli.served_partitions import complain_of_strays, told_partition
 from replication.cli.until_told import until_told
 
 if TYPE_CHECKING:
+    from logstore import TopicPartition
     from replication.cli.broker_properties import BrokerProperties
     from replication.node.broker_node_settings import BrokerNodeSettings
     from replication.protocol.addresses import Address
@@ -30,7 +31,12 @@ def broker_properties(file: Path | None, address: "Address") -> "BrokerPropertie
 
 
 def serve_broker(
-    roots: Sequence[Path], properties: "BrokerProperties", advertised_host: str | None, *, json: bool
+    roots: Sequence[Path],
+    properties: "BrokerProperties",
+    advertised_host: str | None,
+    accepted_losses: "frozenset[TopicPartition]",
+    *,
+    json: bool,
 ) -> None:
     """Lead the partitions of log.dirs until told to stop. Raises CommandError where it cannot go on."""
     from logstore.warming.warm import warm
@@ -44,7 +50,7 @@ def serve_broker(
         served_metrics(properties.metrics) as metrics,
         StandaloneBroker.open(
             roots,
-            _settings(properties, advertised_host),
+            replace(_settings(properties, advertised_host), accepted_losses=accepted_losses),
             properties.controller,
             node_id=properties.node_id,
             directory_settings=properties.directories,

@@ -82,6 +82,9 @@ class BrokerNode:
     ) -> None:
         """Register, take what the metadata gives, and answer once that is done.
 
+        Where a replica lacks what its checkpoint files have said, and the controller would elect this broker for it, it
+        is there but fenced, with nothing to lead, until another replica leads (`ReplicaManager.are_withheld`).
+
         It takes over the link. The directories, opened with `periodic` and `duplicates`, stay the caller's to close,
         after this is. Raises InconsistentDirectoriesError, CannotListenError, ResourceLimitError, NotInTimeError,
         BrokerStoppedError, RefusedByControllerError where it would be refused again, and OSError; StopRequestedError,
@@ -148,11 +151,9 @@ class BrokerNode:
             self._until(
                 partial(thread.wait_until, lambda: thread.stopped or not self.replicas.unassigned), _PLACED_SECONDS
             )
-            self.lifecycle.ready_to_unfence()
-            if not self._until(partial(self.lifecycle.reaches, BrokerState.RUNNING), _START_SECONDS):
-                raise NotInTimeError(self.identity.broker_id, _START_SECONDS, self.lifecycle.standing)
-            if not self._until(partial(thread.wait_for_role, self.identity.broker_id), _START_SECONDS):
-                raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "the metadata is not applied")
+            thread.unfence_by(self.lifecycle.ready_to_unfence)
+            if not self.replicas.are_withheld:
+                self._wait_for_roles(thread)
             self._open: Final = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -227,6 +228,12 @@ class BrokerNode:
         except StopRequestedError:
             self._leave()
             raise
+
+    def _wait_for_roles(self, thread: BrokerThread) -> None:
+        if not self._until(partial(self.lifecycle.reaches, BrokerState.RUNNING), _START_SECONDS):
+            raise NotInTimeError(self.identity.broker_id, _START_SECONDS, self.lifecycle.standing)
+        if not self._until(partial(thread.wait_for_role, self.identity.broker_id), _START_SECONDS):
+            raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "the metadata is not applied")
 
     def _leave(self) -> None:
         self._is_closing = self._is_leaving = True
@@ -340,6 +347,7 @@ class BrokerNode:
             tell=self._tell,
             traffic=self.traffic,
             remakes_only=self._settings.remakes_only_replicas,
+            accepted_losses=self._settings.accepted_losses,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from logstore import TopicPartition
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.protocol.client.client_settings import ClientSettings
@@ -45,6 +46,9 @@ class BrokerNodeSettings:
     remakes_only_replicas: bool = True
     """Whether the only replica of a partition begins anew, empty, where its directory is none of the log.dirs any more,
     as in Kafka. Otherwise it is offline until that directory is back, or the topic deleted."""
+    accepted_losses: frozenset[TopicPartition] = frozenset()
+    """Partitions that the broker may lead with what it has, though its checkpoint files have said more of them: for one
+    start. Otherwise it stays fenced while others count on such a replica, and keeps the only one offline."""
     authorizer: AuthorizerSettings | None = None
     """By which the cluster's access control lists are enforced; None: whoever may connect may do everything."""
     session_timeout_ms: int | None = None

@@ -71,6 +71,8 @@ class BrokerThread(WorkerThread):
         self._current: Final = current
         self._metadata: Final = OwnMetadata(broker_id)
         self._failed: frozenset[UUID] = frozenset()
+        self._unfence: Callable[[], object] | None = None
+        """Until it was called."""
         self._lag_check_ms: Final = max(1, lag_ms // _LAG_CHECKS)
         self._check_lag_at = monotonic_ms() + self._lag_check_ms
 
@@ -87,6 +89,11 @@ class BrokerThread(WorkerThread):
             if self.applied_offset < 0 and not self._waiter.wait(deadline.left()):
                 return False
         return True
+
+    def unfence_by(self, unfence: Callable[[], object]) -> None:
+        """Call this, once, as soon as no replica is withheld: until then the controller must not elect this broker."""
+        self._unfence = unfence
+        self._waiter.wake()
 
     def wait_for_role(self, broker_id: int, seconds: float) -> bool:
         """Return whether the replicas stand, within so many seconds, where the broker is not fenced any more."""
@@ -113,6 +120,7 @@ class BrokerThread(WorkerThread):
             self._replicas.check_lag()
         self._replicas.move_on()
         self._replicas.retry()
+        self._unfence_if_whole()
         self._tell_places()
         failed = self._replicas.notice_failures()
         for directory_id in failed - self._failed:
@@ -120,6 +128,12 @@ class BrokerThread(WorkerThread):
         self._failed = failed
         self._full_disks.look()
         self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
+
+    def _unfence_if_whole(self) -> None:
+        unfence = self._unfence
+        if unfence is not None and not self._replicas.are_withheld:
+            self._unfence = None
+            unfence()
 
     def _catch_up(self) -> None:
         news = self._source.take()

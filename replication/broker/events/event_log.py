@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from replication.broker.events.departure_events import DepartureEvent, Left
-from replication.broker.events.partition_events import PartitionEvent, ReplicaLost, Role, RoleChanged, Truncated, Value
+from replication.broker.events.partition_events import (
+    PartitionEvent,
+    ReplicaLost,
+    ReplicaShort,
+    Role,
+    RoleChanged,
+    Standing,
+    Truncated,
+    Value,
+)
 from replication.broker.events.recovery_events import RecoveryEvent, RecoveryTruncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEvent
 
@@ -41,6 +50,8 @@ def _level(event: BrokerEvent) -> int:
         return logging.WARNING
     if isinstance(event, Left) and event.reason is not None:
         return logging.WARNING
+    if isinstance(event, ReplicaShort):
+        return logging.ERROR if event.standing is Standing.WITHHELD or event.is_only else logging.WARNING
     if isinstance(event, ReplicaLost):
         return logging.ERROR if event.is_only else logging.WARNING
     return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO

@@ -6,6 +6,9 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from logstore import TopicPartition
+from logstore.directory.shortfall import Shortfall
+from replication.broker.errors import ways_out
+from replication.metadata.partition import PartitionRegistration
 
 Value: TypeAlias = str | int | bool | None
 NO_EPOCH = -1
@@ -161,7 +164,60 @@ class ReplicaLost:
         }
 
 
-PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated | ReplicaLost
+class Standing(StrEnum):
+    """What becomes of a replica that has less than was said of it."""
+
+    WITHHELD = "withheld"
+    """Others, or the controller, count on it: it is not used, and a broker that starts stays fenced."""
+    USED = "used"
+    """Nobody counts on it: it catches up with whoever leads."""
+    ACCEPTED = "accepted"
+    """Whoever has started the broker wants it to lead with what it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaShort:
+    """A replica has less than its broker's checkpoint files have said of it: it was cut, emptied, or is gone."""
+
+    event: ClassVar[str] = "replica-short"
+    partition: TopicPartition
+    state: PartitionRegistration
+    short: Shortfall
+    standing: Standing
+
+    @property
+    def is_only(self) -> bool:
+        """Whether there is no other."""
+        return len(self.state.replicas) == 1
+
+    def fields(self) -> Mapping[str, Value]:
+        """Return what a line says, in order."""
+        claims = self.short.claims
+        return {
+            **fields_of(self.event, self.partition),
+            "leader_epoch": self.state.leader_epoch,
+            "leader": self.state.leader,
+            "directory": str(self.short.directory),
+            "log_end_offset": self.short.log_end_offset,
+            "recovery_point": claims.recovery_point,
+            "high_watermark": claims.high_watermark,
+            "only_replica": self.is_only,
+            "standing": self.standing.value,
+            "why": str(self.short),
+            "next": self._next(),
+        }
+
+    def _next(self) -> str:
+        match self.standing:
+            case Standing.WITHHELD:
+                return ways_out(self.partition, is_only=self.is_only)
+            case Standing.ACCEPTED:
+                return "it goes on with what is left, and others that follow it are cut to that"
+            case _:
+                return "nobody is left who has more" if self.is_only else "it copies from whoever leads what it lacks"
+
+
+PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated | ReplicaLost | ReplicaShort
 
 
 def fields_of(event: str, partition: TopicPartition) -> dict[str, Value]:

@@ -12,8 +12,9 @@ from replication.counted import counted
 _ENDS_EARLY: Final = "no damage was found, but the log ends below its high watermark"
 _UNCLEAN: Final = "the directory was not closed in order"
 _ADVICE: Final = (
-    "a replica in sync has what was acknowledged, and this broker fetches it again; where there is none, only a copy "
-    "of the directory from before has it: see epochlog verify and epochlog dump --records"
+    "nobody is cut to what is left as long as this broker lacks what it has said it has: it follows whoever leads, or "
+    "event=replica-short says what to do; if no other replica has what was acknowledged, only a copy of the directory "
+    "from before has it: see epochlog verify and epochlog dump --records"
 )
 
 

@@ -3,6 +3,13 @@
 from typing import Final
 
 from logstore import LogStoreError
-from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError
+from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError, ShortReplicaError
 
-PARTITION_ERRORS: Final = (LogStoreError, LostReplicaError, LostTailError, OtherTopicError, OSError)
+PARTITION_ERRORS: Final = (
+    LogStoreError,
+    LostReplicaError,
+    LostTailError,
+    OtherTopicError,
+    ShortReplicaError,
+    OSError,
+)

@@ -2,7 +2,8 @@
 
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Final
 from uuid import UUID
 
@@ -10,10 +11,11 @@ from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
-from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError
-from replication.broker.events.partition_events import ReplicaLost
+from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError, ShortReplicaError
+from replication.broker.events.partition_events import ReplicaLost, ReplicaShort, Standing
 from replication.broker.partitions.lost_replica import begins_anew
 from replication.broker.partitions.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
+from replication.broker.partitions.short_replica import may_be_used
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces
@@ -31,19 +33,25 @@ class ReplicaLogs:
         broker_id: int,
         directories: LogDirectories,
         places: ReplicaPlaces,
-        tell: Callable[[ReplicaLost], object],
+        tell: Callable[[ReplicaLost | ReplicaShort], object],
         *,
         remakes_only: bool,
+        accepted_losses: Collection[TopicPartition],
     ) -> None:
         """Find them in these directories, and make them where `places` says.
 
-        `tell` hears of those that begin anew, as their directory is gone; the only replicas do so if `remakes_only`.
+        `tell` hears of those that begin anew, as their directory is gone, and of those that have less than was said of
+        them. The only replicas begin anew if `remakes_only`; those in `accepted_losses` are used with what they have.
         """
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._places: Final = places
         self._tell: Final = tell
         self._remakes_only: Final = remakes_only
+        self._accepted: Final = set(accepted_losses)
+        """Those of whose losses at this start that holds; later ones are not accepted."""
+        self._short: Final[dict[PartitionId, PartitionRegistration]] = {}
+        """Those that have less than the checkpoint files have said, and are not used."""
         self._missing: Final[set[PartitionId]] = set()
         """Of those that are gone, the ones that others count on."""
         self._lost: Final[dict[PartitionId, LostTail]] = {}
@@ -52,11 +60,17 @@ class ReplicaLogs:
     @property
     def has_lost_tail(self) -> bool:
         """Whether a replica lacks records for which the controller or a leader counts on it."""
-        return bool(self._lost or self._missing)
+        return bool(self._lost or self._missing or self._directories.shortfalls)
+
+    @property
+    def are_withheld(self) -> bool:
+        """Whether the broker is to stay fenced: the controller would elect it for what a replica does not have."""
+        return bool(self._lost) or any(len(state.replicas) > 1 for state in tuple(self._short.values()))
 
     def forget(self, changed: PartitionId) -> None:
         """Note that a partition is not here any more."""
         self._lost.pop(changed, None)
+        self._short.pop(changed, None)
         self._missing.discard(changed)
 
     def open(
@@ -71,10 +85,13 @@ class ReplicaLogs:
         """Return a partition's log; see `ReplicaPlaces.make` for `is_new` and `preferred`.
 
         Raises OtherTopicError where an earlier topic's files have its place, LostReplicaError, LostTailError,
-        LogStoreError, and OSError.
+        ShortReplicaError, LogStoreError, and OSError.
         """
-        log = self._directories.get(partition)
         changed = PartitionId(topic_id, partition.partition)
+        if is_new:
+            self._directories.settle(partition)
+        self._settle(changed, partition, state)
+        log = self._directories.get(partition)
         if log is None:
             self.forget(changed)
             is_gone = not is_new and self._is_gone(changed, partition, state)
@@ -84,6 +101,7 @@ class ReplicaLogs:
                 self._tell_lost(partition, state, made)
             return made
         log = self._recovered(log, changed, partition, state)
+        self._accepted.discard(partition)
         held = PartitionMetadata.of(log.directory)
         if held is None:
             PartitionMetadata(topic_id).write(log.directory / PARTITION_METADATA_NAME)
@@ -104,6 +122,22 @@ class ReplicaLogs:
             self._places.make_many(wanted)
         except PARTITION_ERRORS as error:
             _log.debug("new partitions are made one by one, as they could not be made at once: %s", error)
+
+    def _settle(self, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration) -> None:
+        """Let a log be used that has less than was said of it. Raises ShortReplicaError where it must not be."""
+        short = self._directories.shortfalls.get(partition)
+        if short is None:
+            return
+        is_told = changed in self._short
+        event = partial(ReplicaShort, partition=partition, state=state, short=short)
+        if partition not in self._accepted and not may_be_used(self._broker_id, state, short):
+            self._short[changed] = state
+            if not is_told:
+                self._tell(event(standing=Standing.WITHHELD))
+            raise ShortReplicaError(partition, short, is_only=len(state.replicas) == 1)
+        self._directories.settle(partition)
+        self._short.pop(changed, None)
+        self._tell(event(standing=Standing.ACCEPTED if partition in self._accepted else Standing.USED))
 
     def _is_gone(self, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration) -> bool:
         """Whether a log is gone with its directory. Raises LostReplicaError where no empty one may stand for it."""
@@ -143,7 +177,7 @@ class ReplicaLogs:
         if lost is None:
             return log
         self._lost[changed] = lost
-        if lost.is_counted_on(self._broker_id, state):
+        if partition not in self._accepted and lost.is_counted_on(self._broker_id, state):
             lost.keep(log.directory)
             raise LostTailError(partition, lost.end, lost.former_end, log.directory / LOST_TAIL_MARK)
         forget_lost_tail(log.directory)

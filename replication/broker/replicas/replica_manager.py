@@ -1,7 +1,7 @@
 """Makes of a broker's logs what the metadata says of them: led, followed, or deleted (Kafka: ReplicaManager)."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -65,6 +65,7 @@ class ReplicaManager:
         tell: Callable[[PartitionEvent], object] = lambda _: None,
         traffic: BrokerTraffic | None = None,
         remakes_only: bool = True,
+        accepted_losses: Collection[TopicPartition] = (),
     ) -> None:
         """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
 
@@ -72,7 +73,8 @@ class ReplicaManager:
         of roles and ISRs, in any thread, and must return quickly; `traffic` counts what is appended and sent.
 
         `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
-        `remakes_only` lets the only replica of a partition begin anew where its directory is gone.
+        `remakes_only` lets the only replica of a partition begin anew where its directory is gone. The replicas in
+        `accepted_losses` may lead with what they have, though it is less than the checkpoint files said of them.
         """
         self.hosted: Final = HostedPartitions()
         """What requests are answered from."""
@@ -105,7 +107,9 @@ class ReplicaManager:
             self.hosted, directories, self._view.is_known, wake, None if throttles is None else throttles.moves
         )
         """From one directory to another."""
-        self._logs: Final = ReplicaLogs(broker_id, directories, self._places, tell, remakes_only=remakes_only)
+        self._logs: Final = ReplicaLogs(
+            broker_id, directories, self._places, tell, remakes_only=remakes_only, accepted_losses=accepted_losses
+        )
         self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
@@ -197,6 +201,11 @@ class ReplicaManager:
         """Whether a replica lacks records for which it is counted on: the broker has not kept all that it had."""
         return self._logs.has_lost_tail
 
+    @property
+    def are_withheld(self) -> bool:
+        """Whether the broker is to stay fenced: unfenced it would be elected for what a replica lacks."""
+        return self._logs.are_withheld
+
     def _is_torn(self, partition: TopicPartition) -> bool:
         hosted = self.hosted.get(partition)
         return hosted is not None and is_torn(hosted.log)
@@ -219,11 +228,25 @@ class ReplicaManager:
             return frozenset()
         self._has_sorted_out = True
         set_strays_aside(self._view.image, self._broker_id, self._directories)
+        self._settle_others()
         unfinished = UnfinishedMoves(self._view.image, self._broker_id, self._directories, self._directory_ids)
         for partition, root in unfinished.settle().items():
             self.moves.want(partition, root)
         self._directories.ensure_no_duplicates()
         return frozenset(self._given_up)
+
+    def _settle_others(self) -> None:
+        """Forget what is missing of partitions that are not this broker's any more."""
+        short = self._directories.shortfalls
+        if not short:
+            return
+        mine = {
+            TopicPartition(topic.name, number)
+            for topic, number, state in self._view.image.topics.partitions()
+            if self._broker_id in state.replicas
+        }
+        for partition in short.keys() - mine:
+            self._directories.settle(partition)
 
     # --- one partition
 
@@ -315,6 +338,7 @@ class ReplicaManager:
             self._traffic.forget(partition)
         gone = partition or given_up
         if gone is not None:
+            self._directories.settle(gone)
             is_deleted = self._view.name(changed) is None
             self._roles.has_none(gone, "the topic is deleted" if is_deleted else "other brokers have the replicas")
 

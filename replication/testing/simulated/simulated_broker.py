@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from logstore.directory.log_directories import LogDirectories
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SUPPORTED_FEATURES
 from replication.broker.lifecycle.errors import BrokerStoppedError
@@ -88,6 +89,8 @@ class SimulatedBroker:
         self._times: Final = times
         self._ended: Final = ended
         self._served: ServedRequests | None = None
+        self._is_ready = False
+        """Whether it was said that it may be unfenced."""
         self._placed: Callable[[], None] = _nothing
         self._lifecycle: Final = BrokerLifecycle(
             heartbeat_interval_ms=times.heartbeat_ms, initial_registration_timeout_ms=_NEVER_MS
@@ -138,7 +141,8 @@ class SimulatedBroker:
     def close(self) -> None:
         """End it in order: all that it has is safe."""
         self.end()
-        self.directories.broker_epoch = self._lifecycle.broker_epoch
+        is_whole = self.replicas is not None and not self.replicas.has_lost_tail
+        self.directories.broker_epoch = self._lifecycle.broker_epoch if is_whole else UNKNOWN_BROKER_EPOCH
         self.directories.close()
 
     def abandon(self) -> None:
@@ -260,7 +264,6 @@ class SimulatedBroker:
 
     def _apply(self, asked_at: int, news: MetadataNews) -> None:
         assert self.replicas is not None  # noqa: S101  it polls once it has them
-        is_first = self.applied_offset < 0
         if news.applied_offset > self.applied_offset:
             try:
                 self._take(news)
@@ -268,7 +271,8 @@ class SimulatedBroker:
                 self._ended()
                 return
         self._session.metadata_applied(asked_at)
-        if is_first:
+        if not self._is_ready and not self.replicas.are_withheld:
+            self._is_ready = True
             self._lifecycle.ready_to_unfence(self.process.now_ms)
             self._live_on()
         self._poll()

@@ -17,6 +17,7 @@ from replication.controller.controller import ControllerSettings
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.standalone.new_cluster import begin_cluster
 from replication.testing.errors import NotReachedError
@@ -314,6 +315,12 @@ class SimulatedCluster:
         self._machines[broker_id].start()
         if not self._network.is_cut(broker_id, CONTROLLER):
             self._controller.end_session(broker_id)
+
+    def elect_uncleanly(self, topic: str, number: int = 0) -> None:
+        """Let any replica lead whose broker is there, where no other can, as an administrator may."""
+        partition = TopicPartition(topic, number)
+        self._note(f"an unclean election of {partition}")
+        self._controller.decide(lambda controller: controller.elect_leaders(ElectionType.UNCLEAN, [partition]))
 
     def pause(self, broker_id: int) -> None:
         """Let a broker do nothing, as SIGSTOP does. Raises ValueError where it is down."""

@@ -37,9 +37,11 @@ def server_properties(directory: Path, controller: str, node_id: int = 9, **chan
 
 
 @contextmanager
-def joined(config: Path, errors: IO[str] | None = None) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+def joined(
+    config: Path, errors: IO[str] | None = None, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """Start a broker, give what it prints once it has joined, and end it with what is left of it."""
-    command = [sys.executable, "-m", "replication.cli", "broker", "--config", str(config), "--json"]
+    command = [sys.executable, "-m", "replication.cli", "broker", "--config", str(config), "--json", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True) as process:
         try:
             output: IO[str] | None = process.stdout

@@ -10,6 +10,7 @@ from threading import Thread
 import pytest
 
 from replication.broker.events.event_log import LOGGER_NAME, BrokerEvent, log_event
+from replication.broker.events.partition_events import Standing
 from replication.broker.events.trouble_events import TroubleKind
 from replication.cli.event_lines import events_printed
 from tests.replication.broker.events.samples import (
@@ -24,14 +25,17 @@ from tests.replication.broker.events.samples import (
     RECOVERED,
     RECOVERY_CUT,
     ROLE,
+    SHORT,
     TROUBLE,
 )
 from tests.replication.cli.schemas import validate
 
 ANY_TROUBLE = tuple(replace(TROUBLE, kind=kind) for kind in TroubleKind)
+SHORT_OF_ONLY = replace(SHORT, state=replace(SHORT.state, replicas=(9,)), standing=Standing.ACCEPTED)
 DEPARTURES = (LEAVING, LEFT, LEFT_BEHIND)
-KNOWN = (ROLE, ISR, CUT, LOST, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
+KNOWN = (ROLE, ISR, CUT, LOST, SHORT, SHORT_OF_ONLY, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
 UNKNOWN = (
+    replace(SHORT, short=replace(SHORT.short, first_offset=None, log_end_offset=None)),
     replace(CUT, records=None, size=None),
     replace(ROLE, log_end_offset=None, high_watermark=None),
     replace(RECOVERY_CUT, report=replace(DROPPED, dropped=[])),
@@ -42,6 +46,7 @@ DEFINITIONS = {
     "isr-change": "isr_changed",
     "truncation": "replica_truncated",
     "replica-lost": "replica_lost",
+    "replica-short": "replica_short",
     "recovery-truncation": "recovery_truncated",
     "recovery": "directory_recovered",
     "trouble": "trouble_began",

@@ -3,10 +3,21 @@
 from pathlib import Path
 
 from logstore import DirectoryRecovery, DroppedTail, RecoveryReport, TopicPartition
+from logstore.directory.shortfall import Shortfall
+from logstore.files.kept_claims import Claims
 from replication.broker.events.departure_events import Leaving, Left
-from replication.broker.events.partition_events import IsrChanged, ReplicaLost, Role, RoleChanged, Truncated
+from replication.broker.events.partition_events import (
+    IsrChanged,
+    ReplicaLost,
+    ReplicaShort,
+    Role,
+    RoleChanged,
+    Standing,
+    Truncated,
+)
 from replication.broker.events.recovery_events import DirectoryRecovered, RecoveryTruncated
 from replication.broker.events.trouble_events import TroubleBegan, TroubleEnded, TroubleKind
+from replication.metadata.partition import PartitionRegistration
 
 ORDERS = TopicPartition("orders", 3)
 ROLE = RoleChanged(
@@ -46,6 +57,17 @@ CUT = Truncated(
 )
 LOST = ReplicaLost(
     partition=ORDERS, leader_epoch=8, lost="lP_ODQaETWKSpmNnja0EVA", root="/disk-2/kafka-logs", is_only=False
+)
+SHORT = ReplicaShort(
+    partition=ORDERS,
+    state=PartitionRegistration(replicas=(9, 2), isr=(9,), leader=-1, leader_epoch=8),
+    short=Shortfall(
+        directory=Path("/disk-1/orders-3"),
+        claims=Claims(recovery_point=100, high_watermark=150),
+        first_offset=0,
+        log_end_offset=60,
+    ),
+    standing=Standing.WITHHELD,
 )
 DROPPED = RecoveryReport(
     dropped=[

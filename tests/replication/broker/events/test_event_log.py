@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent, log_event
-from replication.broker.events.partition_events import Role
+from replication.broker.events.partition_events import Role, Standing
 from tests.replication.broker.events.samples import (
     CUT,
     DROPPED,
@@ -19,6 +19,7 @@ from tests.replication.broker.events.samples import (
     RECOVERED,
     RECOVERY_CUT,
     ROLE,
+    SHORT,
     TROUBLE,
 )
 
@@ -65,6 +66,15 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
             ),
         ),
         (
+            replace(SHORT, standing=Standing.USED),
+            (
+                "event=replica-short topic=orders partition=3 leader_epoch=8 leader=-1 directory=/disk-1/orders-3 "
+                "log_end_offset=60 recovery_point=100 high_watermark=150 only_replica=false standing=used "
+                'why="/disk-1/orders-3 ends at offset 60, but the checkpoint files said the recovery point 100 and the '
+                'high watermark 150" next="it copies from whoever leads what it lacks"'
+            ),
+        ),
+        (
             TROUBLE,
             (
                 'event=trouble what=leader peer=broker1:9092 why="this broker cannot follow the leader: refused" '
@@ -78,9 +88,9 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
                 "event=recovery-truncation topic=orders partition=3 directory=/disk-1/orders-3 "
                 "file=00000000000000000080.log position=1400 from=140 to=100 records=40 bytes=2700 high_watermark=110 "
                 """below_high_watermark=true why="a batch's checksum does not match; with it 1 segment behind" """
-                'next="a replica in sync has what was acknowledged, and this broker fetches it again; where there is '
-                "none, only a copy of the directory from before has it: see epochlog verify and epochlog dump "
-                '--records"'
+                'next="nobody is cut to what is left as long as this broker lacks what it has said it has: it follows '
+                "whoever leads, or event=replica-short says what to do; if no other replica has what was acknowledged, "
+                'only a copy of the directory from before has it: see epochlog verify and epochlog dump --records"'
             ),
         ),
         (
@@ -148,6 +158,9 @@ def test_the_record_has_all_fields_and_the_line_what_is_known(caplog: pytest.Log
         (replace(CUT, is_below_high_watermark=True), logging.WARNING),
         (ROLE, logging.INFO),
         (replace(ROLE, after=Role.OFFLINE), logging.ERROR),
+        (SHORT, logging.ERROR),
+        (replace(SHORT, standing=Standing.USED), logging.WARNING),
+        (replace(SHORT, standing=Standing.ACCEPTED, state=replace(SHORT.state, replicas=(9,))), logging.ERROR),
         (LOST, logging.WARNING),
         (replace(LOST, is_only=True), logging.ERROR),
         (TROUBLE, logging.WARNING),

@@ -1,5 +1,6 @@
 """A broker's replica manager, and the metadata that it is given record by record."""
 
+from collections.abc import Collection
 from pathlib import Path
 from uuid import UUID
 
@@ -65,9 +66,16 @@ class NoChanges:
 class Broker:
     """A replica manager, and the metadata that it is given record by record."""
 
-    def __init__(self, root: Path, *others: Path, filesystem: FileSystem = REAL, remakes_only: bool = True) -> None:
+    def __init__(
+        self,
+        root: Path,
+        *others: Path,
+        filesystem: FileSystem = REAL,
+        remakes_only: bool = True,
+        accepted_losses: Collection[TopicPartition] = (),
+    ) -> None:
         self.root = root
-        self.directories = LogDirectories.open([root, *others], duplicates=True, filesystem=filesystem)
+        self.directories = LogDirectories.open([root, *others], duplicates=True, replicated=True, filesystem=filesystem)
         self.fetchers = Followed()
         self.isr_changes = NoChanges()
         self.told: list[PartitionEvent] = []
@@ -84,6 +92,7 @@ class Broker:
             clock=lambda: self.now,
             tell=self.told.append,
             remakes_only=remakes_only,
+            accepted_losses=accepted_losses,
         )
         self.image = ClusterImage()
 

@@ -1,0 +1,63 @@
+"""What a log lacks of what its root's checkpoint files say of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from logstore.files.kept_claims import Claims
+from logstore.log.log import Log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortfall:
+    """A log that was cut, emptied, replaced by an older copy, or is gone: it is not what others take it for."""
+
+    directory: Path
+    """Of the partition."""
+    claims: Claims
+    first_offset: int | None
+    """Where the log's first segment begins."""
+    log_end_offset: int | None
+    """Both None where the directory is gone."""
+
+    @classmethod
+    def of(cls, log: Log, claims: Claims) -> Self | None:
+        """Return what an open log lacks; None where it has all that is said of it."""
+        first, end = log.segments[0].base_offset, log.log_end_offset
+        short = cls(directory=log.directory, claims=claims, first_offset=first, log_end_offset=end)
+        return short if end < claims.end or short.lacks_start else None
+
+    @classmethod
+    def of_gone(cls, directory: Path, claims: Claims) -> Self | None:
+        """Return what a partition lacks whose directory is gone; None where it is not known to have had anything."""
+        short = cls(directory=directory, claims=claims, first_offset=None, log_end_offset=None)
+        return short if claims.end > 0 else None
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no directory any more."""
+        return self.log_end_offset is None
+
+    @property
+    def lacks_start(self) -> bool:
+        """Whether the first segments are gone."""
+        first, start = self.first_offset, self.claims.log_start_offset
+        return first is not None and start is not None and first > start
+
+    @property
+    def lacks_flushed(self) -> bool:
+        """Whether records are gone that were on stable storage; what was not may be gone by a loss of power."""
+        flushed = max(self.claims.recovery_point, self.claims.log_start_offset or 0)
+        return self.lacks_start or (self.log_end_offset or 0) < flushed
+
+    def __str__(self) -> str:
+        if self.is_gone:
+            has = "is gone"
+        elif self.lacks_start:
+            has = f"begins at offset {self.first_offset:,}"
+        else:
+            has = f"ends at offset {self.log_end_offset:,}"
+        claims = self.claims
+        said = f"the recovery point {claims.recovery_point:,} and the high watermark {claims.high_watermark:,}"
+        start = "" if claims.log_start_offset is None else f", the log start {claims.log_start_offset:,}"
+        return f"{self.directory} {has}, but the checkpoint files said {said}{start}"

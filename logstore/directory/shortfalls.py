@@ -1,0 +1,72 @@
+"""The logs of a root that have less than its checkpoint files say, until somebody settles what becomes of them."""
+
+import os
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
+from typing import Final
+
+from logstore.directory.shortfall import Shortfall
+from logstore.directory.state.directory_environment import DirectoryEnvironment
+from logstore.directory.state.partitions import Partitions
+from logstore.files.kept_claims import Claims, keep_claims, read_claims
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.topic_partition import METADATA_TOPIC, TopicPartition, is_partition_directory_name, parse_directory_name
+
+
+class Shortfalls:
+    """Finds them as the root is opened, and keeps what was said of them, so that it is known after another start."""
+
+    def __init__(self, environment: DirectoryEnvironment, partitions: Partitions) -> None:
+        """Know of none yet; see `look`."""
+        self._root: Final = environment.root
+        self._filesystem: Final = environment.filesystem
+        self._partitions: Final = partitions
+        self._is_kept = True
+        """Whether the file says what is known by now."""
+        self._unopened: dict[TopicPartition, Claims] = {}
+        """Of logs that cannot be opened now: what they have is not known."""
+        self.found: Final[dict[TopicPartition, Shortfall]] = {}
+
+    def look(self, said: RootCheckpoints) -> None:
+        """Compare what is open, and what is not there, with what was said. Raises CorruptMetadataError, and OSError."""
+        kept = read_claims(self._root)
+        self._unopened = {each: kept[each] for each in kept.keys() & self._partitions.unreadable.keys()}
+        claims = {
+            each: Claims.of(said.of(each)).with_earlier(kept.get(each))
+            for each in said.partitions() | kept.keys()
+            if each.topic != METADATA_TOPIC
+        }
+        for partition, claimed in claims.items():
+            log = self._partitions.logs.get(partition)
+            short = None if log is None else Shortfall.of(log, claimed)
+            if short is not None:
+                self.found[partition] = short
+        for partition in self._missing(claims.keys()):
+            short = Shortfall.of_gone(self._root / str(partition), claims[partition])
+            if short is not None:
+                self.found[partition] = short
+        # Before a checkpoint file says less.
+        self._is_kept = not (self.found or kept)
+        self.keep()
+
+    def settle(self, partition: TopicPartition) -> None:
+        """Forget of a partition what was said; the file does with its next writing."""
+        if self.found.pop(partition, None) is not None:
+            self._is_kept = False
+
+    def keep(self) -> None:
+        """Write what is known by now, where that has changed. Raises OSError."""
+        if not self._is_kept:
+            claims = {each: short.claims for each, short in self.found.items()}
+            keep_claims(self._root, {**self._unopened, **claims}, self._filesystem)
+            self._is_kept = True
+
+    def _missing(self, partitions: AbstractSet[TopicPartition]) -> set[TopicPartition]:
+        """Return those that have no directory, under whatever name: what was deleted or set aside is not gone."""
+        missing = set(partitions) - self._partitions.logs.keys() - self._partitions.unreadable.keys()
+        return missing.difference(self._named()) if missing else missing
+
+    def _named(self) -> Iterator[TopicPartition]:
+        with os.scandir(self._root) as entries:
+            names = [entry.name for entry in entries if is_partition_directory_name(entry.name)]
+        return (parse_directory_name(name).topic_partition for name in names)

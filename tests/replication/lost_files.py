@@ -1,0 +1,68 @@
+"""What may become of a replica's files while its broker is down."""
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from logstore.offline.log_file import LogFile
+
+Loss = Callable[[Path, Path], None]
+"""What is done to a partition's directory, of which an older copy is given."""
+
+
+def _last_segment(directory: Path) -> Path:
+    return max(directory.glob("*.log"))
+
+
+def _batch_in_the_middle(segment: Path) -> int:
+    with LogFile.open(segment) as log:
+        positions = [batch.position for batch in log.batches()]
+    return positions[len(positions) // 2]
+
+
+def gone(directory: Path, older: Path) -> None:
+    """Its directory is gone."""
+    del older
+    shutil.rmtree(directory)
+
+
+def cut_at_a_batch(directory: Path, older: Path) -> None:
+    """What is left is sound."""
+    del older
+    segment = _last_segment(directory)
+    os.truncate(segment, _batch_in_the_middle(segment))
+
+
+def cut_inside_a_batch(directory: Path, older: Path) -> None:
+    """The last batch is torn."""
+    del older
+    segment = _last_segment(directory)
+    os.truncate(segment, segment.stat().st_size - 10)
+
+
+def cut_in_half(directory: Path, older: Path) -> None:
+    """Much of it is gone."""
+    del older
+    segment = _last_segment(directory)
+    os.truncate(segment, segment.stat().st_size // 2)
+
+
+def emptied(directory: Path, older: Path) -> None:
+    """The files are there, and nothing in them."""
+    del older
+    for path in directory.glob("*.log"):
+        os.truncate(path, 0)
+
+
+def replaced_by_an_older_copy(directory: Path, older: Path) -> None:
+    """All of it is sound."""
+    shutil.rmtree(directory)
+    shutil.copytree(older, directory)
+
+
+LOSSES: Final[Mapping[str, Loss]] = {
+    each.__name__: each
+    for each in (gone, cut_at_a_batch, cut_inside_a_batch, cut_in_half, emptied, replaced_by_an_older_copy)
+}
