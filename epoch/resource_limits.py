@@ -6,9 +6,10 @@ import os
 import resource
 import sys
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Self
 
 from epoch.errors import EpochError
+from epoch.store_error import LogStoreError
 
 OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
 OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -17,16 +18,25 @@ _DESCRIPTORS: Final = 4
 """No step of a change has more open for itself at once."""
 
 
-class ResourceLimitError(EpochError, OSError):
+class ResourceLimitError(EpochError, LogStoreError, OSError):
     """A limit on descriptors, mappings, threads or memory of the process or system is reached. Nothing was changed.
 
     `limit` is the limit's name and `value` what it allows, None if the system does not report it.
     """
 
-    def __init__(self, number: int, what: str, limit: str, value: int | None, advice: str) -> None:
+    def __init__(
+        self,
+        number: int,
+        what: str,
+        limit: str,
+        value: int | None,
+        advice: str,
+        *,
+        file: str | os.PathLike[str] | None = None,
+    ) -> None:
         """Describe what ran out, and the limit that was reached."""
         allows = "" if value is None else f" of {value:,}"
-        super().__init__(f"{what}: the limit {limit}{allows} is reached; {advice}")
+        super().__init__(f"{what}: the limit {limit}{allows} is reached", file=file, advice=advice)
         self.errno: int | None = number
         self.limit = limit
         self.value = value
@@ -34,6 +44,10 @@ class ResourceLimitError(EpochError, OSError):
     def __str__(self) -> str:
         """Return what happened: an OSError with a number would give that alone."""
         return str(self.args[0])
+
+    def with_position(self, **_: object) -> Self:
+        """Return this error: it says what it is about."""
+        return self
 
 
 class OutOfMemoryError(ResourceLimitError, MemoryError):
@@ -77,15 +91,16 @@ def refuse_beyond_limit(error: OSError, path: str | os.PathLike[str]) -> None:
     """Raise ResourceLimitError where opening or mapping a file has failed for want of something; else nothing."""
     if isinstance(error, ResourceLimitError):
         raise error
-    told = f"{os.fspath(path)}: {error.strerror}"
+    told = str(error.strerror)
     if error.errno == errno.EMFILE:
         advice = "raise it (`ulimit -n`), or keep fewer files open"
-        limit = ResourceLimitError(error.errno, told, "RLIMIT_NOFILE", _soft(resource.RLIMIT_NOFILE), advice)
+        allowed = _soft(resource.RLIMIT_NOFILE)
+        limit = ResourceLimitError(error.errno, told, "RLIMIT_NOFILE", allowed, advice, file=path)
     elif error.errno == errno.ENFILE:
         advice = "it applies to the whole system: raise it, or close files of other processes"
-        limit = ResourceLimitError(error.errno, told, "fs.file-max", _system("fs/file-max"), advice)
+        limit = ResourceLimitError(error.errno, told, "fs.file-max", _system("fs/file-max"), advice, file=path)
     elif error.errno == errno.ENOMEM:
-        limit = _of_memory(told)
+        limit = _of_memory(told, path)
     else:
         return
     raise limit from error
@@ -98,14 +113,13 @@ def name_memory(error: BaseException, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(error, MemoryError) or isinstance(error, ResourceLimitError):
         return
-    told = f"{os.fspath(path)}: out of memory"
     limits = {"RLIMIT_AS": _soft(resource.RLIMIT_AS), "RLIMIT_DATA": _soft(resource.RLIMIT_DATA)}
     value, limit = min(
         ((value, name) for name, value in limits.items() if value is not None),
         default=(os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE, "physical memory"),
     )
     raise OutOfMemoryError(
-        errno.ENOMEM, told, limit, value, "release memory that is not needed, or raise it"
+        errno.ENOMEM, "out of memory", limit, value, "release memory that is not needed, or raise it", file=path
     ) from error
 
 
@@ -141,12 +155,13 @@ def ensure_room(path: Path) -> None:
             os.close(descriptor)
 
 
-def _of_memory(told: str) -> ResourceLimitError:
+def _of_memory(told: str, path: str | os.PathLike[str]) -> ResourceLimitError:
     advice = "release views that are not needed, or raise it"
     address_space = _soft(resource.RLIMIT_AS)
     if address_space is not None:
-        return ResourceLimitError(errno.ENOMEM, told, "RLIMIT_AS", address_space, advice)
-    return ResourceLimitError(errno.ENOMEM, told, "vm.max_map_count", _system("vm/max_map_count"), advice)
+        return ResourceLimitError(errno.ENOMEM, told, "RLIMIT_AS", address_space, advice, file=path)
+    most = _system("vm/max_map_count")
+    return ResourceLimitError(errno.ENOMEM, told, "vm.max_map_count", most, advice, file=path)
 
 
 def _soft(kind: int) -> int | None:

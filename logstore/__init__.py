@@ -15,8 +15,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from epoch.renamed import warn_renamed
 from logstore.belonging import ensure_together
-from logstore.renamed import warn_renamed
 
 _NAMES_BY_MODULE = {
     "append.append_info": ("AppendInfo",),
@@ -62,6 +62,7 @@ _NAMES_BY_MODULE = {
         "LogPoisonedError",
         "LogStoreError",
         "LogTruncatedError",
+        "MissingKeyError",
         "NotALogDirectoryError",
         "NotClosedError",
         "OfflineDirectoryError",

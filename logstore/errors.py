@@ -10,43 +10,7 @@ from io import UnsupportedOperation
 from os import PathLike, fspath
 from typing import Self
 
-from logstore.renamed import warn_renamed
-
-
-class LogStoreError(Exception):
-    """Base class of this package's errors."""
-
-    def __init__(
-        self,
-        what: str,
-        *,
-        file: str | PathLike[str] | None = None,
-        position: int | None = None,
-        offset: int | None = None,
-        advice: str = "",
-    ) -> None:
-        """Say `what` happened at this place, and with `advice` what to do next."""
-        places = [
-            f"position {position:,}" if position is not None else "",
-            f"offset {offset:,}" if offset is not None else "",
-        ]
-        where = ", ".join(place for place in places if place)
-        message = f"{f'{fspath(file)}: ' if file is not None else ''}{what}{f' at {where}' if where else ''}"
-        super().__init__(f"{message}; {advice}" if advice else message)
-        self.what = what
-        self.advice = advice
-        self.file: str | None = fspath(file) if file is not None else None
-        self.position = position
-        self.offset = offset
-
-    def with_position(self, *, file: str | PathLike[str] | None, position: int | None, offset: int | None) -> Self:
-        """Return the same error with the place that only the caller of its raiser knows."""
-        return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
-
-    def placed(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
-        """Do what `with_position` does (deprecated)."""
-        warn_renamed("LogStoreError.placed", "with_position")
-        return self.with_position(file=file, position=position, offset=offset)
+from epoch.store_error import LogStoreError as LogStoreError  # noqa: PLC0414  mypy: it is one of these
 
 
 def complete(error: OSError, file: str | PathLike[str], advice: str) -> None:
@@ -226,6 +190,10 @@ def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
 
 class CompactionAbortedError(LogStoreError, RuntimeError):
     """Records were taken away while the log was compacted (Kafka: LogCleaningAbortedException)."""
+
+
+class MissingKeyError(LogStoreError, ValueError):
+    """A record without a key is in a log that is to be compacted, which would delete it."""
 
 
 class UnsupportedFormatError(LogStoreError, ValueError):

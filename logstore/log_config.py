@@ -5,15 +5,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
+from epoch.renamed import warn_renamed
 from logstore.arguments import ensure_bool, whole_number
 from logstore.batch.batch_attributes import TimestampType
 from logstore.brief_text import differing
-from logstore.renamed import warn_renamed
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
 DAY_MS: Final = 86_400_000
 
+NO_LIMIT: Final = -1
+RETENTION_MS: Final = 7 * DAY_MS
+"""Kafka's default of `retention.ms`."""
 DEDUPE_BUFFER_BYTES: Final = 128 << 20
 """Memory for the keys of one compaction: Kafka's default of `log.cleaner.dedupe.buffer.size`."""
 POLL_SECONDS: Final = 0.05
@@ -79,7 +82,9 @@ class LogConfig:
     """More than this many bytes lie between two index entries."""
     max_message_bytes: int = 1_048_588
     """The largest batch, compressed, that a leader accepts."""
-    retention_ms: int = 7 * DAY_MS
+    retention_ms: int | None = None
+    """Segments whose records are all older may be deleted. None: not set, which is Kafka's default of 7 days where
+    other nodes have copies of the log, and otherwise for ever, or what `Log.open` was given as `keep`."""
     retention_bytes: int = -1
     delete_retention_ms: int = DAY_MS
     """Compaction keeps tombstones and transaction markers for this time after it first comes across them."""
@@ -94,7 +99,7 @@ class LogConfig:
     flush_messages: int = MAX_INT64
     """Flush after this many records; by default the operating system decides, as in Kafka."""
     flush_ms: int = MAX_INT64
-    """Flush after this time (only in a `LogDirectory`)."""
+    """Flush after this time, in a `LogDirectory`; a log that stands alone refuses it."""
     message_timestamp_type: TimestampType = TimestampType.CREATE_TIME
     message_timestamp_before_max_ms: int = MAX_INT64
     message_timestamp_after_max_ms: int = 3_600_000
@@ -119,7 +124,10 @@ class LogConfig:
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in _BOUNDS.items():
-            value = whole_number(getattr(self, name), name)
+            value = getattr(self, name)
+            if value is None and name == "retention_ms":
+                continue
+            value = whole_number(value, name)
             if not lowest <= value <= highest:
                 raise ValueError(f"{name} is {value:,}, and must be between {lowest:,} and {highest:,}")
         ensure_bool(self.takes_lower_epochs, "takes_lower_epochs")

@@ -9,6 +9,7 @@ from logstore.compaction.offset_map import OffsetMap
 from logstore.compaction.record_section import stored_records
 from logstore.compaction.seen_transactions import SeenTransactions
 from logstore.compaction.segment_batches import batches_of, do_nothing
+from logstore.errors import MissingKeyError
 from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList, aborted_within
@@ -22,6 +23,8 @@ class DirtySection:
     """All of the log's, by base offset; the last is the active one."""
     start: int
     end: int
+    needs_keys: bool = False
+    """Whether a record without a key is an error."""
 
     @classmethod
     def of(
@@ -34,6 +37,7 @@ class DirtySection:
         log_end_offset: int,
         last_stable_offset: int,
         now_ms: int,
+        needs_keys: bool = False,
     ) -> "DirtySection":
         """Find where it begins and ends (Kafka: cleanableOffsets, calculateCleanableBytes).
 
@@ -50,7 +54,7 @@ class DirtySection:
             newest = now_ms - config.min_compaction_lag_ms
             limits += [segment.base_offset for segment in closed if segment.largest_timestamp > newest][:1]
         end = bases[number_of_holder(bases, max(start, min(limits)))]
-        return cls(tuple(segments), start, end)
+        return cls(tuple(segments), start, end, needs_keys)
 
     def __bool__(self) -> bool:
         """Whether it holds anything."""
@@ -84,8 +88,8 @@ class DirtySection:
     def map_offsets(self, max_keys: int, before_each: Callable[[], object] = do_nothing) -> OffsetMap:
         """Note the latest offset of each key, as far as the map reaches (Kafka: buildOffsetMap).
 
-        `before_each` is called for each batch, and may raise. Raises as `RecordBatch.records` and `batches_of` do, and
-        CorruptIndexError.
+        `before_each` is called for each batch, and may raise. Raises as `RecordBatch.records` and `batches_of` do,
+        CorruptIndexError, and MissingKeyError.
         """
         offsets, transactions, dirty = OffsetMap(max_keys), SeenTransactions(), self._dirty
         if not dirty:
@@ -119,11 +123,24 @@ class DirtySection:
     def _map_batch(self, batch: RecordBatch, offsets: OffsetMap) -> bool:
         if batch.last_offset < self.start:
             return True
-        return all(
-            offsets.put(record.key, record.offset)
-            for record in stored_records(batch)
-            if record.key is not None and record.offset >= self.start
-        )
+        for record in stored_records(batch):
+            if record.offset < self.start:
+                continue
+            if record.key is None:
+                self._meet_without_key(batch, record.offset)
+            elif not offsets.put(record.key, record.offset):
+                return False
+        return True
+
+    def _meet_without_key(self, batch: RecordBatch, offset: int) -> None:
+        if self.needs_keys:
+            raise MissingKeyError(
+                "a record has no key, and compaction would delete it",
+                file=batch.file,
+                position=batch.position,
+                offset=offset,
+                advice='nothing was compacted: leave "compact" out of cleanup_policy, or delete the records up to it',
+            )
 
     @property
     def _dirty(self) -> tuple[LiveSegment, ...]:

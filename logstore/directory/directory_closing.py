@@ -34,8 +34,9 @@ class DirectoryClosing:
         """Close the logs, write the checkpoints and the clean-shutdown file. Raises OSError, NotClosedError."""
         logs = self._partitions.open_logs
         steps: list[Callable[[], object]] = [
-            lambda: self._checkpoints.write_high_watermarks(logs),
             *(partial(close_or_abandon, log) for log in logs.values()),
+            # Only now: those of only copies follow what closing has flushed.
+            lambda: self._checkpoints.write_high_watermarks(logs),
             lambda: self._checkpoints.write_recovery_points(logs),
         ]
         do_all(steps, f"the logs in {self._root}")

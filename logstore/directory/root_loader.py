@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from epoch.resource_limits import ResourceLimitError
 from logstore.awaited_threads import AwaitedThreads
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
@@ -107,6 +108,8 @@ class RootLoader:
         try:
             DirectoryLock.ensure_free(self._root / str(partition))
             self._partitions.logs[partition] = self._opener.open(partition, self._known_of(partition, known), progress)
+        except ResourceLimitError:
+            raise
         except LogStoreError as error:
             self._partitions.unreadable[partition] = error
             self._checkpoints.keep(partition)

@@ -114,6 +114,7 @@ class Compaction:
             log_end_offset=contents.log_end_offset,
             last_stable_offset=contents.last_stable_offset,
             now_ms=self._environment.clock(),
+            needs_keys=not self._environment.is_replicated,
         )
 
     # --- without the lock

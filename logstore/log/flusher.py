@@ -191,8 +191,7 @@ class Flusher:
 
     def _finish(self, offset: int, start: float) -> None:
         """Move the recovery point behind what is on stable storage now."""
-        contents = self._contents
-        contents.recovery_point = max(contents.recovery_point, offset)
+        self._contents.move_recovery_point(offset)
         if self._observer is not None:
             self._observer.flushed(self._directory, offset, time.perf_counter() - start)
 

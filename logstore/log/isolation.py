@@ -2,7 +2,7 @@
 
 from enum import Enum, EnumType
 
-from logstore.renamed import warn_renamed
+from epoch.renamed import warn_renamed
 
 
 class _RenamedMembers(EnumType):

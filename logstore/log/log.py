@@ -27,6 +27,7 @@ from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
+from logstore.log.keep import Keep, default_retention_ms
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening, ignore_progress, refuse_to_readers
@@ -47,7 +48,7 @@ from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, POLL_SECONDS, Lo
 from logstore.recovery.damage_policy import Damage, DamagePolicy
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
-from logstore.segment.open_files import OpenFiles
+from logstore.segment.open_files import OpenFiles, open_files_of_process
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class Log(ReadableLog):
         config: LogConfig | None = None,
         *,
         read_only: Literal[False] = False,
+        keep: Keep | None = None,
         checkpoints: PartitionCheckpoints | None = None,
         in_directory: bool = False,
         replicated: bool = False,
@@ -143,6 +145,7 @@ class Log(ReadableLog):
         *,
         read_only: bool = False,
         poll_seconds: float | None = None,
+        keep: Keep | None = None,
         checkpoints: PartitionCheckpoints | None = None,
         in_directory: bool = False,
         replicated: bool = False,
@@ -158,22 +161,25 @@ class Log(ReadableLog):
 
         `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
         holds the lock of that root. Without them the log stands alone: it keeps such files itself, and locks the
-        directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `replicated` says that other nodes
-        have copies of the log, as of a broker's: recovery then ends it at the first damage, as Kafka's does. `clock`
-        returns milliseconds since 1970 UTC. `progress` is called with the number of bytes recovered since the last
-        call. `out_of_space` is called where a call finds the disk full, with the error and with the log's lock held: it
-        must be quick, and not raise.
+        directory. `keep` says how long it keeps records where `LogConfig.retention_ms`, which wins, is not set:
+        "forever", a timedelta, or milliseconds; by default for ever, with `replicated` for Kafka's 7 days.
+        `in_directory` marks a log of a `LogDirectory`, which recovers it. `replicated` says that other nodes have
+        copies of the log, as of a broker's: recovery then ends it at the first damage, as Kafka's does, and who leads
+        or follows moves its high watermark, which otherwise follows the flushed end. `clock` returns milliseconds since
+        1970 UTC. `progress` is called with the number of bytes recovered since the last call. `out_of_space` is called
+        where a call finds the disk full, with the error and with the log's lock held: it must be quick, and not raise.
 
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
 
         Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; NotALogDirectoryError for a symbolic link;
         DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root;
-        TypeError for arguments that do not go together.
+        TypeError for arguments that do not go together; ValueError for `flush_ms` in a log that stands alone.
         """
         ensure_bool(read_only, "read_only")
         if read_only:
             refuse_to_readers(
                 config=config is not None,
+                keep=keep is not None,
                 checkpoints=checkpoints is not None,
                 in_directory=in_directory,
                 replicated=replicated is not False,
@@ -194,9 +200,19 @@ class Log(ReadableLog):
         config = LogConfig() if config is None else config
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
-        owned = OwnedFileSystem(filesystem, inherited_log(path))
-        policy = DamagePolicy.of(damage, replicated=replicated)
-        environment = LogEnvironment(path, config, owned, clock, observer, open_files, out_of_space, policy)
+        stands_alone = checkpoints is None
+        environment = LogEnvironment(
+            path,
+            config,
+            OwnedFileSystem(filesystem, inherited_log(path)),
+            clock,
+            observer,
+            open_files_of_process() if stands_alone and open_files is None else open_files,
+            out_of_space,
+            DamagePolicy.of(damage, replicated=replicated),
+            stands_alone=stands_alone,
+            default_retention_ms=default_retention_ms(keep, replicated=replicated),
+        )
         opening = LogOpening(environment, checkpoints)
         loaded = None
         try:
@@ -214,7 +230,7 @@ class Log(ReadableLog):
                 disk=filesystem,
             )
             log._contents.set_cleaner_offset(known.cleaner_offset)
-            log.update_high_watermark(known.high_watermark or 0)
+            log._contents.begin_high_watermark(known.high_watermark or 0, follows_flush=not replicated)
             loaded.report.high_watermark_before = known.high_watermark
             environment.events.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
@@ -424,6 +440,9 @@ class Log(ReadableLog):
     def update_high_watermark(self, offset: int) -> int:
         """Set the high watermark, limited to the log's start and end; return it (Kafka: updateHighWatermark).
 
+        That of a log that is the only copy follows its flushed end by itself, until this or `advance_high_watermark`
+        is called: from then on its caller moves it.
+
         It may go back, as that of a follower does whose leader knows of less. Raises LogClosedError, and
         ReentrantCallError while this thread changes the log.
         """
@@ -444,6 +463,7 @@ class Log(ReadableLog):
             guard.refuse_nested()
         with guard.lock:
             guard.ensure_readable()
+            contents.follows_flush = False
             if forward and offset <= contents.high_watermark:
                 return contents.high_watermark
             return contents.move_high_watermark(offset)
@@ -486,6 +506,7 @@ class Log(ReadableLog):
     def delete_old_segments(self) -> int:
         """Delete segments below the log's start, and those that exceed `retention_bytes` or `retention_ms`.
 
+        Nothing is deleted above the high watermark, nor by age where neither `retention_ms` nor `keep` was set.
         Returns how many were deleted (Kafka: deleteOldSegments).
         """
         return self._guard.do(ADDING, self._retention.delete_old_segments, needs_room=True)
@@ -517,11 +538,12 @@ class Log(ReadableLog):
         """Keep only the latest record of each key in closed segments below the last stable offset, as Kafka's cleaner.
 
         Tombstones and transaction markers go once `delete_retention_ms` has passed since a compaction came across them
-        first; records without keys and those of aborted transactions go at once. Offsets stay. Appends and reads go on
-        meanwhile. Keys take up to `dedupe_buffer_bytes` of memory; if they would take more, the rest of the log is left
-        to the next call.
+        first; those of aborted transactions go at once. Offsets stay. Appends and reads go on meanwhile. Keys take up
+        to `dedupe_buffer_bytes` of memory; if they would take more, the rest of the log is left to the next call.
 
         Another compaction of the log is waited for. Raises ValueError unless `cleanup_policy` contains "compact";
+        MissingKeyError, with nothing compacted, for a record without a key, unless the log is `replicated`: there it
+        goes, as in Kafka;
         CompactionAbortedError if records are truncated or deleted meanwhile; CorruptBatchError for a damaged batch;
         UnsupportedFormatError for batches of before Kafka 0.11; LogPoisonedError, LogClosedError, and OSError. What is
         compacted by then stays so.
@@ -529,7 +551,7 @@ class Log(ReadableLog):
         return self._compaction.compact(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
 
     def compact_if_due(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> "CompactionReport | None":
-        """Compact the log if `is_compaction_due`, else return None. Raises as `compact`, but no ValueError."""
+        """Compact the log if `is_compaction_due`, else return None. Raises what `compact` raises."""
         return self._compaction.compact_if_due(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
 
     @property
@@ -649,18 +671,21 @@ class Log(ReadableLog):
                 self._ensure_recoverable()
                 self._is_given_up = True
                 self._closing.abandon()
-                known = self._known_for_successor()
+                known, kept_ms = self._known_for_successor(), self._environment.default_retention_ms
                 successor = Log.open(
                     self.directory,
                     self.config,
+                    keep=kept_ms,
                     checkpoints=known if self._own_checkpoints is None else None,
-                    replicated=self._environment.damage is DamagePolicy.REPLICATED,
+                    replicated=self._environment.is_replicated,
                     filesystem=self._disk,
                     clock=self._environment.clock,
                     observer=self._environment.observer,
                     open_files=self._environment.open_files,
                     out_of_space=self._environment.out_of_space,
                 )
+                if not self._contents.follows_flush:
+                    successor.update_high_watermark(self._contents.high_watermark)
                 self._is_given_up = False
             return successor  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException:

@@ -61,7 +61,7 @@ class Retention:
         deleted = self._delete_segments(is_before(self._contents.log_start_offset))
         if config.is_deleted_by_retention:
             deleted += self._delete_segments(exceeds_size(self._contents.segments.size, config))
-            deleted += self._delete_segments(exceeds_age(self._environment.clock(), config))
+            deleted += self._delete_segments(exceeds_age(self._environment.clock(), self._environment.retention_ms))
         self._deleted.remove_due()
         return deleted
 

@@ -26,11 +26,11 @@ def exceeds_size(total_bytes: int, config: LogConfig) -> Condition:
     return exceeds if config.retention_bytes >= 0 else lambda *_: False
 
 
-def exceeds_age(now_ms: int, config: LogConfig) -> Condition:
-    """Select segments whose largest timestamp is more than `retention_ms` ago."""
-    if config.retention_ms < 0:
+def exceeds_age(now_ms: int, retention_ms: int) -> Condition:
+    """Select segments whose largest timestamp is more than `retention_ms` ago; none where that is -1."""
+    if retention_ms < 0:
         return lambda *_: False
-    return lambda segment, _: now_ms - segment.largest_timestamp > config.retention_ms
+    return lambda segment, _: now_ms - segment.largest_timestamp > retention_ms
 
 
 def select_expired(

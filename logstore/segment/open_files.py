@@ -1,9 +1,11 @@
-"""A limit to how many segment files are open at once, shared by all logs of a directory."""
+"""A limit to how many segment files are open at once, shared by all logs of a directory, or that stand alone."""
 
 import resource
 from collections import OrderedDict
 from threading import RLock
 from typing import Final, Protocol
+
+from epoch.forked import detach_after_fork
 
 MOST: Final = 8_192
 """Open files. Each holds up to one descriptor and one mapping; systems allow 65,530 mappings to a process."""
@@ -59,14 +61,30 @@ class OpenFiles:
         with self._lock:
             self._files.pop(id(file), None)
 
+    def detach(self) -> None:
+        """Count anew in a forked process: what its parent has open is the parent's, and so may be the lock."""
+        self._files = OrderedDict()
+        self._lock = RLock()
+
     def _shrink(self, newest: Idle) -> None:
+        files = self._files
         # Two rounds: the first may only clear flags. Files that refuse stay, and the limit is passed for a while.
-        for _ in range(2 * len(self._files)):
-            if len(self._files) <= self.limit:
+        for _ in range(2 * len(files)):
+            if len(files) <= self.limit:
                 return
-            key, file = next(iter(self._files.items()))
+            key, file = next(iter(files.items()))
             if file is newest or file.used or not file.release():
                 file.used = file is newest
-                self._files.move_to_end(key)
+                files.move_to_end(key)
             else:
-                del self._files[key]
+                del files[key]
+
+
+_OF_PROCESS: Final = OpenFiles(default_limit())
+detach_after_fork(_OF_PROCESS)
+
+
+def open_files_of_process() -> OpenFiles:
+    """Return what limits the files of all logs that stand alone in this process, by what it may have open now."""
+    _OF_PROCESS.limit = default_limit()
+    return _OF_PROCESS

@@ -129,6 +129,7 @@ def _recover_root(
     workplace: Workplace, path: Path, advance: Advance, *, everything: bool
 ) -> tuple[list[RecoveryOutcome], "Unreadable"]:
     """Open the whole root, which recovers it in several threads; report what was done if its disk fails meanwhile."""
+    from epoch.resource_limits import is_limit
     from logstore import LogDirectory, LogStoreError
 
     lock = workplace.hand_over_root() if workplace.output is None else None
@@ -146,9 +147,9 @@ def _recover_root(
     try:
         with LogDirectory.open(path, replicated=True, progress=advance, lock=lock, made=keep):
             pass
-    except LogStoreError:
-        raise
     except OSError as error:
+        if isinstance(error, LogStoreError) and not is_limit(error):
+            raise
         partitions = [each.topic_partition for each in workplace.partitions]
         unopened = [each for each in partitions if each not in logs and each not in unreadable]
         # Where all were opened, closing them failed: none is known to be whole on the disk.

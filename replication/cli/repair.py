@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from epoch.resource_limits import ResourceLimitError
 from replication.cli.failure import UsageError
 from replication.cli.output import (
     EXIT_CRITICAL,
@@ -158,6 +159,8 @@ def _write(
                 lower_checkpoints(
                     target, partition.topic_partition, plan.log_end_offset, kept={HIGH_WATERMARK_CHECKPOINT}
                 )
+            except ResourceLimitError:
+                raise
             except LogStoreError as error:
                 complain(f"left as it is: {told(error)}")
         yield report

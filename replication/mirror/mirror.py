@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
+from epoch.resource_limits import ResourceLimitError
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -185,6 +186,8 @@ class Mirror(OwnedByProcess):
         try:
             log = self._open_log(partition, topic)
             known = PartitionMetadata.of(log.directory)
+        except ResourceLimitError:
+            raise
         except LogStoreError as error:
             self._fail(partition, str(error))
             return

@@ -6,6 +6,7 @@ from itertools import cycle
 from threading import Condition
 from typing import ClassVar, Final
 
+from epoch.resource_limits import ResourceLimitError
 from logstore.errors import LogStoreError
 from replication.clock import monotonic_ms
 from replication.metadata.image import ClusterImage
@@ -146,7 +147,7 @@ class MetadataFollower(WorkerThread):
 
     def _lost(self, error: Exception) -> None:
         """Look for the leader anew, after a while; not where what was read shows that it would be in vain."""
-        if isinstance(error, _FOR_GOOD):
+        if isinstance(error, _FOR_GOOD) and not isinstance(error, ResourceLimitError):
             self._give_up(error)
             return
         self._hang_up()

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch.resource_limits import ResourceLimitError
 from logstore.batch.batch_attributes import TRANSACTIONAL_BIT
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.columns import BatchColumns, StopReason
@@ -63,6 +64,8 @@ class SoundCopy:
             for file in log.files_from(start):
                 for columns in file.scan():
                     copy._take(file, columns, start)
+        except ResourceLimitError:
+            raise
         except LogStoreError as error:
             copy.damage = error
         else:

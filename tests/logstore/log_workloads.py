@@ -220,9 +220,12 @@ class Workload(LogUse):
 class DirectoryWorkload:
     """Several partitions in one root, which keeps their checkpoints."""
 
-    def __init__(self, root: Path, config: LogConfig = CONFIG, disk: RecordingDisk | None = None) -> None:
+    def __init__(
+        self, root: Path, config: LogConfig = CONFIG, disk: RecordingDisk | None = None, *, replicated: bool = False
+    ) -> None:
         self.root = root
         self.config = config
+        self.replicated = replicated
         self.disk = disk or RecordingDisk()
         self.uses: dict[str, LogUse] = {}
         self._promises: dict[str, Promise] = {}
@@ -264,7 +267,9 @@ class DirectoryWorkload:
             yield {f"logs/{partition}": log for partition, log in directory.partitions.items()}
 
     def _open(self, root: Path) -> LogDirectory:
-        return LogDirectory.open(root / "logs", self.config, filesystem=self.disk, clock=lambda: NOW)
+        return LogDirectory.open(
+            root / "logs", self.config, replicated=self.replicated, filesystem=self.disk, clock=lambda: NOW
+        )
 
     def _take_logs(self) -> None:
         for partition, log in self.directory.partitions.items():

@@ -29,7 +29,7 @@ from logstore.errors import (
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
-from logstore.log_config import LogConfig
+from logstore.log_config import DAY_MS, LogConfig
 from logstore.topic_partition import TopicPartition
 from tests.crash_states import Replay, State, crash_states, fingerprint, write_state
 from tests.data.replicas import PROJECT
@@ -266,6 +266,18 @@ def test_p16_flush_ms_is_done_by_run_periodic(tmp_path: Path) -> None:
             now[0] = NOW + after
             directory.run_periodic()
             assert log.recovery_point == recovery_point
+
+
+def test_p34_the_only_copy_loses_nothing_by_age_and_commits_what_is_flushed(tmp_path: Path) -> None:
+    config = LogConfig(segment_bytes=150, file_delete_delay_ms=0)
+    for replicated in (False, True):
+        with Log.open(tmp_path / f"{replicated}-0", config, replicated=replicated, clock=lambda: NOW) as log:
+            for _ in range(3):
+                log.append([Record.of(b"x" * 50, timestamp=NOW - 30 * DAY_MS)])
+            assert log.flush() == 3
+            assert log.high_watermark == (0 if replicated else 3)
+            log.update_high_watermark(3)
+            assert log.delete_old_segments() == (3 if replicated else 0)
 
 
 # --- interruptions
@@ -641,7 +653,7 @@ def test_every_row_is_tested() -> None:
 def test_what_is_synced_when(memory_dir: Path, operation: str) -> None:
     root = memory_dir / re.sub(r"\W", "", operation)
     root.mkdir()
-    work = DirectoryWorkload(root)
+    work = DirectoryWorkload(root, replicated=True)  # so that a compaction takes records without keys
     use = work.create(0)
     fill(use)
     first = len(work.disk.steps)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -23,7 +24,8 @@ from logstore.batch.record import Record
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import LogPoisonedError, NotClosedError
+from logstore.directory.log_opener import LogOpener
+from logstore.errors import LogPoisonedError, LogStoreError, NotClosedError
 from logstore.files import mapped_files
 from logstore.files.index_slots import read_index
 from logstore.indexes import live_index
@@ -446,3 +448,49 @@ def test_a_log_that_cannot_be_opened_for_want_of_descriptors_says_so_and_holds_n
         for descriptor in taken:
             os.close(descriptor)
     Log.open(tmp_path / "t-0").close()
+
+
+@contextmanager
+def descriptors(allowed: int) -> Iterator[None]:
+    """Let this process have so many files open."""
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+
+
+def test_logs_that_stand_alone_share_what_the_process_may_have_open(tmp_path: Path) -> None:
+    allowed, config = 256, LogConfig(segment_bytes=150)
+    with descriptors(allowed):
+        logs = [Log.open(tmp_path / f"t-{number}", config) for number in range(2)]
+        for _ in range(allowed):
+            for log in logs:
+                log.append([b"x" * 50])
+        assert all(len(log.segments) > allowed // 2 for log in logs)
+        for log in logs:
+            log.close()
+        for number in range(2):
+            with Log.open(tmp_path / f"t-{number}", config) as log:
+                assert sum(1 for _ in log.records()) == allowed
+
+
+def test_a_limit_is_caught_as_any_error_of_the_log_store(tmp_path: Path) -> None:
+    assert issubclass(ResourceLimitError, LogStoreError)
+    with Log.open(tmp_path / "t-0") as log, descriptors(3):
+        with pytest.raises(LogStoreError, match="RLIMIT_NOFILE of 3 is reached") as caught:
+            log.delete_old_segments()
+        assert isinstance(caught.value, OSError)
+        assert caught.value.file == str(log.directory)
+        assert caught.value.errno == errno.EMFILE
+        assert caught.value.with_position(file="x", position=1, offset=2) is caught.value
+
+
+@pytest.mark.parametrize("replicated", [False, True])
+def test_a_limit_makes_no_partition_unreadable(tmp_path: Path, *, replicated: bool) -> None:
+    with LogDirectory.open(tmp_path) as directory:
+        directory.create(TopicPartition("t", 0)).append([b"a"])
+    limit = ResourceLimitError(24, "t", "RLIMIT_NOFILE", 3, "raise it")
+    with patch.object(LogOpener, "open", side_effect=limit), pytest.raises(ResourceLimitError):
+        LogDirectory.open(tmp_path, replicated=replicated)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from uuid import UUID
 
-from epoch.resource_limits import ensure_room
+from epoch.resource_limits import ResourceLimitError, ensure_room
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
@@ -166,6 +166,8 @@ class FuturePartitions:
                 if log is None and held is not None and held.topic_id == topic_id:
                     known = RootCheckpoints.read(self._environment.root).of(partition)
                     log = self._opener.open(partition, replace(known, clean_shutdown=False), name=name)
+            except ResourceLimitError:
+                raise
             except LogStoreError:
                 pass  # the log that it is a copy of is there
             if log is None or log.directory != path:

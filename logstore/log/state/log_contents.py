@@ -28,6 +28,7 @@ class LogContents:
         "end",
         "end_waiters",
         "epochs",
+        "follows_flush",
         "high_watermark",
         "is_readable",
         "last_cut",
@@ -47,6 +48,8 @@ class LogContents:
         """Until the log is closed; not in a process that was forked from the one that opened it."""
         self.log_start_offset: int = loaded.log_start_offset
         self.high_watermark: int = loaded.log_start_offset
+        self.follows_flush: bool = False
+        """Whether the high watermark goes where the recovery point goes: nobody else moves it."""
         self.recovery_point: int = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)
         self.cleaner_offset: int | None = None
         """Everything below it was compacted; None where nothing was."""
@@ -104,6 +107,17 @@ class LogContents:
             if self.watermark_waiters:
                 self.watermark_waiters.wake()
         return high_watermark
+
+    def move_recovery_point(self, offset: int) -> None:
+        """Note that all below `offset` is on stable storage."""
+        self.recovery_point = max(self.recovery_point, offset)
+        if self.follows_flush and self.high_watermark < self.recovery_point:
+            self.move_high_watermark(self.recovery_point)
+
+    def begin_high_watermark(self, known: int, *, follows_flush: bool) -> None:
+        """Begin where it was `known` to be; at the flushed end where it is to follow that until somebody moves it."""
+        self.follows_flush = follows_flush
+        self.move_high_watermark(max(known, self.recovery_point) if follows_flush else known)
 
     def note_cut(self, offset: int) -> None:
         """Let readers hear that a truncation has cut the log at `offset`."""

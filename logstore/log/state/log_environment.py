@@ -8,7 +8,7 @@ from epoch.filesystem import FileSystem
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
-from logstore.log_config import MAX_INT64, LogConfig
+from logstore.log_config import MAX_INT64, NO_LIMIT, LogConfig
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.segment.open_files import OpenFiles
 
@@ -32,6 +32,10 @@ class LogEnvironment:
     out_of_space: Callable[[OSError], object] = ignore_shortage
     """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
     damage: DamagePolicy = DamagePolicy.RAISE
+    stands_alone: bool = False
+    """Whether it is in no `LogDirectory`: nobody flushes it by time."""
+    default_retention_ms: int = NO_LIMIT
+    """Where the configuration sets none."""
     writes: LogObserver | None = field(init=False)
     """Told of appends and flushes, which pay nothing where nobody listens to them."""
     events: LogObserver = field(init=False)
@@ -48,7 +52,23 @@ class LogEnvironment:
         self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()
 
     def configure(self, config: LogConfig) -> None:
-        """Take another configuration."""
+        """Take another configuration. Raises ValueError for what a log that stands alone cannot do."""
+        if self.stands_alone and config.flush_ms < MAX_INT64:
+            raise ValueError(
+                f"flush_ms is {config.flush_ms:,}, and a log that stands alone has no thread that flushes it: append "
+                "with durable=True, set flush_messages, or open it in a LogDirectory with periodic=True"
+            )
         self.config = config
         self.accepts_unchanged = config.accepts_unchanged
         self.flushes_by_count = config.flush_messages < MAX_INT64
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether other nodes have copies of the log."""
+        return self.damage is DamagePolicy.REPLICATED
+
+    @property
+    def retention_ms(self) -> int:
+        """How old a segment's records get; -1 without a limit."""
+        retention_ms = self.config.retention_ms
+        return self.default_retention_ms if retention_ms is None else retention_ms

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from epoch.resource_limits import ResourceLimitError
 from logstore.batch.batches import read_batch
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
@@ -62,6 +63,8 @@ def _differing_records(left: np.void, right: np.void, readers: tuple[BatchReader
     )
     try:
         lefts, rights = _records(readers[0], left), _records(readers[1], right)
+    except ResourceLimitError:
+        raise
     except LogStoreError:
         return whole
     unlike = [offset for offset in sorted({*lefts, *rights}) if lefts.get(offset) != rights.get(offset)]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from epoch.resource_limits import ResourceLimitError
 from logstore import LogStoreError, TopicPartition
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
@@ -42,6 +43,8 @@ class SavedGroups:
         for log in logs:
             try:
                 saved._read(log)
+            except ResourceLimitError:
+                raise
             except LogStoreError as error:
                 on_damage(log, error)
         return saved

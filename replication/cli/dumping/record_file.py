@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from epoch.filesystem import new_part
+from epoch.resource_limits import ResourceLimitError
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.columns.arrow_records import RECORDS
@@ -47,6 +48,8 @@ class RecordFile:
             try:
                 with LogFile.open(file) as log:
                     self._write(log.arrow_batches(self._start, self._end))
+            except ResourceLimitError:
+                raise
             except LogStoreError as error:
                 self.found_damage = True
                 complain(told(error))

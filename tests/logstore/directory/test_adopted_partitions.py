@@ -42,7 +42,7 @@ def test_a_partition_that_was_closed_in_order_begins_and_ends_where_it_did(alone
     alone.close()
     root = alone.directory.parent
     for _ in range(2):
-        with LogDirectory.open(root, CONFIG) as directory:
+        with LogDirectory.open(root, CONFIG, replicated=True) as directory:
             log = directory.log(ALONE)
             assert (offsets_of(log), log.report.recovered_segments) == ((3, 8, 10), 0)
             assert own_files(log) == set()
@@ -52,10 +52,10 @@ def test_a_partition_that_was_closed_in_order_begins_and_ends_where_it_did(alone
 def test_what_it_said_is_the_roots_before_it_is_removed(alone: Log) -> None:
     alone.close()
     root = alone.directory.parent
-    LogDirectory.open(root, CONFIG).abandon()
+    LogDirectory.open(root, CONFIG, replicated=True).abandon()
     assert OffsetCheckpoint.read(root / HIGH_WATERMARK_CHECKPOINT) == {ALONE: 8}
     assert OffsetCheckpoint.read(root / RECOVERY_POINT_CHECKPOINT) == {ALONE: 10}
-    with LogDirectory.open(root, CONFIG) as directory:
+    with LogDirectory.open(root, CONFIG, replicated=True) as directory:
         assert offsets_of(directory.log(ALONE)) == (3, 8, 10)
 
 
@@ -64,7 +64,7 @@ def test_a_partition_that_was_not_closed_is_recovered_from_its_own_recovery_poin
     for number in range(10, 14):
         alone.append([Record.of(b"%d" % number)])
     alone.abandon()
-    with LogDirectory.open(alone.directory.parent, CONFIG) as directory:
+    with LogDirectory.open(alone.directory.parent, CONFIG, replicated=True) as directory:
         log = directory.log(ALONE)
         assert offsets_of(log) == (3, 8, 14)
         assert 0 < log.report.recovered_segments <= len(log.segments) - segments + 1
@@ -74,7 +74,7 @@ def test_a_partition_that_the_root_mentions_is_as_the_root_says(alone: Log) -> N
     alone.close()
     root = alone.directory.parent
     OffsetCheckpoint({ALONE: 5}).write(root / HIGH_WATERMARK_CHECKPOINT)
-    with LogDirectory.open(root, CONFIG) as directory:
+    with LogDirectory.open(root, CONFIG, replicated=True) as directory:
         assert directory.log(ALONE).high_watermark == 5
         assert own_files(alone)
 
@@ -82,9 +82,9 @@ def test_a_partition_that_the_root_mentions_is_as_the_root_says(alone: Log) -> N
 def test_what_a_partition_says_that_cannot_be_opened_is_kept(alone: Log) -> None:
     root = alone.directory.parent
     there = own_files(alone)
-    with LogDirectory.open(root, CONFIG) as directory:
+    with LogDirectory.open(root, CONFIG, replicated=True) as directory:
         assert list(directory.unreadable) == [ALONE]
     assert own_files(alone) == there
     alone.close()
-    with LogDirectory.open(root, CONFIG) as directory:
+    with LogDirectory.open(root, CONFIG, replicated=True) as directory:
         assert offsets_of(directory.log(ALONE)) == (3, 8, 10)

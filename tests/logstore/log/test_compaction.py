@@ -19,6 +19,7 @@ from logstore.errors import (
     CompactionAbortedError,
     CorruptBatchError,
     LogClosedError,
+    MissingKeyError,
     ReentrantCallError,
     UnsupportedFormatError,
 )
@@ -115,7 +116,7 @@ def test_the_active_segment_and_its_records_stay(log: Log) -> None:
 
 
 def test_what_the_high_watermark_has_not_passed_stays(tmp_path: Path) -> None:
-    with Log.open(tmp_path / "t-0", CONFIG) as log:
+    with Log.open(tmp_path / "t-0", CONFIG, replicated=True) as log:
         for number in range(40):
             log.append([Record.of(b"value %d" % number, b"key")])
         assert len(log.segments) > 2
@@ -499,3 +500,36 @@ def test_a_directory_adopts_how_far_a_log_was_compacted(log: Log) -> None:
     with LogDirectory.open(log.directory.parent, CONFIG) as logs:
         assert logs.log(PARTITION).cleaner_offset == end
     assert OffsetCheckpoint.read(log.directory.parent / CLEANER_OFFSET_CHECKPOINT) == {PARTITION: end}
+
+
+class TestRecordsWithoutKeys:
+    """A log that was not compacted so far may have them; as the only copy it keeps them."""
+
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> Path:
+        with Log.open(tmp_path / "t-0", LogConfig(segment_bytes=500)) as log:
+            for number in range(40):
+                log.append([Record.of(b"v%d" % number, None if number == 7 else b"k")])
+        return tmp_path / "t-0"
+
+    def test_the_only_copy_is_not_compacted(self, directory: Path) -> None:
+        with Log.open(directory, CONFIG) as log:
+            before = list(log.records())
+            with pytest.raises(MissingKeyError, match=r"no key.*offset 7; nothing was compacted") as caught:
+                log.compact()
+            assert caught.value.offset == 7
+            with pytest.raises(MissingKeyError):
+                log.compact_if_due()
+            assert list(log.records()) == before
+
+    def test_it_is_once_they_are_deleted(self, directory: Path) -> None:
+        with Log.open(directory, CONFIG) as log:
+            log.delete_records(8)
+            log.compact()
+            assert sum(1 for _ in log.records()) < 32
+
+    def test_of_replicas_they_go_as_in_kafka(self, directory: Path) -> None:
+        with Log.open(directory, CONFIG, replicated=True) as log:
+            log.update_high_watermark(log.log_end_offset)
+            log.compact()
+            assert b"v7" not in [record.value for record in log.records()]
