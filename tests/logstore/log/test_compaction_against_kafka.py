@@ -242,7 +242,7 @@ class Pair:
     compacted: int = 0
 
     def open(self, directory: Path, now: int) -> Log:
-        return Log.open(directory, self.rules.config, clock=lambda: now)
+        return Log.open(directory, self.rules.config, replicated=True, clock=lambda: now)
 
     def compact(self, oracle: JavaProgram, now: int, high_watermark: int) -> None:
         """Compact both, and compare all that is left."""
