@@ -1,5 +1,6 @@
 """What a person is told to do next, with commands to copy. Nothing runs them here."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,28 @@ class Step:
 
     what: str
     commands: tuple[str, ...] = ()
+    stopped: str | None = None
+    """What must stay stopped, and until when."""
+    loses: str | None = None
+    """What is lost by it; None where nothing is that was not lost before."""
+    check: str | None = None
+    """What is so once it is done."""
+    check_commands: tuple[str, ...] = ()
+    """How to see that."""
+
+    def told(self) -> Iterator[tuple[str, str]]:
+        """Give what is to be said of it besides, each with a title."""
+        for title, text in (("Keep stopped", self.stopped), ("Loses", self.loses), ("Check", self.check)):
+            if text:
+                yield title, text
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `--json` prints it."""
-        return {"what": self.what, "commands": list(self.commands)}
+        return {
+            "what": self.what,
+            "commands": list(self.commands),
+            "stopped": self.stopped,
+            "loses": self.loses,
+            "check": self.check,
+            "check_commands": list(self.check_commands),
+        }

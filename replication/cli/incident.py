@@ -77,11 +77,6 @@ def incident(
 
 def _lines(found: "Incident") -> Iterator[str]:
     yield from wrapped(found.headline)
-    if found.quorum is not None:
-        yield ""
-        yield "The controllers' metadata:"
-        for sentence in found.of_the_quorum:
-            yield from wrapped(sentence, "    ", "  ")
     for stake in found.stakes[:MOST]:
         yield ""
         yield f"{shown(stake.partition)}: {stake.verdict}"
@@ -98,11 +93,17 @@ def _lines(found: "Incident") -> Iterator[str]:
         for entry in entries[:MOST]:
             yield from wrapped(entry, "  ")
         yield from _rest(len(entries), "entries")
+    if found.of_the_quorum:
+        yield ""
+        yield from wrapped(f"The controllers' metadata: {found.of_the_quorum}", "  ")
     yield ""
     yield "Next, in this order:"
     for number, step in enumerate(found.steps, 1):
         yield from wrapped(step.what, "   ", f"{number}. ")
         yield from (f"     {command}" for command in step.commands)
+        for title, text in step.told():
+            yield from wrapped(f"{title}: {text}", "     ", "   ")
+        yield from (f"     {command}" for command in step.check_commands)
 
 
 def _rest(count: int, what: str) -> Iterator[str]:

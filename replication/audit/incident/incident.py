@@ -6,15 +6,15 @@ from typing import Any
 
 from logstore.verify import Severity
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
-from replication.audit.incident.next_steps import BROKERS, next_steps
 from replication.audit.incident.stakes import Stake, stake_of
 from replication.audit.judgement.wording import open_in_leader
+from replication.audit.runbook.runbook import BROKERS, runbook
 from replication.coordinator_records.transaction_state import TRANSACTION_STATE
 from replication.counted import counted
 from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
 from replication.quorum_recovery import QuorumAdvice
-from replication.quorum_recovery.wording import opening, reasons
+from replication.quorum_recovery.wording import opening
 
 Json = Mapping[str, Any]
 
@@ -37,11 +37,9 @@ class Incident:
     steps: tuple[Step, ...]
 
     @property
-    def of_the_quorum(self) -> tuple[str, ...]:
-        """What is said of the controllers' metadata, in sentences."""
-        if self.quorum is None:
-            return ()
-        return (*opening(self.quorum), *(reasons(self.quorum) if self.quorum.is_of_controllers else ()))
+    def of_the_quorum(self) -> str | None:
+        """What is said of the controllers' metadata, in one sentence: `epochlog advise` says more."""
+        return None if self.quorum is None else next(opening(self.quorum), None)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog incident --json` prints it."""
@@ -75,7 +73,7 @@ def incident_of(document: Json, bootstrap: str = BROKERS, quorum: QuorumAdvice |
         damage=tuple(_damage(document["findings"])),
         transactions=tuple(_transactions(document)),
         groups=tuple(_groups(document)),
-        steps=tuple(next_steps(document, stakes, bootstrap, quorum)),
+        steps=tuple(runbook(document, bootstrap, quorum)),
     )
 
 

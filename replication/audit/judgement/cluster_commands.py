@@ -1,10 +1,13 @@
 """Commands that act on a running cluster, as words of a shell: whatever things are called, each is one word."""
 
+import json
 import shlex
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final
 
 Json = Mapping[str, Any]
+MOST_TOPICS: Final = 8
+"""That are named to one command."""
 
 
 def elect(topic: str, partition: int, bootstrap: str) -> str:
@@ -17,6 +20,23 @@ def elect(topic: str, partition: int, bootstrap: str) -> str:
         f"epochlog elect --bootstrap {bootstrap} --election-type unclean --topic {shlex.quote(topic)} "
         f"--partition {partition}"
     )
+
+
+def elect_listed(file: str, bootstrap: str) -> str:
+    """Return the unclean election of the partitions that a file lists, as Kafka's tool reads it."""
+    return f"epochlog elect --bootstrap {bootstrap} --election-type unclean --path-to-json-file {shlex.quote(file)}"
+
+
+def election_file(file: str, partitions: Iterable[tuple[str, int]]) -> str:
+    """Return what writes that file."""
+    listed = [{"topic": topic, "partition": number} for topic, number in partitions]
+    return f"echo {shlex.quote(json.dumps({'partitions': listed}, separators=(',', ':')))} > {shlex.quote(file)}"
+
+
+def show_topics(topics: Collection[str], bootstrap: str) -> str:
+    """Return what shows who leads the partitions of topics; of more than a few, of all."""
+    chosen = sorted(topics) if len(topics) <= MOST_TOPICS else []
+    return " ".join(["epochlog cluster --bootstrap", bootstrap, *(f"--topic {shlex.quote(each)}" for each in chosen)])
 
 
 def dry_run(election: str, snapshots: Iterable[Json]) -> str:

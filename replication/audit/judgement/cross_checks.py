@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice, permutations
+from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.topic_partition import TopicPartition
+from logstore.verify.directory_check import TOPIC_ID_MISSING
 from logstore.verify.finding import Finding, Reporter
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.copy_summary import CopySummary, OpenTransaction
@@ -17,6 +19,8 @@ from replication.audit.judgement.verdict import PairVerdict
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.missing_copies import UNNAMED
 from replication.audit.snapshots.registered import Registered
+
+TOPIC_ID_DIFFERS: Final = "topic-id-differs"
 
 
 def cross_findings(
@@ -89,12 +93,12 @@ class _CrossChecks:
                 f"the topic's id is {ids[replica]} here, but {others}: the directory belongs to another topic of that "
                 "name (deleted and created again), or the file was altered; a broker treats such a log as stray"
             )
-            finding = self.report.error("topic-id-differs", message, file=PARTITION_METADATA_NAME)
+            finding = self.report.error(TOPIC_ID_DIFFERS, message, file=PARTITION_METADATA_NAME)
             yield ReplicaFinding(replica, finding)
 
     def _no_topic_id(self) -> Finding:
         return self.report.error(
-            "topic-id-missing",
+            TOPIC_ID_MISSING,
             "the file is missing, although other copies have it: a KRaft broker treats such a log as stray and drops "
             "it; copy the file from another replica, with the broker stopped",
             file=PARTITION_METADATA_NAME,

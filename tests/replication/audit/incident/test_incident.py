@@ -1,10 +1,8 @@
 """What an incident says: each choice and its loss, what is not known, and commands that can be run."""
 
 import json
-import re
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,6 @@ import pytest
 
 from replication.audit import audit_locally
 from replication.audit.incident.incident import Incident, incident_of
-from replication.audit.incident.next_steps import next_steps
-from replication.audit.incident.stakes import Stake
 from replication.cli.main import COMMANDS
 from replication.counted import counted
 from tests.data.replicas import damage_kinds, damaged, replicas
@@ -108,7 +104,11 @@ def test_where_copies_agree_nothing_is_at_stake() -> None:
     found, document = of(replicas("healed"))
     assert found.stakes == ()
     assert found.headline == "No choice of a leader loses records of the 4 partitions, as far as the copies show."
-    assert [step.what.partition(".")[0].partition(",")[0] for step in found.steps] == ["Back up", "Verify"]
+    assert [step.what.partition(".")[0].partition(",")[0] for step in found.steps] == [
+        "Back up",
+        "With the controllers running",
+        "Verify",
+    ]
     assert json.dumps(found.as_json())
     assert document["hanging_transactions"] == []
 
@@ -189,26 +189,33 @@ def test_no_election_is_proposed_where_the_copy_that_loses_least_is_not_to_be_tr
     } & stakes
     assert 1 < len(doubtful) < len(stakes)
     (warning,) = [step for step in found.steps if step.what.startswith("Let no copy of ")]
-    elections = [step for step in found.steps if "elect" in step.what.lower()]
+    elections = [step for step in found.steps if step.check]
     assert found.steps.index(warning) < min(map(found.steps.index, elections))
-    for name in doubtful:
-        topic = name.rpartition("-")[0]
-        assert not [step for step in elections if name in re.findall(r"\S+-\d+", step.what)]
-        assert not [each for step in elections for each in step.commands if f"--topic {topic} " in each]
+    listed = {
+        f"{each['topic']}-{each['partition']}"
+        for step in elections
+        for command in step.commands
+        if command.startswith("echo ")
+        for each in json.loads(shlex.split(command)[1])["partitions"]
+    }
+    assert listed
+    assert listed.isdisjoint(doubtful)
     verified = {Path(command.split()[2]).name for command in warning.commands}
     assert verified <= doubtful
     assert verified
 
 
 def test_no_election_is_proposed_of_what_is_not_known() -> None:
-    known = Stake("t-0", "t", 0, "forked", 3, 3, 0, (), "broker-1", "broker-1")
-    stakes = [known, replace(known, partition="t-1", number=1, verdict="unknown")]
-    document = {
-        name: [] for name in ("snapshots", "partitions", "findings", "hanging_transactions", "consumer_offsets")
-    }
-    steps = [step.what for step in next_steps(document, stakes)]
-    assert [("t-0" in what, "t-1" in what) for what in steps if what.startswith("Let Kafka")] == [(True, False)]
-    assert [what for what in steps if what.startswith("Make what could not be read") and "t-1" in what]
+    document = audit_locally([replicas("diverged")]).document
+    for each in document["partitions"]:
+        if each["topic"] == "hwloss":
+            each.update(verdict="unknown", verdicts=["unknown"])
+    steps = incident_of(document).steps
+    assert [step.check for step in steps if step.check] == ["broker-1 leads diverge-0"]
+    assert [
+        step.what for step in steps if step.what.startswith("Make what could not be read") and "hwloss-0" in step.what
+    ]
+    assert not [command for step in steps for command in step.commands if "hwloss" in command]
 
 
 def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_path: Path) -> None:
@@ -217,7 +224,7 @@ def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_
         kept = batches(3) + batches(number, epoch=number, start=9, branch=str(number))
         write_root(root / f"broker {number}", {"t-0": kept}, node=number)
     found, _ = of(root)
-    commands = [shlex.split(command) for step in found.steps for command in step.commands]
+    commands = [shlex.split(command) for step in found.steps for command in (*step.commands, *step.check_commands)]
     assert any(words[:2] == ["epochlog", "elect"] for words in commands)
     known = {command.__name__ for command in COMMANDS}
     paths = {str(place) for place in root.iterdir()}

@@ -5,11 +5,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.verify import Severity
-from replication.audit.incident.stakes import Stake
-from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
+from logstore.verify.directory_check import TOPIC_ID_MISSING
+from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
+from replication.audit.judgement.cross_checks import TOPIC_ID_DIFFERS
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import candidate_of, name_of, open_in_leader, span_of
+from replication.audit.runbook.contest import NOBODY, Contest
+from replication.audit.runbook.start_plan import plan_start
+from replication.audit.runbook.start_steps import StartSteps
+from replication.counted import counted
+from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
 from replication.quorum_recovery import QuorumAdvice
 
@@ -20,30 +27,101 @@ MOST_COMMANDS: Final = 20
 """Of one kind; the document has the rest."""
 
 
-def next_steps(
-    document: Json, stakes: Sequence[Stake], bootstrap: str = BROKERS, quorum: QuorumAdvice | None = None
-) -> Iterator[Step]:
-    """Give the steps, from the object that `epochlog audit --json` prints and what is at stake.
+def runbook(document: Json, bootstrap: str = BROKERS, quorum: QuorumAdvice | None = None) -> Iterator[Step]:
+    """Give the steps, from the object that `epochlog audit --json` prints.
 
     Controllers come first where `quorum` is to be decided: without them no broker elects anything.
+
+    >>> for number, step in enumerate(runbook(audit_locally(["broker-1", "broker-2"]).document), 1):
+    ...     print(number, step.what, *step.commands)
     """
+    partitions = [each for each in document["partitions"] if _place(each) != METADATA_PARTITION]
+    document = {**document, "partitions": partitions}
     roots = [root for snapshot in document["snapshots"] for root in snapshot["roots"]]
     yield _back_up(roots)
     if quorum is not None and quorum.has_something_to_decide:
         yield from quorum.steps_after_backup
-    yield from _read_again(stakes)
-    doubtful = {name_of(each): each for each in document["partitions"] if _is_doubtful(each)}
-    yield from _repair(document)
-    yield from _understand([doubtful[stake.partition] for stake in stakes if stake.partition in doubtful])
-    unknown = Verdict.UNKNOWN.value
-    sound = [stake for stake in stakes if stake.partition not in doubtful and stake.verdict != unknown]
-    yield from _elect(sound, document["snapshots"], bootstrap)
+    before_a_start = [*_before_a_start(document)]
+    yield from before_a_start
+    if before_a_start:
+        yield _look_again(roots)
+    yield from _start(document, bootstrap)
     yield from _end_transactions(document, bootstrap)
     yield from _reset_groups(document["consumer_offsets"], bootstrap)
-    chosen = [each for each in document["partitions"] if _is_chosen(each, sound)]
+    chosen = [each for each in partitions if _loses_under_the_best(each) and not _is_left_alone(each)]
     yield from _look_at_transactions([*filter(_is_transactional, chosen)], document["snapshots"])
     yield from _salvage([*filter(_lacks_records, chosen)], document["snapshots"])
     yield _verify(roots, bootstrap)
+
+
+def _before_a_start(document: Json) -> Iterator[Step]:
+    """Give what changes what copies there are, or what they are worth."""
+    partitions = document["partitions"]
+    yield from _find_disks(partitions)
+    yield from _read_again([name_of(each) for each in partitions if Verdict.UNKNOWN in each["verdicts"]])
+    yield from _restore_ids(document)
+    yield from _repair(document)
+    yield from _understand([each for each in partitions if _is_doubtful(each) and _is_at_stake(each)])
+
+
+def _is_at_stake(partition: Json) -> bool:
+    return any(each["lost"] is None or each["lost"]["records"] for each in partition["candidates"])
+
+
+def _is_left_alone(partition: Json) -> bool:
+    """Whether nobody should lead it yet."""
+    return Verdict.UNKNOWN in partition["verdicts"] or _is_doubtful(partition)
+
+
+def _loses_under_the_best(partition: Json) -> bool:
+    """Whether even the best leader lacks records of another copy."""
+    least = candidate_of(partition, partition["least_loss"])
+    return bool(least and least["lost"] and least["lost"]["records"])
+
+
+def _start(document: Json, bootstrap: str) -> Iterator[Step]:
+    """Say in which order brokers start."""
+    snapshots = document["snapshots"]
+    names = {each["node_id"]: each["name"] for each in snapshots if each["node_id"] is not None}
+    chosen = (each for each in document["partitions"] if _has_costs(each) and not _is_left_alone(each))
+    contests = [Contest.of(each, names) for each in chosen]
+    brokers = [each["name"] for each in snapshots if any(each["name"] in one.costs for one in contests)]
+    if brokers:
+        yield from StartSteps(plan_start(contests, brokers), snapshots, bootstrap).steps()
+
+
+def _has_costs(partition: Json) -> bool:
+    return bool(partition["candidates"]) and all(each["lost"] is not None for each in partition["candidates"])
+
+
+def _look_again(roots: Sequence[str]) -> Step:
+    return Step(
+        "Run this again once that is done: what follows holds for the files as they are now",
+        (_incident(roots),),
+    )
+
+
+def _incident(roots: Sequence[str]) -> str:
+    return f"epochlog incident {' '.join(map(shlex.quote, roots))}"
+
+
+def _find_disks(partitions: Sequence[Json]) -> Iterator[Step]:
+    """Name the brokers that are known to have all that was committed of what no copy at hand is known to."""
+    wanted: dict[int, list[str]] = {}
+    for each in partitions:
+        election = each.get("election")
+        if election and election["why_unknown"] is None and all(map(_may_lack_some, election["together"])):
+            for broker in election["absent"]:
+                wanted.setdefault(broker, []).append(name_of(each))
+    for broker, names in sorted(wanted.items()):
+        yield Step(
+            f"Find the disk of broker {broker} before any other starts: by the cluster's metadata it has everything of "
+            f"{_some(names)}, and of no copy that is here this is known. Name it to this command too, and let it lead"
+        )
+
+
+def _may_lack_some(election: Json) -> bool:
+    return bool(election["unclean"]) or election["leader"] is NOBODY
 
 
 def _back_up(roots: Sequence[str]) -> Step:
@@ -56,12 +134,37 @@ def _back_up(roots: Sequence[str]) -> Step:
     )
 
 
-def _read_again(stakes: Sequence[Stake]) -> Iterator[Step]:
-    unknown = [stake.partition for stake in stakes if stake.verdict == "unknown"]
+def _read_again(unknown: Sequence[str]) -> Iterator[Step]:
     if unknown:
         yield Step(
             f"Make what could not be read readable, or copy it again, and run this again: of {_some(unknown)} nothing "
             "reassuring can be said"
+        )
+
+
+def _restore_ids(document: Json) -> Iterator[Step]:
+    """Say whose logs would be set aside at a start, and which file keeps them from it."""
+    kinds = {TOPIC_ID_MISSING, TOPIC_ID_DIFFERS}
+    found = [each for each in document["findings"] if each["kind"] in kinds]
+    if found:
+        copies = list(dict.fromkeys(f"{name_of(each)} on {each['replica']}" for each in found))
+        ids = {name_of(each): each["topic_id"] for each in document["partitions"] if each.get("topic_id")}
+        places = {
+            (name_of(each), branch["replica"]): branch["directory"]
+            for each in document["partitions"]
+            for branch in each["branches"]
+            if "://" not in branch["directory"]
+        }
+        commands = (
+            f"printf 'version: 0\\ntopic_id: %s' {ids[name]} > {shlex.quote(f'{place}/{PARTITION_METADATA_NAME}')}"
+            for (name, replica), place in places.items()
+            if name in ids and f"{name} on {replica}" in copies
+        )
+        yield Step(
+            f"Give {counted(len(copies), 'log')} the topic's id, with the broker stopped, unless it is another topic's "
+            f"log: else a start sets it aside, and begins an empty one ({_some(copies)}). A sound copy's "
+            f"{PARTITION_METADATA_NAME} has it",
+            tuple(commands)[:MOST_COMMANDS],
         )
 
 
@@ -123,32 +226,6 @@ def _understand(partitions: Sequence[Json]) -> Iterator[Step]:
         )
 
 
-def _elect(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -> Iterator[Step]:
-    differing = [stake for stake in stakes if stake.least_loss and stake.least_loss != stake.kafkas_choice]
-    for name in sorted({stake.least_loss for stake in differing if stake.least_loss}):
-        chosen = [stake for stake in differing if stake.least_loss == name]
-        others = sorted({stake.kafkas_choice for stake in chosen if stake.kafkas_choice})
-        yield Step(
-            f"Elect. Least is lost of {_some([stake.partition for stake in chosen])} if {name} leads: start it first, "
-            f"and leave {', '.join(others)} stopped until it does. Look at the dry run before the election",
-            tuple(_elections(chosen, snapshots, bootstrap)),
-        )
-    agreeing = [stake.partition for stake in stakes if stake not in differing and stake.loses]
-    if agreeing:
-        yield Step(
-            f"Let Kafka elect the leaders of {_some(agreeing)}: its choice loses least. Start all brokers, and look at "
-            "what it would do",
-            (f"epochlog elect --bootstrap {bootstrap} --election-type unclean --all-topic-partitions --dry-run",),
-        )
-
-
-def _elections(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -> Iterator[str]:
-    for stake in stakes[:MOST_COMMANDS]:
-        election = elect(stake.topic, stake.number, bootstrap)
-        yield dry_run(election, snapshots)
-        yield election
-
-
 def _end_transactions(document: Json, bootstrap: str) -> Iterator[Step]:
     look = f"epochlog transactions --bootstrap {bootstrap} --abort --dry-run"
     transactions = document["hanging_transactions"]
@@ -184,13 +261,6 @@ def _reset_groups(offsets: Sequence[Json], bootstrap: str) -> Iterator[Step]:
             "would skip records, or start over",
             tuple(f"{reset_group(each, bootstrap)} --execute" for each in offsets[:MOST_COMMANDS]),
         )
-
-
-def _is_chosen(partition: Json, stakes: Sequence[Stake]) -> bool:
-    """Whether a leader is proposed that lacks records of another copy."""
-    least = candidate_of(partition, partition["least_loss"])
-    lost = least["lost"] if least else None
-    return bool(lost and lost["records"]) and name_of(partition) in {stake.partition for stake in stakes}
 
 
 def _lacks_records(partition: Json) -> bool:
@@ -246,7 +316,7 @@ def _verify(roots: Sequence[str], bootstrap: str) -> Step:
         "Verify, once the brokers run: what is under-replicated, and whether new copies agree",
         (
             f"epochlog cluster --bootstrap {bootstrap} --under-replicated",
-            f"epochlog incident {' '.join(map(shlex.quote, roots))}",
+            _incident(roots),
         ),
     )
 

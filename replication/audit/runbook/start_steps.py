@@ -1,0 +1,125 @@
+"""The start of brokers and the elections, as steps: who starts, who waits, what it loses, and how to check it."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from replication.audit.judgement.cluster_commands import dry_run, elect_listed, election_file, show_topics
+from replication.audit.judgement.wording import acknowledged_in_words
+from replication.audit.runbook.contest import Cost
+from replication.audit.runbook.start_plan import Led, Stage, StartPlan
+from replication.counted import counted
+from replication.next_step import Step
+
+Json = Mapping[str, Any]
+MOST_NAMES: Final = 5
+"""Partitions that are named in a sentence; the file of an election has all."""
+NO_CHOICE: Final = "which of them leads makes no difference, as far as the copies show"
+
+
+@dataclass(frozen=True, slots=True)
+class StartSteps:
+    """Says a plan in steps, with commands for a cluster at `bootstrap`."""
+
+    plan: StartPlan
+    snapshots: Sequence[Json]
+    bootstrap: str
+
+    def steps(self) -> Iterator[Step]:
+        """Give a step for each stage."""
+        for number, stage in enumerate(self.plan.stages, 1):
+            yield self._all_at_once(stage) if not self.plan.is_ordered else self._stage(number, stage)
+
+    def _all_at_once(self, stage: Stage) -> Step:
+        started = "With the controllers running, start all brokers, in any order"
+        expected = f"the controller elects {_some(_names(stage.led))} so that least is lost" if stage.led else NO_CHOICE
+        return self._step(1, stage, f"{started}: {expected}")
+
+    def _stage(self, number: int, stage: Stage) -> Step:
+        brokers = _listed(stage.brokers)
+        begin = "With the controllers running, start" if number == 1 else "Then start"
+        if stage.stopped:
+            return self._step(number, stage, f"{begin} {brokers}, and no other broker")
+        return self._step(
+            number,
+            stage,
+            f"Only now start {brokers}, and every other broker: they cut off what their leaders lack, which the copies "
+            "that you keep still have",
+        )
+
+    def _step(self, number: int, stage: Stage, what: str) -> Step:
+        forced = stage.forced
+        if forced:
+            what += (
+                f". Then hold an unclean election of {_some(_names(forced))}: only a broker that runs can win it. Look "
+                "at the dry run first; where it says that a partition has its leader, that is as good"
+            )
+        return Step(
+            what,
+            tuple(self._election(number, forced)) if forced else (),
+            stopped=_stopped(stage),
+            loses=_loses(stage, self.plan),
+            check=_check(stage),
+            check_commands=(show_topics({each.contest.topic for each in stage.led}, self.bootstrap),)
+            if stage.led
+            else (),
+        )
+
+    def _election(self, number: int, forced: Sequence[Led]) -> Iterator[str]:
+        name = f"unclean-{number}.json"
+        election = elect_listed(name, self.bootstrap)
+        yield election_file(name, [(each.contest.topic, each.contest.number) for each in forced])
+        brokers = {name for stage in self.plan.stages for name in stage.brokers}
+        yield dry_run(election, [each for each in self.snapshots if each["name"] in brokers])
+        yield election
+
+
+def _stopped(stage: Stage) -> str | None:
+    if not stage.stopped:
+        return None
+    others = f"{_listed(stage.stopped)}, and every broker that is not named here"
+    return f"{others}: until what is checked below is so"
+
+
+def _check(stage: Stage) -> str | None:
+    by_leader: dict[str, list[str]] = {}
+    for each in stage.led:
+        leaders = sorted(filter(None, each.leaders))
+        if leaders:
+            by_leader.setdefault(" or ".join(leaders), []).append(each.contest.name)
+    told = [f"{leader} leads {_some(names)}" for leader, names in by_leader.items()]
+    return "; ".join(told) or None
+
+
+def _loses(stage: Stage, plan: StartPlan) -> str | None:
+    losing = [each for each in stage.led if each.cost.records]
+    if not losing:
+        return None
+    told = [
+        f"{_cost_in_words(stage.cost)}: {_some([f'{each.cost.records:,} of {each.contest.name}' for each in losing])}"
+    ]
+    spared = [each for each in losing if each in plan.sacrificed]
+    if spared:
+        told.append(
+            f"{_some(_names(spared))} would lose less under another broker, and others more then: no order of starts "
+            "gives each its best leader"
+        )
+    return ". ".join(told)
+
+
+def _cost_in_words(cost: Cost) -> str:
+    records = counted(cost.records, "record")
+    return f"{records}, {acknowledged_in_words(cost.records, cost.acknowledged, cost.maybe)}"
+
+
+def _names(led: Iterable[Led]) -> list[str]:
+    return [each.contest.name for each in led]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:MOST_NAMES])
+    return f"{shown} and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else shown

@@ -1,0 +1,104 @@
+"""Brokers start in the order by which least is lost: tried beside all orders, one broker at a time."""
+
+from collections.abc import Mapping
+from itertools import permutations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.audit.runbook.contest import NOBODY, Contest, Cost
+from replication.audit.runbook.start_plan import StartPlan, plan_start
+
+BROKERS = ("a", "b", "c")
+
+
+def contest(
+    name: str, costs: Mapping[str, int], elects: Mapping[str, str] | None = None, together: str | None = None
+) -> Contest:
+    """A partition; `elects` says whom the controller elects after starts such as "ab", None that files tell nothing."""
+    orders = {tuple(started): frozenset([leader]) for started, leader in (elects or {}).items()}
+    return Contest(
+        topic=name,
+        number=0,
+        costs={broker: Cost(cost, 0, cost) for broker, cost in costs.items()},
+        is_told=elects is not None,
+        together=frozenset() if elects is None else frozenset([together]),
+        orders=orders,
+        forced={broker: frozenset([broker]) for broker in costs},
+    )
+
+
+def told(plan: StartPlan) -> list[tuple[str, str]]:
+    """Of each stage its brokers, and the partitions of which an unclean election is asked for."""
+    return [("".join(stage.brokers), ",".join(each.contest.topic for each in stage.forced)) for stage in plan.stages]
+
+
+class TestAllAtOnce:
+    def test_all_start_where_nothing_is_contested(self) -> None:
+        assert told(plan_start([], BROKERS)) == [("abc", "")]
+        assert told(plan_start([contest("t", {"a": 5, "b": 5})], BROKERS)) == [("abc", "")]
+
+    def test_all_start_where_the_controller_elects_the_best_whoever_is_first(self) -> None:
+        assert told(plan_start([contest("t", {"a": 0, "b": 7}, {"a": "a", "ba": "a"}, "a")], BROKERS)) == [("abc", "")]
+
+    def test_what_nobody_may_lead_is_elected_once_all_run_where_it_does_not_matter_who_leads(self) -> None:
+        assert told(plan_start([contest("t", {"a": 0, "b": 0}, {}, NOBODY)], BROKERS)) == [("abc", "t")]
+
+
+class TestOneAfterTheOther:
+    def test_the_best_starts_alone_where_it_leads_by_itself(self) -> None:
+        plan = plan_start([contest("t", {"a": 7, "b": 0}, {"a": "a", "b": "b"}, "a")], BROKERS)
+        assert told(plan) == [("b", ""), ("ac", "")]
+        assert plan.stages[0].stopped == ("a", "c")
+        assert plan.cost == Cost()
+
+    def test_an_unclean_election_is_asked_for_where_it_does_not(self) -> None:
+        plan = plan_start([contest("t", {"a": 7, "b": 0}, {"a": "a", "ba": "a"}, "a")], BROKERS)
+        assert told(plan) == [("b", "t"), ("ac", "")]
+
+    def test_a_broker_that_cannot_lead_yet_may_start_before_the_best(self) -> None:
+        one = contest("t", {"a": 7, "b": 0}, {"ab": "b", "b": "b"}, "b")
+        other = contest("u", {"a": 0, "b": 9}, {"a": "a", "b": "b"}, "b")
+        assert told(plan_start([one, other], BROKERS)) == [("a", ""), ("b", ""), ("c", "")]
+
+    def test_without_metadata_whoever_starts_alone_is_the_only_one_that_can_lead(self) -> None:
+        assert told(plan_start([contest("t", {"a": 7, "b": 0})], BROKERS)) == [("b", "t"), ("ac", "")]
+
+    def test_those_without_a_partition_in_common_start_together(self) -> None:
+        contests = [contest("t", {"a": 0, "b": 7}), contest("u", {"c": 0, "d": 7})]
+        assert told(plan_start(contests, "abcd")) == [("ac", "t,u"), ("bd", "")]
+
+    def test_dozens_of_partitions_take_no_more_stages_than_one(self) -> None:
+        contests = [contest(f"t{number}", {"a": 7, "b": number % 3, "c": 9}) for number in range(60)]
+        assert [brokers for brokers, _ in told(plan_start(contests, BROKERS))] == ["b", "ac"]
+
+    def test_where_each_should_lead_first_the_dearer_one_does_and_the_other_is_told(self) -> None:
+        plan = plan_start([contest("t", {"a": 0, "b": 7}), contest("u", {"a": 9, "b": 0})], "ab")
+        assert told(plan) == [("b", "t,u"), ("a", "")]
+        assert [(each.contest.topic, each.cost.records) for each in plan.sacrificed] == [("t", 7)]
+
+
+contests = st.lists(
+    st.builds(
+        contest,
+        st.sampled_from("tuvw"),
+        st.dictionaries(st.sampled_from(BROKERS), st.integers(0, 3), min_size=1),
+    ),
+    max_size=4,
+    unique_by=lambda each: each.topic,
+)
+
+
+@given(contests)
+def test_no_order_of_starts_one_by_one_loses_less(found: list[Contest]) -> None:
+    def lost(order: tuple[str, ...]) -> int:
+        return sum(next(each.costs[broker].records for broker in order if broker in each.costs) for each in found)
+
+    plan = plan_start(found, BROKERS)
+    contested = [each for each in found if each.best != each.costs.keys()]
+    least = min(map(lost, permutations(BROKERS))) - sum(each.least.records for each in found if each not in contested)
+    assert plan.cost.records == least
+    assert sorted(broker for stage in plan.stages for broker in stage.brokers) == list(BROKERS)
+    for stage in plan.stages[:-1]:
+        for led in stage.forced:
+            assert len(set(stage.brokers) & led.contest.costs.keys()) == 1

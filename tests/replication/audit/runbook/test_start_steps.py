@@ -1,0 +1,70 @@
+"""What is said of each stage: who starts and who waits, which file lists the elections, what is lost, how to see it."""
+
+import json
+import shlex
+from typing import Any
+
+from replication.audit.runbook.contest import Contest, Cost
+from replication.audit.runbook.start_plan import plan_start
+from replication.audit.runbook.start_steps import StartSteps
+from replication.next_step import Step
+
+SNAPSHOTS: list[dict[str, Any]] = [
+    {"name": f"broker-{number}", "node_id": number, "roots": [f"/b{number}"]} for number in (1, 2, 3)
+]
+
+
+def steps(*contests: Contest) -> list[Step]:
+    plan = plan_start(contests, [each["name"] for each in SNAPSHOTS])
+    return list(StartSteps(plan, SNAPSHOTS, "b:9092").steps())
+
+
+def contest(topic: str, *costs: Cost, number: int = 0) -> Contest:
+    return Contest(topic, number, {f"broker-{broker}": cost for broker, cost in enumerate(costs, 1)})
+
+
+def test_dozens_of_partitions_are_two_steps_and_one_file() -> None:
+    first, then = steps(*(contest("t", Cost(7, 0, 9), Cost(0, 2, 3), number=number) for number in range(40)))
+    assert first.what.startswith("With the controllers running, start broker-2, and no other broker. Then hold an ")
+    assert "t-0, t-1, t-2, t-3, t-4 and 35 more" in first.what
+    assert (
+        first.stopped
+        == "broker-1, broker-3, and every broker that is not named here: until what is checked below is so"
+    )
+    assert first.loses == (
+        "120 records, 0 of them acknowledged; of 80 nothing tells whether they were: "
+        "3 of t-0, 3 of t-1, 3 of t-2, 3 of t-3, 3 of t-4 and 35 more"
+    )
+    assert first.check == "broker-2 leads t-0, t-1, t-2, t-3, t-4 and 35 more"
+    assert first.check_commands == ("epochlog cluster --bootstrap b:9092 --topic t",)
+    write, look, hold = first.commands
+    _, listed, _, name = shlex.split(write)
+    assert json.loads(listed)["partitions"] == [{"topic": "t", "partition": number} for number in range(40)]
+    assert f"--election-type unclean --path-to-json-file {name}" in hold
+    assert look == f"{hold} --dry-run --log-dir 1=/b1 --log-dir 2=/b2 --log-dir 3=/b3"
+    assert then.what.startswith("Only now start broker-1, broker-3, and every other broker")
+    assert (then.commands, then.stopped, then.loses, then.check) == ((), None, None, None)
+
+
+def test_what_loses_more_than_it_would_have_to_is_told() -> None:
+    first, *_ = steps(contest("t", Cost(), Cost(9, 0, 9)), contest("u", Cost(7, 0, 7), Cost()))
+    assert first.loses == (
+        "7 records, 7 of them acknowledged: 7 of u-0. u-0 would lose less under another broker, and others more then: "
+        "no order of starts gives each its best leader"
+    )
+
+
+def test_where_it_makes_no_difference_all_start() -> None:
+    [step] = steps(contest("t", Cost(), Cost()))
+    assert step.what == (
+        "With the controllers running, start all brokers, in any order: which of them leads makes no difference, as "
+        "far as the copies show"
+    )
+    assert step.as_json() == {
+        "what": step.what,
+        "commands": [],
+        "stopped": None,
+        "loses": None,
+        "check": None,
+        "check_commands": [],
+    }
