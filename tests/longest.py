@@ -33,6 +33,7 @@ LONGEST: Final = (
     "tests/container/test_containerfile.py",
     "tests/epoch/test_belonging.py",
     "tests/replication/salvage/cluster/test_real_elections.py",
+    "tests/replication/leadership/histories/test_foretold_elections.py",
     "tests/replication/operations/test_real_cluster.py",
     "tests/replication/audit/spark/test_s3.py",
     "tests/replication/audit/spark/test_interruptions.py",

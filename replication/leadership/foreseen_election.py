@@ -61,7 +61,10 @@ class ForeseenElection:
 
 @dataclass(frozen=True, slots=True)
 class StartOrder:
-    """Brokers that start one after another, each once the one before serves, until somebody leads."""
+    """Brokers that start one after another, each once the one before serves, until somebody leads.
+
+    The first of them starts once the controllers run and have fenced all brokers: `broker.session.timeout.ms` later.
+    """
 
     started: tuple[int, ...]
     elections: tuple[ForeseenElection, ...]

@@ -1,9 +1,11 @@
 """Whom a cluster's controller elects once its brokers start again, from its metadata: nobody is asked.
 
 What happens to a broker is what happens in a cluster. A controller that becomes active waits for the brokers that are
-not fenced by its metadata, and fences those of whom it hears nothing, in an order that is not known. A broker that
-starts registers, which takes it out of the ISRs, and out of the ELRs where it has not stopped cleanly; it serves once
-it is unfenced, and then leads what nobody leads, where it may. All this is decided by the controller's own rules.
+not fenced by its metadata, and fences those of whom it hears nothing, in the order that `fencing_order` tells. A broker
+that starts registers, which takes it out of the ISRs, and out of the ELRs where it has not stopped cleanly; it serves
+once it is unfenced, and then leads what nobody leads, where it may. One that starts beside the controller may register
+before it is fenced, and so in another turn. On a new disk it makes an empty log, says where that lies before it serves
+or after, and may lead from then on. All this is decided by the controller's own rules.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,6 +20,7 @@ from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import TopicPartition
 from replication.codec.fields import NO_ID
 from replication.leadership.broker_event import BrokerEvent, Terms
+from replication.leadership.fencing_order import fencing_turns
 from replication.leadership.foreseen_election import ForeseenElection, ForeseenElections, Reason, StartOrder
 from replication.leadership.partition_change import Election
 from replication.leadership.rules import rules_of
@@ -70,6 +73,11 @@ class _Story(NamedTuple):
     phases: tuple[_Phase, ...]
 
     @property
+    def remembered(self) -> list[int]:
+        """The numbers of the replicas that are not fenced yet."""
+        return [number for number, phase in enumerate(self.phases) if phase is _Phase.REMEMBERED]
+
+    @property
     def is_decided(self) -> bool:
         """Whether somebody leads who runs: nothing that happens to the others changes that."""
         leader = self.partition.leader
@@ -100,6 +108,7 @@ class Foresight:
         self._starting = {each.id: each for each in starting}
         self._settings = TopicSettings(image.configurations, own_settings, controller)
         self._rules = rules_of(image.metadata_version, image.features, as_kafka=True)
+        self._turns = fencing_turns(image.brokers.values(), image.metadata_version)
         self._known: dict[tuple[PartitionRegistration, Terms], ForeseenElections] = {}
 
     def of(self, partition: TopicPartition) -> ForeseenElections | None:
@@ -126,6 +135,7 @@ class Foresight:
     def _foresee(self, state: PartitionRegistration, terms: Terms) -> ForeseenElections:
         starts = _Starts(terms, [self._replica(each) for each in state.replicas])
         begin = starts.begin(state)
+        given_up = starts.ends([begin], ()).undecided
         starting = tuple(each for each in state.replicas if each in self._starting)
         ordered = starting if len(starting) <= _MOST_ORDERED else ()
         known = {*state.isr, *state.elr}
@@ -135,22 +145,23 @@ class Foresight:
             min_isr=terms.min_isr,
             has_elr=terms.rules.elr,
             together=starts.ends([begin], starting).elections(),
-            orders=tuple(sorted(starts.orders([begin], ordered), key=lambda each: len(each.started))),
-            forced=tuple(StartOrder((each,), starts.forced(begin, each).elections()) for each in starting),
+            orders=tuple(sorted(starts.orders(given_up, ordered), key=lambda each: len(each.started))),
+            forced=tuple(StartOrder((each,), starts.forced(given_up, each).elections()) for each in starting),
             absent=tuple(each for each in state.replicas if each in known and each not in self._starting),
         )
 
     def _replica(self, broker_id: int) -> "_Replica":
         registered = self._image.brokers.get(broker_id)
         starting = self._starting.get(broker_id)
+        turn = self._turns.get(broker_id, 0)
         if starting is None:
-            return _Replica(broker_id, registered, is_clean=False, directories=())
+            return _Replica(broker_id, registered, turn, is_clean=False, directories=())
         before = registered.directories if registered else ()
         told = starting.directories if self._rules.directories else ()
         # A broker of which a disk is missing does not say that it stopped cleanly.
         is_clean = registered is not None and registered.epoch == starting.clean_epoch
         is_whole = not told or set(before) <= set(told)
-        return _Replica(broker_id, registered, is_clean and is_whole, told or before)
+        return _Replica(broker_id, registered, turn, is_clean and is_whole, told or before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +170,21 @@ class _Replica:
 
     id: int
     registered: BrokerRegistration | None
+    turn: int
+    """When it is fenced, if the metadata takes it for alive."""
     is_clean: bool
     directories: tuple[UUID, ...]
     """Those that will work once it runs."""
+
+    def begins_anew(self, partition: PartitionRegistration) -> bool:
+        """Whether its broker comes with another disk than the one that has the partition: it makes an empty log."""
+        return bool(self.directories) and not has_working_copy(partition, self.id, self.directories)
+
+    def placed(self, partition: PartitionRegistration) -> PartitionRegistration:
+        """Return the partition once the broker has said where the empty log lies."""
+        known = zip(partition.replicas, partition.directories, strict=True)
+        named = tuple(self.directories[0] if replica == self.id else directory for replica, directory in known)
+        return replace(partition, directories=named, partition_epoch=partition.partition_epoch + 1)
 
     def is_active(self, phase: _Phase) -> bool:
         if phase is _Phase.REMEMBERED:
@@ -216,11 +239,10 @@ class _Starts:
         seen = set(ahead)
         while ahead:
             story = ahead.pop()
-            moving = self._moving(story, starting)
-            if not moving:
+            successors = [*self._successors(story, starting)]
+            if not successors:
                 ends.undecided.add(story)
-            for number in moving:
-                after = self._moved(story, number)
+            for after in successors:
                 if after.is_decided:
                     ends.decide(_reason(story.partition, after.partition.leader), after.partition)
                 elif after not in seen:
@@ -228,9 +250,9 @@ class _Starts:
                     ahead.append(after)
         return ends
 
-    def forced(self, begin: _Story, broker_id: int) -> _Ends:
+    def forced(self, stories: Iterable[_Story], broker_id: int) -> _Ends:
         """Let one broker start alone, and ask for an unclean election where nobody leads then."""
-        ends = self.ends([begin], (broker_id,))
+        ends = self.ends(stories, (broker_id,))
         for story in [*ends.undecided]:
             after = self._changed(story, story.phases, self._terms._replace(election=Election.UNCLEAN), BrokerEvent())
             if after.is_decided:
@@ -250,21 +272,27 @@ class _Starts:
                 rest = [other for other in starting if other != each]
                 yield from self.orders(ends.undecided, rest, (*started, each))
 
-    def _moving(self, story: _Story, starting: Sequence[int]) -> list[int]:
-        """Return the numbers of the replicas that go on: any may be fenced, and those that start register and serve."""
-        return [
-            number
-            for number, (replica, phase) in enumerate(zip(self._replicas, story.phases, strict=True))
-            if phase is _Phase.REMEMBERED or (phase is not _Phase.SERVING and replica.id in starting)
-        ]
+    def _successors(self, story: _Story, starting: Sequence[int]) -> Iterator[_Story]:
+        """Give what may come next: any replica's next step, and none where nothing more happens."""
+        first = min((self._replicas[number].turn for number in story.remembered), default=0)
+        for number, (replica, phase) in enumerate(zip(self._replicas, story.phases, strict=True)):
+            if phase is _Phase.REMEMBERED and replica.turn == first:
+                yield self._moved(story, number, _Phase.DOWN)
+            if phase < _Phase.REGISTERED and replica.id in starting:
+                # One that is remembered may do so once its session has run out, before it is fenced.
+                yield self._moved(story, number, _Phase.REGISTERED)
+            if phase is _Phase.REGISTERED and replica.id in starting:
+                yield self._moved(story, number, _Phase.SERVING)
+            if phase >= _Phase.REGISTERED and replica.begins_anew(story.partition):
+                yield story._replace(partition=replica.placed(story.partition))
 
-    def _moved(self, story: _Story, number: int) -> _Story:
-        replica, phase = self._replicas[number], story.phases[number]
-        phases = (*story.phases[:number], _Phase(phase + 1), *story.phases[number + 1 :])
+    def _moved(self, story: _Story, number: int, phase: _Phase) -> _Story:
+        replica = self._replicas[number]
+        phases = (*story.phases[:number], phase, *story.phases[number + 1 :])
         match phase:
-            case _Phase.REMEMBERED:
-                event = BrokerEvent(leaving=replica.id)
             case _Phase.DOWN:
+                event = BrokerEvent(leaving=replica.id)
+            case _Phase.REGISTERED:
                 event = BrokerEvent.restart(replica.id, clean=replica.is_clean, rules=self._terms.rules)
             case _:
                 event = BrokerEvent(joining=replica.id)

@@ -1,6 +1,7 @@
 """Whom a controller elects once all brokers of a cluster start again, foreseen from the metadata."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import permutations
 from uuid import UUID
 
@@ -12,8 +13,10 @@ from logstore.files.clean_shutdown import CleanShutdown
 from logstore.topic_partition import TopicPartition
 from replication.controller.brokers import broker_changes
 from replication.controller.cluster_state import ClusterState
+from replication.leadership.fencing_order import fencing_turns
 from replication.leadership.foreseen_election import ForeseenElections, Reason
 from replication.leadership.foresight import Foresight, StartingBroker
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION as LATEST
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from tests.replication.leadership.clusters import TOPIC, Cluster, directory, partition
 
@@ -69,18 +72,31 @@ class TestWithoutEligibleReplicas:
         assert found is not None
         assert leaders(found) == [(1, Reason.UNCLEAN)]
 
-    def test_brokers_that_count_as_alive_are_fenced_in_an_order_that_nobody_knows(self) -> None:
+    def test_who_starts_beside_the_controller_may_register_before_it_is_fenced_or_after(self) -> None:
+        found = foreseen(Cluster(partition([1, 2, 3], isr=[1, 2, 3], leader=1), alive=[1, 2, 3]), [1, 2, 3])
+        assert leaders(found) == [(each, Reason.IN_SYNC) for each in (1, 2, 3)]
+
+    def test_those_of_one_turn_are_fenced_in_any_order(self) -> None:
         cluster = Cluster(partition([1, 2], isr=[1, 2], leader=1), alive=[1, 2])
-        found = foreseen(cluster, [1, 2])
-        assert leaders(found) == [(1, Reason.IN_SYNC), (2, Reason.IN_SYNC)]
-        alone = next(order for order in found.orders if order.started == (1,))
+        assert fencing_turns(cluster.image().brokers.values(), LATEST) == {1: 4, 2: 4}
+        alone = next(order for order in foreseen(cluster, [1, 2]).orders if order.started == (1,))
         assert [each.leader for each in alone.elections] == [1, None]
 
-    def test_a_replica_on_a_disk_that_is_gone_does_not_lead(self) -> None:
+    def test_the_last_that_is_fenced_stays_in_sync(self) -> None:
+        image = Cluster(partition([1, 2], isr=[1, 2], leader=1), alive=[1, 2]).image()
+        image.brokers[1] = replace(image.brokers[1], epoch=110)
+        assert fencing_turns(image.brokers.values(), LATEST) == {1: 13, 2: 4}
+        found = Foresight(image, [StartingBroker(1), StartingBroker(2)]).of(PAY_0)
+        assert found is not None
+        first = {order.started: [each.leader for each in order.elections] for order in found.orders}
+        assert first == {(1,): [1], (2, 1): [1]}
+
+    def test_a_broker_with_a_new_disk_may_lead_with_an_empty_log(self) -> None:
+        """It depends on whether it serves first, or has said first where the log lies."""
         image = Cluster(partition([1, 2], isr=[2])).image()
         found = Foresight(image, [StartingBroker(2, directories=(UUID(int=77_777),))]).of(PAY_0)
         assert found is not None
-        assert leaders(found) == [(None, Reason.NOBODY)]
+        assert leaders(found) == [(2, Reason.IN_SYNC), (None, Reason.NOBODY)]
 
 
 class TestWithEligibleReplicas:

@@ -1,0 +1,144 @@
+"""A cluster of Kafka's own brokers whose elections are foretold: what it says of itself, and what may befall a node."""
+
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Self
+
+from confluent_kafka import ElectionType
+from confluent_kafka import TopicPartition as ClientPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from logstore import TopicPartition
+from replication.leadership.rules import ELR_FEATURE
+from replication.metadata.metadata_log import read_metadata
+from replication.metadata.partition import PartitionRegistration
+from replication.metadata.records import BrokerRegistrationChangeRecord
+from replication.metadata_partition import METADATA_PARTITION
+from tests.oracle.cluster import CONTROLLER
+from tests.oracle.release import KafkaRelease
+from tests.replication.leadership.histories.topic_plan import TopicPlan
+from tests.replication.node.joining.cuts import cuts
+from tests.replication.node.joining.mixed_cluster import MixedCluster
+from tests.replication.waiting import SECONDS, wait_until
+
+SESSION_MS: Final = 3_000
+ASKED_SECONDS: Final = 30
+
+
+@dataclass
+class ElectionCluster(MixedCluster):
+    """One controller and three brokers, which lead nobody away from a leader that works by themselves."""
+
+    @classmethod
+    def with_elr(cls, directory: Path, release: KafkaRelease, *, elr: bool) -> Self:
+        """Describe a cluster that keeps eligible leader replicas, or none."""
+        cluster = cls.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=SESSION_MS, ours=())
+        own = {"auto.leader.rebalance.enable": "false"}
+        return replace(
+            cluster,
+            controller_settings={**cluster.controller_settings, **own},
+            features={ELR_FEATURE: int(elr)},
+        )
+
+    def create(self, topics: Collection[TopicPlan]) -> None:
+        """Make topics while all brokers run, and wait until all replicas are in sync."""
+        for node in self.ids:
+            if not self.is_running(node):
+                self.start(node)
+        new = [
+            NewTopic(
+                each.name,
+                num_partitions=len(each.replicas),
+                replica_assignment=[list(ids) for ids in each.replicas],
+                config=dict(each.settings),
+            )
+            for each in topics
+        ]
+        self.wait_until_settled()
+        administrator = self._administrator()
+        for told in administrator.create_topics(new).values():
+            told.result(ASKED_SECONDS)
+        self.wait_until_settled()
+
+    def delete(self, topics: Collection[TopicPlan]) -> None:
+        """Delete topics, whose logs the brokers remove in their own time."""
+        administrator = self._administrator()
+        for told in administrator.delete_topics([each.name for each in topics]).values():
+            told.result(ASKED_SECONDS)
+
+    def elect_uncleanly(self, partitions: Collection[TopicPartition]) -> None:
+        """Ask the controller for leaders of partitions that have none."""
+        asked = [ClientPartition(each.topic, each.partition) for each in partitions]
+        administrator = self._administrator()
+        administrator.elect_leaders(ElectionType.UNCLEAN, asked).result(ASKED_SECONDS)
+
+    def partitions(self) -> Mapping[TopicPartition, PartitionRegistration]:
+        """Return all partitions as the controller has them in its log by now."""
+        return {TopicPartition(topic.name, number): state for topic, number, state in self.image().topics.partitions()}
+
+    def running(self) -> set[int]:
+        """Return the brokers that run."""
+        return {node for node in self.ids if self.is_running(node)}
+
+    def alive(self) -> set[int]:
+        """Return the brokers that the controller takes for alive."""
+        return {broker.id for broker in self.image().brokers.values() if not broker.fenced}
+
+    def gave_up_since(self, offset: int, nodes: Collection[int]) -> bool:
+        """Whether the controller has fenced one of these brokers after it served since an offset of the metadata."""
+        served: set[int] = set()
+        with self.metadata() as directory:
+            records = [record for batch in read_metadata(directory, offset) for record in batch.records]
+        for record in records:
+            if isinstance(record, BrokerRegistrationChangeRecord) and record.broker_id in nodes:
+                if record.fenced == record.UNFENCE:
+                    served.add(record.broker_id)
+                elif record.fenced == record.FENCE and record.broker_id in served:
+                    return True
+        return False
+
+    def wait_until_settled(self) -> None:
+        """Wait until the controller counts exactly those brokers as alive that run, and all that can be are in sync."""
+        wait_until(self._is_settled, f"brokers {self.running()} are up, the others are fenced, all replicas in sync")
+
+    def lose_disk(self, node: int) -> None:
+        """Give a broker that is down a new, empty disk in place of its own."""
+        shutil.rmtree(self.log_dir(node))
+        self._format(node)
+
+    def lose_log(self, node: int, partition: TopicPartition) -> None:
+        """Remove one partition's directory of a broker that is down."""
+        shutil.rmtree(self.log_dir(node) / str(partition))
+
+    def copy(self, target: Path) -> None:
+        """Copy the directories of all nodes."""
+        for node in self.nodes:
+            shutil.copytree(self.log_dir(node), target / self.log_dir(node).name)
+
+    def cuts(self, node: int, begin: int) -> Mapping[TopicPartition, list[int]]:
+        """Return where a broker has cut its logs since it had said this much."""
+        return cuts(self.said(node)[begin:])
+
+    @contextmanager
+    def metadata(self) -> Iterator[Path]:
+        """Lend a copy of what the controller has of the metadata."""
+        with TemporaryDirectory() as directory:
+            copy = Path(directory) / str(METADATA_PARTITION)
+            shutil.copytree(self.log_dir(CONTROLLER) / copy.name, copy)
+            yield copy
+
+    def _is_settled(self) -> bool:
+        image, running = self.image(), self.running()
+        alive = {broker.id for broker in image.brokers.values() if broker.is_active}
+        return alive == running and all(
+            set(state.isr) == running.intersection(state.replicas)
+            for _, _, state in image.topics.partitions()
+            if state.has_leader
+        )
+
+    def _administrator(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self.bootstrap(*self.running()), "socket.timeout.ms": SECONDS * 1_000})

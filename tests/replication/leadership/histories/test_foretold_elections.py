@@ -1,0 +1,64 @@
+"""Random histories of real clusters, in whose end all is down: whom Kafka elects once it starts again was foretold from
+the directories, and so was what the others cut off and which acknowledged records are lost.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Final
+
+from tests.campaign import Campaign
+from tests.oracle.release import KafkaRelease
+from tests.replication.leadership.histories.election_cluster import ElectionCluster
+from tests.replication.leadership.histories.election_history import ElectionHistory
+from tests.replication.leadership.histories.foretold import Foretold
+from tests.replication.leadership.histories.restart import Restart
+from tests.replication.leadership.histories.starts import Starts
+from tests.replication.node.joining.seeds import seeds_of
+
+CAMPAIGN: Final = Campaign("foretold elections of real clusters", full=300, share=2)
+OF_ONE_CLUSTER: Final = 10
+"""Histories of one cluster's life, each with topics of its own."""
+SINGLE: Final = 0.6
+"""Of how many partitions one outcome must be foretold at least."""
+REPEAT_BY: Final = "ELECTIONS_SEED={seed} .venv/bin/python -m pytest tests/replication/leadership/histories"
+
+
+def test_kafka_does_what_was_foretold(tmp_path: Path, release: KafkaRelease) -> None:
+    """`ELECTIONS_SEED=N` repeats one history, `N:3` three from it on."""
+    counted: Counter[str] = Counter()
+    seeds = seeds_of(CAMPAIGN, "ELECTIONS_SEED")
+    for first in range(0, len(seeds), OF_ONE_CLUSTER):
+        live(tmp_path / f"{first}", release, seeds[first : first + OF_ONE_CLUSTER], counted)
+    told = ", ".join(f"{count:,} {what}" for what, count in counted.items())
+    CAMPAIGN.report(len(seeds) - counted["disturbed"], told, beside=release)
+    assert counted["foretold as one outcome"] >= SINGLE * counted["partitions"], told
+
+
+def live(directory: Path, release: KafkaRelease, seeds: Sequence[int], counted: Counter[str]) -> None:
+    """Let a cluster live through histories; every second one keeps eligible leader replicas."""
+    has_elr = seeds[0] // OF_ONE_CLUSTER % 2 == 0
+    with ElectionCluster.with_elr(directory / "cluster", release, elr=has_elr) as cluster:
+        for seed in seeds:
+            random = Random(seed)
+            history = ElectionHistory(cluster, f"history-{seed}", random)
+            history.happen()
+            restart = start_again(history, directory / "copies", random)
+            counted.update(restart)
+            cluster.delete(history.topics)
+    shutil.rmtree(directory)
+
+
+def start_again(history: ElectionHistory, copies: Path, random: Random) -> dict[str, int]:
+    """Foretell what becomes of the cluster, start it, and compare. AssertionError: it was foretold wrongly."""
+    history.cluster.copy(copies)
+    starts = Starts.at_random(history.cluster.ids, random)
+    restart = Restart(history.cluster, history, Foretold(copies, starts))
+    restart.happen()
+    disturbed = restart.was_disturbed
+    told = "\n".join([*history.told, f"start {starts}", *restart.disagreements, REPEAT_BY.format(seed=history.name)])
+    assert disturbed or not restart.disagreements, told
+    shutil.rmtree(copies)
+    return {"disturbed": 1} if disturbed else restart.counted()
