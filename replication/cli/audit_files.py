@@ -15,6 +15,7 @@ from replication.errors import ReplicationError
 
 if TYPE_CHECKING:
     from replication.audit import Audit, AuditOutcome, LocalAudit
+    from replication.quorum_recovery import QuorumAdvice
 
 
 MOST_RUNS: Final = 1_000
@@ -119,14 +120,14 @@ class AuditFiles:
             if runs:
                 self.trends.write_text(render_trends(runs, list(map(str, errors))), encoding="utf-8")
 
-    def write_report(self, document: Mapping[str, Any]) -> None:
+    def write_report(self, document: Mapping[str, Any], quorum: "QuorumAdvice | None" = None) -> None:
         """Write the page."""
         if self.report is None:
             return
         from replication.audit.report import render
 
         with self._noted("--report", self.report, OSError):
-            self.report.write_text(render(document), encoding="utf-8")
+            self.report.write_text(render(document, quorum=quorum), encoding="utf-8")
 
     def write_metrics(self, document: Mapping[str, Any]) -> None:
         """Write the file for Prometheus."""

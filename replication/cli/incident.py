@@ -57,9 +57,9 @@ def incident(
     options = {"topics": separated(topics)}
     with interruptible():
         document = AuditRun(snapshots, Engine.AUTO, None, None, files).document(options, json=json)
-    files.write_report(document)
     failures = Failures()
     quorum = None if topics else advise_on_snapshots(document["snapshots"], failures)
+    files.write_report(document, quorum)
     found = incident_of(document, bootstrap, quorum)
     if json:
         print_json({**found.as_json(), "errors": [*files.failures, *failures.as_json()]})

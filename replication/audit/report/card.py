@@ -14,6 +14,7 @@ from replication.audit.report.commands import Step
 from replication.audit.report.lineage import Mark, draw
 from replication.audit.report.tables import badge, unbroken
 from replication.counted import counted
+from replication.next_step import Step as PlannedStep
 
 MOST_FINDINGS: Final = 10
 """Told on one card, the worst first; the table has all."""
@@ -108,10 +109,26 @@ def step_list(todo: Iterable[Step]) -> Iterator[str]:
     """Yield steps as a list; the script puts a button to copy it beside each command."""
     yield '<ol class="steps">'
     for step in todo:
-        code = "" if step.command is None else f"<pre><code>{unbroken(step.command)}</code></pre>"
-        command = f'<div class="run">{code}</div>' if code else ""
+        command = "" if step.command is None else _run(step.command)
         yield f"<li>{unbroken(step.text)}{command}</li>"
     yield "</ol>"
+
+
+def runbook_list(planned: Iterable[PlannedStep]) -> Iterator[str]:
+    """Yield the steps of a runbook, each with all its commands, what it loses, and how to check it."""
+    yield '<ol class="steps">'
+    for step in planned:
+        yield f"<li>{unbroken(step.what)}."
+        yield from map(_run, step.commands)
+        for title, text in step.told():
+            yield f"<p><b>{title}:</b> {unbroken(text)}.</p>"
+        yield from map(_run, step.check_commands)
+        yield "</li>"
+    yield "</ol>"
+
+
+def _run(command: str) -> str:
+    return f'<div class="run"><pre><code>{unbroken(command)}</code></pre></div>'
 
 
 def _choices(partition: Json) -> Iterator[str]:

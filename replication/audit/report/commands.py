@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
+from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway, listed
 from replication.audit.judgement.wording import candidate_of, name_of
@@ -29,9 +29,8 @@ class Step(NamedTuple):
 
 
 KEEP_STILL: Final = Step(
-    "Start no broker and hold no election before you have chosen a leader for each partition below: where "
-    "unclean.leader.election.enable is on, the replica that starts first leads, and what the others truncate is gone. "
-    "Keep these copies until all is well."
+    "Start no broker and hold no election but as the steps below say: which broker starts first may decide who leads, "
+    "and what the others truncate is gone. Keep these copies until all is well."
 )
 """Comes before all else where some choice of a leader loses records."""
 SET_BOOTSTRAP: Final = Step(
@@ -66,7 +65,7 @@ def steps(
         yield _read_again(partition, snapshots)
     yield from _silent(partition, places)
     yield from _damaged(partition, places)
-    yield from _election(partition, places, snapshots)
+    yield from _election(partition, places)
     yield from _missing(partition)
     yield from _few((_abort(each) for each in hanging), len(hanging), "transactions are in the table of findings")
     yield from _few((_reset(each) for each in stranded), len(stranded), "groups are in the table of consumers")
@@ -121,8 +120,8 @@ def _damaged(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
         )
 
 
-def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Json]) -> Iterator[Step]:
-    """Say how to keep what is lost, and how to let the copy lead that loses least."""
+def _election(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
+    """Say how to keep what is lost where the copy leads that loses least: the runbook says how it comes to that."""
     leader = partition["recommended"]
     kafkas, least = candidate_of(partition, partition["kafkas_choice"]), candidate_of(partition, leader)
     if not (kafkas and least and kafkas["lost"]) or least["damage"] or is_lost_anyway(partition):
@@ -138,17 +137,6 @@ def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Js
                 f"Keep what {follower} loses if {leader} leads: {counted(pair['records_lost'], 'record')}.",
                 f"{_dump(places[follower], offset)} --json > {file}",
             )
-    election = elect(partition["topic"], partition["partition"], BOOTSTRAP)
-    good = _as_good_as(least, partition)
-    others = [name for name in places if name not in good]
-    yield Step(
-        f"Start {listed(good)}{f', and leave {listed(others)} down' if others else ''}. Ask who would lead then; "
-        "nothing is changed yet.",
-        dry_run(election, (each for each in snapshots if each["name"] in places)),
-    )
-    nodes = {each["name"]: each["node_id"] for each in snapshots}
-    names = (name if nodes.get(name) is None else f"broker {nodes[name]}" for name in good)
-    yield Step(f"Only if that names {' or '.join(names)}: hold the election.", election)
     for pair in losing:
         paths = places[leader], places[pair["follower"]]
         if all(map(_is_local, paths)):

@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from logstore.shown_text import shown
 from replication.audit.judgement.wording import candidate_of, live_in_words, name_of, reading_in_words, replica_in_words
-from replication.audit.report.card import RULES, Case, card, step_list
+from replication.audit.report.card import RULES, Case, card, runbook_list, step_list
 from replication.audit.report.commands import BOOTSTRAP, KEEP_STILL, SET_BOOTSTRAP, Step, last_steps, steps
 from replication.audit.report.lineage import hatching
 from replication.audit.report.page_frame import framed
 from replication.audit.report.summary import summary
 from replication.audit.report.tables import data_table, plain_table
+from replication.audit.runbook.runbook import runbook
 from replication.counted import counted
+from replication.quorum_recovery import QuorumAdvice
 
 MOST_CARDS: Final = 100
 """Partitions that have a card, the worst first; the table has all."""
@@ -26,9 +28,10 @@ Cards = Mapping[tuple[str, int], str]
 """The id of the card of each partition that has one."""
 
 
-def render(document: Json) -> str:
+def render(document: Json, *, quorum: QuorumAdvice | None = None) -> str:
     """Make the page of an audit, from the object that `epochlog audit --json` prints.
 
+    With the advice on a `quorum` of controllers, what there is to do about them comes first.
     The page needs nothing beside itself: styles, script, pictures and data are in it. It says of partitions that are
     identical only how many they are.
     """
@@ -42,7 +45,7 @@ def render(document: Json) -> str:
         f"<main><h1>{escape(title)}</h1>",
         *_reading(document),
         *summary(document, told, cards),
-        *_first_steps(told, todo),
+        *_first_steps(document, told, todo, quorum),
         *_cards(told, todo, cards, last_steps(document["snapshots"], is_live=document.get("live") is not None)),
         *_differing(cases, cards),
         *_consumers(document.get("consumer_offsets", ()), cards),
@@ -96,14 +99,19 @@ def _reading(document: Json) -> Iterator[str]:
         yield f'<p class="soft">Running brokers · {escape(live_in_words(live))}</p>'
 
 
-def _first_steps(told: Sequence[Case], todo: Sequence[Sequence[Step]]) -> Iterator[str]:
-    first = [
-        *([KEEP_STILL] if any(case.is_at_stake for case in told) else []),
-        *([SET_BOOTSTRAP] if any(BOOTSTRAP in (step.command or "") for each in todo for step in each) else []),
-    ]
+def _first_steps(
+    document: Json, told: Sequence[Case], todo: Sequence[Sequence[Step]], quorum: QuorumAdvice | None
+) -> Iterator[str]:
+    is_at_stake = any(case.is_at_stake for case in told)
+    planned = [*runbook(document, BOOTSTRAP, quorum)] if is_at_stake and document.get("live") is None else []
+    needs_bootstrap = planned or any(BOOTSTRAP in (step.command or "") for each in todo for step in each)
+    first = [*([KEEP_STILL] if is_at_stake else []), *([SET_BOOTSTRAP] if needs_bootstrap else [])]
     if first:
         yield "<h2>What to do first</h2>"
         yield from step_list(first)
+    if planned:
+        yield "<h2>Then, in this order</h2>"
+        yield from runbook_list(planned)
 
 
 def _cards(told: Sequence[Case], todo: Sequence[Sequence[Step]], cards: Cards, last: Iterable[Step]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def runbook(document: Json, bootstrap: str = BROKERS, quorum: QuorumAdvice | Non
         yield _look_again(roots)
     yield from _start(document, bootstrap)
     yield from _end_transactions(document, bootstrap)
-    yield from _reset_groups(document["consumer_offsets"], bootstrap)
+    yield from _reset_groups(document.get("consumer_offsets", ()), bootstrap)
     chosen = [each for each in partitions if _loses_under_the_best(each) and not _is_left_alone(each)]
     yield from _look_at_transactions([*filter(_is_transactional, chosen)], document["snapshots"])
     yield from _salvage([*filter(_lacks_records, chosen)], document["snapshots"])
@@ -228,7 +228,7 @@ def _understand(partitions: Sequence[Json]) -> Iterator[Step]:
 
 def _end_transactions(document: Json, bootstrap: str) -> Iterator[Step]:
     look = f"epochlog transactions --bootstrap {bootstrap} --abort --dry-run"
-    transactions = document["hanging_transactions"]
+    transactions = document.get("hanging_transactions", ())
     if transactions:
         yield Step(
             "End the transactions that no coordinator will end, once their partitions have leaders: until then "
@@ -299,7 +299,7 @@ def _with_kept(command: str, partitions: Sequence[Json], snapshots: Sequence[Jso
     if not all(map(_is_one_directory, snapshots)):
         return
     roots = {each["name"]: each["roots"][0] for each in snapshots}
-    for leader in sorted({each["least_loss"] for each in partitions})[:MOST_COMMANDS]:
+    for leader in sorted({each["least_loss"] for each in partitions} & roots.keys())[:MOST_COMMANDS]:
         copies = [root if name == leader else f"{root}.kept" for name, root in roots.items()]
         topics = ",".join(sorted({each["topic"] for each in partitions if each["least_loss"] == leader}))
         yield shlex.join(["epochlog", command, *copies, "--kept", _broker(leader, snapshots), "--topics", topics])

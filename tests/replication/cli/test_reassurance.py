@@ -268,13 +268,13 @@ def test_what_first_segments_held_that_nobody_has_is_lost(tmp_path: Path, capsys
     assert not reassured(capsys.readouterr().out)
 
 
-def test_after_a_kill_a_lost_first_segment_is_in_doubt(tmp_path: Path) -> None:
+def test_after_a_kill_a_lost_first_segment_is_as_missing(tmp_path: Path) -> None:
     roots = [written(tmp_path / "broker-1"), written(tmp_path / "broker-2")]
     for root in roots:
         lose_first_segment(root)
         (root / ".kafka_cleanshutdown").unlink()
     outcome = epochlog("advise", *roots)
-    assert "its first segments may be missing (offsets 0.." in outcome.out
+    assert "its first segments are missing (offsets 0.." in outcome.out
     assert not reassured(outcome.out)
 
 

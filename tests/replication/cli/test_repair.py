@@ -45,7 +45,7 @@ def test_a_partition_is_repaired_into_a_new_directory(damaged: Path, other: Path
 
 
 def test_a_root_is_repaired_with_all_that_is_beside_its_partitions(damaged: Path, other: Path, tmp_path: Path) -> None:
-    (damaged / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
+    (damaged / "meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=c\n")
     (damaged / "recovery-point-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, 50)]))
     write_partition(damaged, BATCHES, [(0, 0)], name="only-0")
     outcome = epochlog("repair", damaged, "--from", other, "--output", tmp_path / "copy", "--json")

@@ -7,7 +7,9 @@ from html import escape
 from replication.audit.judgement.verdict_sentence import verdict_in_words
 from replication.audit.report import render
 from replication.audit.report.card import MOST_FINDINGS
+from replication.audit.report.commands import BOOTSTRAP
 from replication.audit.report.summary import MOST_LISTED
+from replication.audit.runbook.runbook import runbook
 from tests.replication.audit.report.documents import CRITICAL, STRANDED, agreeing, document, finding, forked
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -64,6 +66,17 @@ def test_the_loss_of_acknowledged_records_comes_first() -> None:
     link = page.index('<a href="#card-1">payments-0</a>')
     assert heading < link < page.index('"tiles"') < page.index("What to do first") < page.index('id="card-1"')
     assert "120 acknowledged records if broker-2 leads, as Kafka elects; 0 if broker-1 leads" in page
+
+
+def test_the_runbook_is_the_one_that_is_printed() -> None:
+    found = document(forked())
+    page = read(render(found))
+    assert page.index("Then, in this order") < page.index('id="card-1"')
+    planned = [*runbook(found, BOOTSTRAP)]
+    assert [step.check for step in planned if step.check] == ["broker-1 leads payments-0"]
+    for step in planned:
+        for text in (step.what, step.stopped, step.loses, step.check, *step.commands, *step.check_commands):
+            assert text is None or escape(text) in page
 
 
 def test_only_so_many_losses_are_listed_at_once() -> None:

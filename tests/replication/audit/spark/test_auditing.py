@@ -184,7 +184,7 @@ def test_a_snapshot_that_changes_under_the_audit_is_a_finding(spark: SparkSessio
 
     assert ("copy-vanished", 0) in kinds
     assert verdicts[0] == "unknown"
-    assert verdicts[1] == "retention", "it was read again, as it is by then"
+    assert verdicts[1] == "damaged", "it was read again, as it is by then"
     assert verdicts[2] == "identical"
 
 
