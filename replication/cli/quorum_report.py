@@ -1,5 +1,6 @@
 """What `advise` and `incident` say of the metadata's partition: which controller's copy to restore from."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -39,20 +40,24 @@ def advise_on_quorum(replicas: Sequence["Replica"], on_error: "OnError") -> "Quo
 def advise_on_snapshots(snapshots: Sequence[Mapping[str, Any]], on_error: "OnError") -> "QuorumAdvice | None":
     """Do the same for the `snapshots` of an audit's document; those in object stores are left out."""
     from replication.metadata_partition import METADATA_PARTITION
+
+    local = [
+        (snapshot["name"], Path(root)) for snapshot in snapshots for root in snapshot["roots"] if "://" not in root
+    ]
+    holding = [(name, root) for name, root in local if os.path.lexists(root / str(METADATA_PARTITION))]
+    if not holding:
+        return None
     from replication.planning.failures import PARTITION_ERRORS
     from replication.quorum_recovery import NoMetadataError, advise_quorum, read_copy
 
     copies = []
-    for snapshot in snapshots:
-        for root in snapshot["roots"]:
-            if "://" in root:
-                continue
-            try:
-                copies.append(read_copy(Path(root), snapshot["name"]))
-            except NoMetadataError:
-                pass  # in another of its roots, or nowhere
-            except PARTITION_ERRORS as error:
-                on_error(METADATA_PARTITION, error)
+    for name, root in holding:
+        try:
+            copies.append(read_copy(root, name))
+        except NoMetadataError:
+            pass  # in another of its roots, or nowhere
+        except PARTITION_ERRORS as error:
+            on_error(METADATA_PARTITION, error)
     return advise_quorum(copies) if copies else None
 
 

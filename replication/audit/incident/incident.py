@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from logstore.verify import Severity
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
@@ -13,8 +13,9 @@ from replication.coordinator_records.transaction_state import TRANSACTION_STATE
 from replication.counted import counted
 from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
-from replication.quorum_recovery import QuorumAdvice
-from replication.quorum_recovery.wording import opening
+
+if TYPE_CHECKING:
+    from replication.quorum_recovery import QuorumAdvice
 
 Json = Mapping[str, Any]
 
@@ -24,7 +25,7 @@ class Incident:
     """Sentences and commands; everything in them is from one audit's document."""
 
     headline: str
-    quorum: QuorumAdvice | None
+    quorum: "QuorumAdvice | None"
     """Which copy of the metadata to restore controllers from; None where there is no copy."""
     stakes: tuple[Stake, ...]
     """The partitions in which something is at stake, the most acknowledged records first."""
@@ -39,7 +40,11 @@ class Incident:
     @property
     def of_the_quorum(self) -> str | None:
         """What is said of the controllers' metadata, in one sentence: `epochlog advise` says more."""
-        return None if self.quorum is None else next(opening(self.quorum), None)
+        if self.quorum is None:
+            return None
+        from replication.quorum_recovery.wording import opening  # noqa: PLC0415  start-up time
+
+        return next(opening(self.quorum), None)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog incident --json` prints it."""
@@ -54,7 +59,7 @@ class Incident:
         }
 
 
-def incident_of(document: Json, bootstrap: str = BROKERS, quorum: QuorumAdvice | None = None) -> Incident:
+def incident_of(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | None" = None) -> Incident:
     """Make it from the object that `epochlog audit --json` prints; `bootstrap` stands in the commands.
 
     `quorum` is the advice on the copies of `__cluster_metadata-0`, of which the audit's own comparison is left out:

@@ -12,7 +12,6 @@ from replication.audit.examination.copy_examiner import Row
 from replication.audit.judgement.run import Changes, Run
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.pipeline.audit_plan import AuditPlan
-from replication.audit.report.lineage import draw_alone
 from replication.audit.snapshots.snapshot import Snapshot
 from replication.errors import AuditNotCleanError, NoHistoryError, NotAllowedError
 
@@ -115,6 +114,8 @@ class AuditOutcome(ABC):
         partitions = self.document["partitions"]
         counts = Counter(each["verdict"] for each in partitions).most_common()
         rows = "".join(f"<tr><td>{escape(verdict)}</td><td>{count:,}</td></tr>" for verdict, count in counts)
+        from replication.audit.report.lineage import draw_alone  # noqa: PLC0415  start-up time
+
         forked = max((each for each in partitions if each["forks"]), key=_records_at_stake, default=None)
         picture = (
             "" if forked is None else f"<p>{escape(forked['topic'])}-{forked['partition']}</p>{draw_alone(forked)}"

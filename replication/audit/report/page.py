@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from logstore.shown_text import shown
 from replication.audit.judgement.wording import candidate_of, live_in_words, name_of, reading_in_words, replica_in_words
@@ -16,7 +16,9 @@ from replication.audit.report.summary import summary
 from replication.audit.report.tables import data_table, plain_table
 from replication.audit.runbook.runbook import runbook
 from replication.counted import counted
-from replication.quorum_recovery import QuorumAdvice
+
+if TYPE_CHECKING:
+    from replication.quorum_recovery import QuorumAdvice
 
 MOST_CARDS: Final = 100
 """Partitions that have a card, the worst first; the table has all."""
@@ -28,7 +30,7 @@ Cards = Mapping[tuple[str, int], str]
 """The id of the card of each partition that has one."""
 
 
-def render(document: Json, *, quorum: QuorumAdvice | None = None) -> str:
+def render(document: Json, *, quorum: "QuorumAdvice | None" = None) -> str:
     """Make the page of an audit, from the object that `epochlog audit --json` prints.
 
     With the advice on a `quorum` of controllers, what there is to do about them comes first.
@@ -100,7 +102,7 @@ def _reading(document: Json) -> Iterator[str]:
 
 
 def _first_steps(
-    document: Json, told: Sequence[Case], todo: Sequence[Sequence[Step]], quorum: QuorumAdvice | None
+    document: Json, told: Sequence[Case], todo: Sequence[Sequence[Step]], quorum: "QuorumAdvice | None"
 ) -> Iterator[str]:
     is_at_stake = any(case.is_at_stake for case in told)
     planned = [*runbook(document, BOOTSTRAP, quorum)] if is_at_stake and document.get("live") is None else []

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.verify import Severity
@@ -18,7 +18,9 @@ from replication.audit.runbook.start_steps import StartSteps
 from replication.counted import counted
 from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
-from replication.quorum_recovery import QuorumAdvice
+
+if TYPE_CHECKING:
+    from replication.quorum_recovery import QuorumAdvice
 
 Json = Mapping[str, Any]
 BROKERS: Final = "BROKER:9092"
@@ -27,7 +29,7 @@ MOST_COMMANDS: Final = 20
 """Of one kind; the document has the rest."""
 
 
-def runbook(document: Json, bootstrap: str = BROKERS, quorum: QuorumAdvice | None = None) -> Iterator[Step]:
+def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | None" = None) -> Iterator[Step]:
     """Give the steps, from the object that `epochlog audit --json` prints.
 
     Controllers come first where `quorum` is to be decided: without them no broker elects anything.

@@ -1,14 +1,17 @@
 """Which brokers should have copies of which partitions, by the metadata that a broker or controller keeps."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from logstore.topic_partition import TopicPartition
-from replication.audit.snapshots.newest_metadata import ClusterMetadata
 from replication.metadata_partition import METADATA_PARTITION
+
+if TYPE_CHECKING:
+    from replication.audit.snapshots.newest_metadata import ClusterMetadata
 
 
 def assigned_copies(
-    newest: ClusterMetadata | None, replicas: Mapping[int, str]
+    newest: "ClusterMetadata | None", replicas: Mapping[int, str]
 ) -> dict[TopicPartition, tuple[str, ...]]:
     """Return which of the `replicas`, by node id, the cluster's metadata assigns each partition to.
 

@@ -3,14 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.assigned_copies import assigned_copies
-from replication.audit.snapshots.newest_metadata import ClusterMetadata
 from replication.audit.snapshots.registered import Registrations
+
+if TYPE_CHECKING:
+    from replication.audit.snapshots.newest_metadata import ClusterMetadata
 
 NOWHERE: Final = "partition-nowhere"
 """The kind of the findings about partitions of which there is no copy at all."""
@@ -37,7 +39,7 @@ class Expectations:
     @classmethod
     def of(
         cls,
-        newest: ClusterMetadata | None,
+        newest: "ClusterMetadata | None",
         names: Mapping[int, str],
         listed: Partitions,
         replication_factor: int | None = None,

@@ -18,7 +18,6 @@ from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.snapshots.arguments import snapshots_in
 from replication.audit.snapshots.missing_copies import Expectations
-from replication.audit.snapshots.newest_metadata import newest_metadata
 from replication.audit.snapshots.storage import Files, Storage
 from replication.audit.snapshots.work import Copy
 from replication.errors import (
@@ -123,7 +122,11 @@ def expected_in(snapshots: Sequence[Snapshot], replication_factor: int | None = 
     names = {
         root.node_id: snapshot.name for snapshot in snapshots for root in snapshot.roots if root.node_id is not None
     }
-    newest = newest_metadata(root.storage.local_copy(str(METADATA_PARTITION)) for root in roots)
+    newest = None
+    if roots:
+        from replication.audit.snapshots.newest_metadata import newest_metadata  # noqa: PLC0415  start-up time
+
+        newest = newest_metadata(root.storage.local_copy(str(METADATA_PARTITION)) for root in roots)
     listed = {snapshot.name: snapshot.listed for snapshot in snapshots}
     return Expectations.of(newest, names, listed, replication_factor)
 
