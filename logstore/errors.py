@@ -188,6 +188,16 @@ def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
     )
 
 
+class DamagedLogError(LogStoreError, ValueError):
+    """Records that were promised are damaged or lost, and no other node has them: the log is not opened as it is.
+
+    `file` and `position` are where the damage begins, and `offset` the first that it concerns.
+    """
+
+    end_offset: int | None = None
+    """The first offset behind the damage; the last one of all where nothing follows it."""
+
+
 class CompactionAbortedError(LogStoreError, RuntimeError):
     """Records were taken away while the log was compacted (Kafka: LogCleaningAbortedException)."""
 

@@ -42,6 +42,10 @@ class CheckpointFiles:
         """Keep the entries of a partition that is not open here."""
         self._others.add(partition)
 
+    def take_up(self, partition: TopicPartition) -> None:
+        """Say of a partition what its log has, as that is open now."""
+        self._others.discard(partition)
+
     def speak_of(self, partition: TopicPartition) -> bool:
         """Whether the files say how far a log reaches, as far as is known from reading and writing them."""
         return any(partition in self._found.get(name, ()) for name in _OF_OPEN_LOGS)

@@ -147,6 +147,11 @@ class LogDirectories:
         for root in self.roots:
             root.settle(partition)
 
+    def disregard(self, partition: TopicPartition) -> None:
+        """Forget what a partition lacks that is not wanted here any more; see `LogDirectory.disregard`."""
+        for root in self.roots:
+            root.disregard(partition)
+
     def get(self, partition: TopicPartition) -> Log | None:
         """Return a partition's log; None where no root that is online has one (Kafka: LogManager.getLog)."""
         found = (root.partitions.get(partition) for root in self.roots)

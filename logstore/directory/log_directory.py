@@ -46,6 +46,7 @@ from logstore.errors import (
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.owned_filesystem import OwnedFileSystem
+from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
@@ -87,6 +88,8 @@ class LogDirectory:
         guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
         upkeep = self._upkeep = Upkeep(partitions, clock)
         shortfalls = self._shortfalls = Shortfalls(environment, partitions)
+        self._said = RootCheckpoints()
+        """By the checkpoint files, as they were read first."""
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
         checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
@@ -137,8 +140,9 @@ class LogDirectory:
         """Lock the root, creating it if missing, and open all logs in it, recovering them after an unclean stop.
 
         Pass `replicated=True` where other nodes have copies of all logs, as a broker's: each then ends at the first
-        damage that its recovery finds, as Kafka's; `shortfalls` has those that end up with less than the checkpoint
-        files said. Otherwise `damage` says what becomes of a log that was damaged below
+        damage that its recovery finds, as Kafka's, but with `damage="hold"` not below its recovery point; `shortfalls`
+        has those that end up with less than the checkpoint files said. Otherwise `damage` says what becomes of a log
+        that was damaged below
         its recovery point, as for `Log.open`; one that is refused is in `unreadable`.
 
         `config` applies to all logs, or is a function that returns the configuration of a partition. `observer` is
@@ -335,12 +339,27 @@ class LogDirectory:
             self._deletion.delete(partition)
             self._shortfalls.settle(partition)
 
+    def disregard(self, partition: TopicPartition) -> None:
+        """Forget what a partition lacks that is not wanted here any more; a damaged log is left as it is."""
+        with self._guard.lock:
+            short = self._shortfalls.found.get(partition)
+            if short is not None and short.damage is None:
+                self._shortfalls.settle(partition)
+
     def settle(self, partition: TopicPartition) -> None:
         """Forget what a partition lacks: nobody counts on it any more, or somebody has accepted the loss.
 
-        It is in `shortfalls` no more, and after a crash within the next second it may be again.
+        It is in `shortfalls` no more, and after a crash within the next second it may be again. A damaged log that was
+        held back is cut, what is cut is set aside, and it is opened. Raises as `Log.open` does.
         """
-        with self._guard.lock:
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
+            short = self._shortfalls.found.get(partition)
+            if short is not None and short.damage is not None:
+                self._guard.ensure_online()
+                self._partitions.logs[partition] = self._opener.open(partition, self._said.of(partition), damage="cut")
+                del self._partitions.unreadable[partition]
+                self._checkpoints.take_up(partition)
             self._shortfalls.settle(partition)
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
@@ -477,7 +496,7 @@ class LogDirectory:
     # --- opening
 
     def _load(self, progress: OnBytes) -> None:
-        known = self._checkpoints.read()
+        known = self._said = self._checkpoints.read()
         # Before any log is touched.
         self.broker_epoch = take_clean_shutdown(self.root, self._environment.filesystem).broker_epoch
         loader = RootLoader(self._environment, self._partitions, self._checkpoints, self._deleted, self._opener)

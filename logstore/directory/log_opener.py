@@ -5,6 +5,7 @@ from collections.abc import Callable
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
+from logstore.recovery.damage_policy import Damage
 from logstore.recovery.segment_walk import OnBytes
 from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import TopicPartition
@@ -26,19 +27,25 @@ class LogOpener:
         progress: OnBytes = lambda _: None,
         *,
         name: str | None = None,
+        damage: Damage | None = None,
     ) -> Log:
         """Open a partition's log, of which so much is known; `name` is that of its directory where it has a mark.
+
+        `damage` is what becomes of damage, by default what the root was opened with; but that a damaged log is held
+        back is asked for.
 
         Raises as `Log.open` does.
         """
         environment = self._environment
+        if damage is None:
+            damage = "raise" if environment.damage == "hold" else environment.damage
         return Log.open(
             environment.root / (name or str(partition)),
             environment.config_of(partition),
             checkpoints=known,
             in_directory=True,
             replicated=environment.replicated,
-            damage=environment.damage,
+            damage=damage,
             filesystem=environment.filesystem,
             clock=environment.clock,
             observer=environment.observer,

@@ -107,7 +107,9 @@ class RootLoader:
     def _load_one(self, partition: TopicPartition, known: RootCheckpoints, progress: OnBytes) -> None:
         try:
             DirectoryLock.ensure_free(self._root / str(partition))
-            self._partitions.logs[partition] = self._opener.open(partition, self._known_of(partition, known), progress)
+            said = self._known_of(partition, known)
+            log = self._opener.open(partition, said, progress, damage=self._environment.damage)
+            self._partitions.logs[partition] = log
         except ResourceLimitError:
             raise
         except LogStoreError as error:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from logstore.errors import DamagedLogError
 from logstore.files.kept_claims import Claims
 from logstore.log.log import Log
 
@@ -18,7 +19,9 @@ class Shortfall:
     first_offset: int | None
     """Where the log's first segment begins."""
     log_end_offset: int | None
-    """Both None where the directory is gone."""
+    """Both None where the directory is gone. Where a sound log would end, of one that is damaged."""
+    damage: DamagedLogError | None = None
+    """Of a log that is held back: it is cut there, and all behind it is set aside, as it is settled."""
 
     @classmethod
     def of(cls, log: Log, claims: Claims) -> Self | None:
@@ -26,6 +29,13 @@ class Shortfall:
         first, end = log.segments[0].base_offset, log.log_end_offset
         short = cls(directory=log.directory, claims=claims, first_offset=first, log_end_offset=end)
         return short if end < claims.end or short.lacks_start else None
+
+    @classmethod
+    def of_damaged(cls, directory: Path, claims: Claims, damage: DamagedLogError) -> Self:
+        """Return what a log lacks that is damaged below its recovery point."""
+        return cls(
+            directory=directory, claims=claims, first_offset=None, log_end_offset=damage.offset or 0, damage=damage
+        )
 
     @classmethod
     def of_gone(cls, directory: Path, claims: Claims) -> Self | None:
@@ -53,6 +63,9 @@ class Shortfall:
     def __str__(self) -> str:
         if self.is_gone:
             has = "is gone"
+        elif self.damage is not None:
+            file = Path(self.damage.file or "").name
+            has = f"is damaged from offset {self.log_end_offset:,} on, in {file} at position {self.damage.position:,}"
         elif self.lacks_start:
             has = f"begins at offset {self.first_offset:,}"
         else:

@@ -8,6 +8,7 @@ from typing import Final
 from logstore.directory.shortfall import Shortfall
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
+from logstore.errors import DamagedLogError
 from logstore.files.kept_claims import Claims, keep_claims, read_claims
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.topic_partition import METADATA_TOPIC, TopicPartition, is_partition_directory_name, parse_directory_name
@@ -30,7 +31,11 @@ class Shortfalls:
     def look(self, said: RootCheckpoints) -> None:
         """Compare what is open, and what is not there, with what was said. Raises CorruptMetadataError, and OSError."""
         kept = read_claims(self._root)
-        self._unopened = {each: kept[each] for each in kept.keys() & self._partitions.unreadable.keys()}
+        damaged = {
+            each: error for each, error in self._partitions.unreadable.items() if isinstance(error, DamagedLogError)
+        }
+        unopened = self._partitions.unreadable.keys() - damaged.keys()
+        self._unopened = {each: kept[each] for each in kept.keys() & unopened}
         claims = {
             each: Claims.of(said.of(each)).with_earlier(kept.get(each))
             for each in said.partitions() | kept.keys()
@@ -41,6 +46,9 @@ class Shortfalls:
             short = None if log is None else Shortfall.of(log, claimed)
             if short is not None:
                 self.found[partition] = short
+        for partition, error in damaged.items():
+            claimed = claims.get(partition, Claims())
+            self.found[partition] = Shortfall.of_damaged(self._root / str(partition), claimed, error)
         for partition in self._missing(claims.keys()):
             short = Shortfall.of_gone(self._root / str(partition), claims[partition])
             if short is not None:

@@ -74,6 +74,7 @@ class LogOpening:
             log_start_offset=known.log_start_offset or 0,
             recovery_point=known.recovery_point or 0,
             clean_shutdown=known.clean_shutdown,
+            damage=environment.damage,
             filesystem=environment.filesystem,
             clock=environment.clock,
             open_files=environment.open_files,

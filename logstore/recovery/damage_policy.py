@@ -5,8 +5,8 @@ from typing import Literal, TypeAlias
 
 from logstore.arguments import ensure_bool
 
-Damage: TypeAlias = Literal["raise", "hole", "cut"]
-"""What to do about damage below the recovery point of a log that is the only copy."""
+Damage: TypeAlias = Literal["raise", "hole", "cut", "hold"]
+"""What to do about damage below the recovery point: "hold" is for replicated logs, "hole" for those that are not."""
 
 
 class DamagePolicy(Enum):
@@ -20,18 +20,27 @@ class DamagePolicy(Enum):
     """End the log at the first damage; what is cut off is set aside."""
     REPLICATED = "replicated"
     """End the log at the first damage, as Kafka does: other replicas have what is lost."""
+    HELD = "hold"
+    """The same, but of a log that is damaged below its recovery point: that is refused, and nothing is changed."""
+    ASIDE = "aside"
+    """End the log at the first damage; what is cut off is set aside, though other replicas have it."""
 
     @classmethod
     def of(cls, damage: Damage, *, replicated: bool) -> "DamagePolicy":
         """Take what `Log.open` is given. Raises ValueError for other words, TypeError for what does not go together."""
         ensure_bool(replicated, "replicated")
-        words: dict[object, DamagePolicy] = {policy.value: policy for policy in (cls.RAISE, cls.HOLE, cls.CUT)}
-        if damage not in words:
+        known = {"raise", "hole", "cut", "hold"}
+        if damage not in known:
             raise ValueError(f'damage is {damage!r}: pass "raise", "hole" or "cut"')
-        if not replicated:
-            return words[damage]
-        if damage != "raise":
-            raise TypeError(
-                f"damage={damage!r} cannot be given with replicated=True, by which a log ends at the first damage"
-            )
-        return cls.REPLICATED
+        words: dict[str, DamagePolicy] = {"raise": cls.RAISE, "hole": cls.HOLE, "cut": cls.CUT}
+        if replicated:
+            words = {"raise": cls.REPLICATED, "hold": cls.HELD, "cut": cls.ASIDE}
+        if damage not in words:
+            kind = "by which a log ends at the first damage" if replicated else "as others have no copy of it"
+            raise TypeError(f"damage={damage!r} cannot be given with replicated={replicated}, {kind}")
+        return words[damage]
+
+    @property
+    def is_replicated(self) -> bool:
+        """Whether other nodes have copies of the log."""
+        return self in {DamagePolicy.REPLICATED, DamagePolicy.HELD, DamagePolicy.ASIDE}

@@ -12,7 +12,7 @@ recovered (the recovery point does not move).
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from epoch.cache import LeaderEpochFileCache
@@ -31,12 +31,15 @@ from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
+from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
+from logstore.recovery.held_damage import held_damage
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
 from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
+from logstore.recovery.set_aside import SetAside
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.segment_list import SegmentList
@@ -63,6 +66,7 @@ def load_log(
     log_start_offset: int = 0,
     recovery_point: int = 0,
     clean_shutdown: bool = False,
+    damage: DamagePolicy = DamagePolicy.REPLICATED,
     filesystem: FileSystem = REAL,
     clock: Callable[[], int] = now_ms,
     open_files: OpenFiles | None = None,
@@ -75,9 +79,10 @@ def load_log(
     milliseconds since 1970 UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with
     the number of bytes that were recovered since.
 
-    Raises OSError, and SegmentTooLargeError.
+    Raises OSError, SegmentTooLargeError, and DamagedLogError.
     """
     loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
+    loader.policy = damage
     return loader.load(clean_shutdown=clean_shutdown)
 
 
@@ -106,6 +111,9 @@ class _Loader:
         self._epochs: list[tuple[int, int]] = []
         self._started_over = False
         self._opened: list[LiveSegment] = []
+        self.policy = DamagePolicy.REPLICATED
+        """What becomes of damage."""
+        self._set_aside = SetAside(directory, filesystem)
 
     def load(self, *, clean_shutdown: bool) -> LoadedLog:
         """Take all steps; where they do not come to their end, no segment stays open."""
@@ -226,15 +234,23 @@ class _Loader:
 
     def _drop_from(self, found: SegmentRecovery, later: Sequence[int]) -> None:
         """Take note of a segment that is to be cut, and remove those behind it."""
-        self._drop(later)
         log = self._directory / file_name(FileKind.LOG, found.base_offset)
-        self._report.dropped.insert(0, dropped_tail(log, found.valid_bytes, found.reason))
+        if self.policy is DamagePolicy.HELD and found.next_offset < self._recovery_point:
+            raise held_damage(log, found, self._recovery_point)
+        self._drop(later)
+        tail = dropped_tail(log, found.valid_bytes, found.reason)
+        if self.policy is DamagePolicy.ASIDE:
+            tail = replace(tail, set_aside=self._set_aside.keep_bytes(log, found.valid_bytes, found.size))
+        self._report.dropped.insert(0, tail)
 
     def _drop(self, base_offsets: Sequence[int]) -> None:
         """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
         for base_offset in reversed(base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
-            self._report.dropped.insert(0, dropped_tail(log, 0, "it follows a damaged segment"))
+            tail = dropped_tail(log, 0, "it follows a damaged segment")
+            if self.policy is DamagePolicy.ASIDE and tail.bytes:
+                tail = replace(tail, set_aside=self._set_aside.keep_file(log))
+            self._report.dropped.insert(0, tail)
             self._remove_segment(base_offset)
         if base_offsets:
             self._filesystem.fsync_directory(self._directory)

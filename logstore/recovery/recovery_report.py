@@ -20,6 +20,8 @@ class DroppedTail:
     """At least so many in whole batches, by the headers that can be followed; None where none can."""
     end_offset: int | None = None
     """One beyond the last record of those; None where there is none."""
+    set_aside: str = ""
+    """The file in the log's directory that has the bytes now; empty where nothing was set aside."""
 
 
 @dataclass(slots=True)

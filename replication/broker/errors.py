@@ -87,8 +87,10 @@ _OTHERS: Final = (
 class ShortReplicaError(ReplicationError, RuntimeError):
     """A log has less than its broker's checkpoint files have said of it: others would be cut to what is left."""
 
-    def __init__(self, partition: TopicPartition, short: Shortfall, *, is_only: bool) -> None:
-        super().__init__(f"{short}: {ways_out(partition, is_only=is_only)}")
+    def __init__(self, partition: TopicPartition, short: Shortfall, *, is_only: bool, missing: str = "") -> None:
+        """`missing` is what the leader lacks of it, too."""
+        known = f"; {missing}" if missing else ""
+        super().__init__(f"{short}{known}: {ways_out(partition, is_only=is_only)}")
 
 
 def ways_out(partition: TopicPartition, *, is_only: bool) -> str:
@@ -104,8 +106,9 @@ _WAYS_OF_ONLY: Final = (
 _WAYS: Final = (
     "this broker does not lead it, and stays fenced, until another replica leads; start the brokers of the others; if "
     "none of them leads by itself, elect one, uncleanly (kafka-leader-election.sh), which may lack the newest records: "
-    "epochlog elect --dry-run says it; or stop this broker, and put the directory back as it was; to let this replica "
-    f"lead, and cut the others to what is left, {_ACCEPTING}"
+    "epochlog elect --dry-run says it; or stop this broker, and put the directory back as it was (epochlog repair "
+    "heals a damaged one from copies of other replicas); to let this replica lead, and cut the others to what is left, "
+    f"{_ACCEPTING}"
 )
 
 

@@ -42,6 +42,7 @@ from replication.metadata.image import ClusterImage
 from replication.node.asking.asking_thread import AskingThread
 from replication.node.asking.directory_assignments import DirectoryAssignments
 from replication.node.asking.isr_queue import IsrQueue
+from replication.node.asking.range_thread import RangeThread
 from replication.node.broker_apis import BrokerApis
 from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.broker_thread import BrokerThread
@@ -143,10 +144,13 @@ class BrokerNode:
                 AskingThread("broker-directories", link.channel(), assignments, has_placed, self._epoch),
             )
             cleaners = (CleanerThread(directories),) if settings.compacts else ()
-            for each in (*asking, *cleaners):
+            ranges = RangeThread(
+                self.identity.broker_id, self.replicas.damaged_ranges, self._settings.peers, waiter.wake
+            )
+            for each in (*asking, *cleaners, ranges):
                 stack.callback(each.stop)
                 each.start()
-            self._workers = (thread, *asking, *cleaners, self.replicas.moves, *apis.workers)
+            self._workers = (thread, *asking, *cleaners, ranges, self.replicas.moves, *apis.workers)
             # Who is unfenced is elected only where its replica lies in a directory that the controller knows.
             self._until(
                 partial(thread.wait_until, lambda: thread.stopped or not self.replicas.unassigned), _PLACED_SECONDS

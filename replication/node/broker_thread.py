@@ -120,6 +120,7 @@ class BrokerThread(WorkerThread):
             self._replicas.check_lag()
         self._replicas.move_on()
         self._replicas.retry()
+        self._replicas.take_answers()
         self._unfence_if_whole()
         self._tell_places()
         failed = self._replicas.notice_failures()

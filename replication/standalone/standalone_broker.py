@@ -76,6 +76,7 @@ class StandaloneBroker:
                 roots,
                 duplicates=True,
                 replicated=True,
+                damage="hold",
                 settings=directory_settings,
                 observer=with_recovery(observer, counts),
                 periodic=True,

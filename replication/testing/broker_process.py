@@ -51,7 +51,7 @@ class BrokerProcess:
         settings = self._settings
         disk = ForgetfulDisk(settings.journal)
         with closing(
-            LogDirectories.open([settings.root], replicated=True, filesystem=disk, periodic=True)
+            LogDirectories.open([settings.root], replicated=True, damage="hold", filesystem=disk, periodic=True)
         ) as directories:
             broker = self._broker(directories)
             self._say({"address": broker.address})

@@ -68,7 +68,9 @@ class Node:
         """Open the directory, and take the broker's place in the cluster. Raises ValueError where it is up."""
         if self.broker is not None:
             raise ValueError(f"broker {self.broker_id} is up")
-        directories = LogDirectories.open([self.root], replicated=True, filesystem=self._disk, periodic=True)
+        directories = LogDirectories.open(
+            [self.root], replicated=True, damage="hold", filesystem=self._disk, periodic=True
+        )
         settings = BrokerNodeSettings(
             listener=ListenerSettings(address=self.address),
             replica_lag_time_max_ms=self._lag_ms,

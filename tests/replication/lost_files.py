@@ -62,6 +62,29 @@ def replaced_by_an_older_copy(directory: Path, older: Path) -> None:
     shutil.copytree(older, directory)
 
 
+def flipped(directory: Path, older: Path) -> None:
+    """A bit in the middle is another one: whoever recovers the log sees it."""
+    del older
+    segment = _last_segment(directory)
+    content = bytearray(segment.read_bytes())
+    content[_batch_in_the_middle(segment) + _IN_CHECKSUM] ^= 1
+    segment.write_bytes(content)
+
+
+def zeroed(directory: Path, older: Path) -> None:
+    """A block in the middle is lost, and what follows it is sound."""
+    del older
+    segment = _last_segment(directory)
+    content = bytearray(segment.read_bytes())
+    at = _batch_in_the_middle(segment)
+    content[at : at + _BLOCK] = bytes(min(_BLOCK, len(content) - at))
+    segment.write_bytes(content)
+
+
+_IN_CHECKSUM: Final = 18
+_BLOCK: Final = 64
+DAMAGES: Final[Mapping[str, Loss]] = {each.__name__: each for each in (flipped, zeroed)}
+"""Damage that only recovery after an unclean stop is sure to see."""
 LOSSES: Final[Mapping[str, Loss]] = {
     each.__name__: each
     for each in (gone, cut_at_a_batch, cut_inside_a_batch, cut_in_half, emptied, replaced_by_an_older_copy)

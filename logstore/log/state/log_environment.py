@@ -65,7 +65,7 @@ class LogEnvironment:
     @property
     def is_replicated(self) -> bool:
         """Whether other nodes have copies of the log."""
-        return self.damage is DamagePolicy.REPLICATED
+        return self.damage.is_replicated
 
     @property
     def retention_ms(self) -> int:

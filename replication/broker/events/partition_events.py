@@ -184,6 +184,8 @@ class ReplicaShort:
     state: PartitionRegistration
     short: Shortfall
     standing: Standing
+    missing: str = ""
+    """What the leader lacks too of a log that is damaged; "" where it has not said so."""
 
     @property
     def is_only(self) -> bool:
@@ -203,16 +205,20 @@ class ReplicaShort:
             "high_watermark": claims.high_watermark,
             "only_replica": self.is_only,
             "standing": self.standing.value,
-            "why": str(self.short),
+            "why": f"{self.short}; {self.missing}" if self.missing else str(self.short),
             "next": self._next(),
         }
 
     def _next(self) -> str:
         match self.standing:
+            case Standing.WITHHELD if self.short.damage is not None and self.state.has_leader and not self.missing:
+                return "nothing of it is cut before the leader, which is asked, says that it has all that is damaged"
             case Standing.WITHHELD:
                 return ways_out(self.partition, is_only=self.is_only)
             case Standing.ACCEPTED:
                 return "it goes on with what is left, and others that follow it are cut to that"
+            case _ if self.short.damage is not None:
+                return "the leader has what is damaged: it is set aside here, in files beside the log, and copied"
             case _:
                 return "nobody is left who has more" if self.is_only else "it copies from whoever leads what it lacks"
 

@@ -4,23 +4,32 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Final, NoReturn
 from uuid import UUID
 
+from epoch import EpochHistory
+from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.errors import CheckpointError
 from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
+from logstore.directory.shortfall import Shortfall
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
 from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError, ShortReplicaError
 from replication.broker.events.partition_events import ReplicaLost, ReplicaShort, Standing
+from replication.broker.partitions.damaged_range import DamagedRange
 from replication.broker.partitions.lost_replica import begins_anew
 from replication.broker.partitions.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
-from replication.broker.partitions.short_replica import may_be_used
+from replication.broker.partitions.short_replica import is_counted_on, may_be_used
+from replication.broker.replicas.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces
+from replication.fetcher.fetcher_manager import LeaderAddress
 from replication.metadata.image_changes import PartitionId
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
+from replication.protocol.addresses import Address
 
 _log: Final = logging.getLogger(__name__)
 
@@ -35,10 +44,11 @@ class ReplicaLogs:
         places: ReplicaPlaces,
         tell: Callable[[ReplicaLost | ReplicaShort], object],
         *,
+        address_of: Callable[[int], Address | None],
         remakes_only: bool,
         accepted_losses: Collection[TopicPartition],
     ) -> None:
-        """Find them in these directories, and make them where `places` says.
+        """Find them in these directories, and make them where `places` says; `address_of` says where brokers are.
 
         `tell` hears of those that begin anew, as their directory is gone, and of those that have less than was said of
         them. The only replicas begin anew if `remakes_only`; those in `accepted_losses` are used with what they have.
@@ -47,11 +57,14 @@ class ReplicaLogs:
         self._directories: Final = directories
         self._places: Final = places
         self._tell: Final = tell
+        self._address_of: Final = address_of
         self._remakes_only: Final = remakes_only
         self._accepted: Final = set(accepted_losses)
         """Those of whose losses at this start that holds; later ones are not accepted."""
-        self._short: Final[dict[PartitionId, PartitionRegistration]] = {}
-        """Those that have less than the checkpoint files have said, and are not used."""
+        self._short: Final[dict[PartitionId, tuple[PartitionRegistration, str]]] = {}
+        """Those that have less than the checkpoint files have said, and are not used; what their leaders lack of it."""
+        self.ranges: Final = DamagedRanges()
+        """What leaders are to be asked for, before it is cut here."""
         self._missing: Final[set[PartitionId]] = set()
         """Of those that are gone, the ones that others count on."""
         self._lost: Final[dict[PartitionId, LostTail]] = {}
@@ -65,12 +78,14 @@ class ReplicaLogs:
     @property
     def are_withheld(self) -> bool:
         """Whether the broker is to stay fenced: the controller would elect it for what a replica does not have."""
-        return bool(self._lost) or any(len(state.replicas) > 1 for state in tuple(self._short.values()))
+        short = (state for state, _ in tuple(self._short.values()))
+        return bool(self._lost) or any(self._may_be_elected(state) for state in short)
 
     def forget(self, changed: PartitionId) -> None:
         """Note that a partition is not here any more."""
         self._lost.pop(changed, None)
         self._short.pop(changed, None)
+        self.ranges.forget(changed)
         self._missing.discard(changed)
 
     def open(
@@ -89,7 +104,7 @@ class ReplicaLogs:
         """
         changed = PartitionId(topic_id, partition.partition)
         if is_new:
-            self._directories.settle(partition)
+            self._directories.disregard(partition)
         self._settle(changed, partition, state)
         log = self._directories.get(partition)
         if log is None:
@@ -128,16 +143,39 @@ class ReplicaLogs:
         short = self._directories.shortfalls.get(partition)
         if short is None:
             return
-        is_told = changed in self._short
         event = partial(ReplicaShort, partition=partition, state=state, short=short)
-        if partition not in self._accepted and not may_be_used(self._broker_id, state, short):
-            self._short[changed] = state
-            if not is_told:
-                self._tell(event(standing=Standing.WITHHELD))
-            raise ShortReplicaError(partition, short, is_only=len(state.replicas) == 1)
+        is_accepted = partition in self._accepted
+        if not is_accepted and not may_be_used(self._broker_id, state, short):
+            self._withhold(changed, state, event(standing=Standing.WITHHELD))
+        if not is_accepted and short.damage is not None:
+            missing = self._missing_at_leader(changed, partition, state, short)
+            if missing != "":
+                self._withhold(changed, state, event(standing=Standing.WITHHELD, missing=missing or ""))
         self._directories.settle(partition)
         self._short.pop(changed, None)
-        self._tell(event(standing=Standing.ACCEPTED if partition in self._accepted else Standing.USED))
+        self._tell(event(standing=Standing.ACCEPTED if is_accepted else Standing.USED))
+
+    def _withhold(self, changed: PartitionId, state: PartitionRegistration, event: ReplicaShort) -> NoReturn:
+        """Tell of it, unless that was told, and raise ShortReplicaError."""
+        _, told = self._short.get(changed, (state, None))
+        self._short[changed] = state, event.missing
+        if told != event.missing:
+            self._tell(event)
+        raise ShortReplicaError(event.partition, event.short, is_only=event.is_only, missing=event.missing)
+
+    def _missing_at_leader(
+        self, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration, short: Shortfall
+    ) -> str | None:
+        """Return what of a damaged log its leader does not have; None as long as it has not said so."""
+        address = self._address_of(state.leader)
+        damaged = DamagedRange.of(partition, state, short, _history(short.directory))
+        if address is None or damaged is None:
+            return None
+        return self.ranges.missing(RangeQuestion(changed, LeaderAddress(state.leader, address), damaged))
+
+    def _may_be_elected(self, state: PartitionRegistration) -> bool:
+        """Whether an unfenced broker could be elected in place of another."""
+        return len(state.replicas) > 1 and (not state.has_leader or is_counted_on(self._broker_id, state))
 
     def _is_gone(self, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration) -> bool:
         """Whether a log is gone with its directory. Raises LostReplicaError where no empty one may stand for it."""
@@ -193,3 +231,11 @@ def _lost_between(recovered: Log, torn: Log, state: PartitionRegistration) -> Lo
         leader_epoch=state.leader_epoch,
         was_recovering=state.leader_recovery_state == LeaderRecoveryState.RECOVERING,
     )
+
+
+def _history(directory: Path) -> EpochHistory:
+    """Return in which epochs a log was written, as far as that is known without opening it. Raises OSError."""
+    try:
+        return EpochHistory(LeaderEpochCheckpoint(directory).read())
+    except CheckpointError:
+        return EpochHistory()

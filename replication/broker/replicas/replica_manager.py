@@ -108,8 +108,16 @@ class ReplicaManager:
         )
         """From one directory to another."""
         self._logs: Final = ReplicaLogs(
-            broker_id, directories, self._places, tell, remakes_only=remakes_only, accepted_losses=accepted_losses
+            broker_id,
+            directories,
+            self._places,
+            tell,
+            address_of=self._view.address,
+            remakes_only=remakes_only,
+            accepted_losses=accepted_losses,
         )
+        self.damaged_ranges: Final = self._logs.ranges
+        """What leaders are to be asked for: whoever does that calls `take_answers` afterwards."""
         self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:
@@ -196,6 +204,11 @@ class ReplicaManager:
                 self._give_up(changed, error)
         self._begin_to_lead()
 
+    def take_answers(self) -> None:
+        """Cut damaged logs, and serve them, of which by now their leaders have said that they have what is cut."""
+        for changed in self.damaged_ranges.take_news():
+            self._try(changed)
+
     @property
     def has_lost_tail(self) -> bool:
         """Whether a replica lacks records for which it is counted on: the broker has not kept all that it had."""
@@ -246,7 +259,7 @@ class ReplicaManager:
             if self._broker_id in state.replicas
         }
         for partition in short.keys() - mine:
-            self._directories.settle(partition)
+            self._directories.disregard(partition)
 
     # --- one partition
 
@@ -338,7 +351,7 @@ class ReplicaManager:
             self._traffic.forget(partition)
         gone = partition or given_up
         if gone is not None:
-            self._directories.settle(gone)
+            self._directories.disregard(gone)
             is_deleted = self._view.name(changed) is None
             self._roles.has_none(gone, "the topic is deleted" if is_deleted else "other brokers have the replicas")
 

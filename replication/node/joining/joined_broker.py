@@ -88,6 +88,7 @@ class JoinedBroker:
                 roots,
                 duplicates=True,
                 replicated=True,
+                damage="hold",
                 settings=directory_settings,
                 observer=with_recovery(observer, counts),
                 periodic=True,

@@ -52,7 +52,7 @@ class Machine:
         if self.broker is not None:
             raise ValueError(f"broker {self.broker_id} is up")
         root = LogDirectory.open(
-            self.root, replicated=True, settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock
+            self.root, replicated=True, damage="hold", settings=_SETTINGS, filesystem=self._disk, clock=self._wall_clock
         )
         directories = LogDirectories([root], {})
         self.broker = SimulatedBroker(

@@ -39,6 +39,7 @@ from replication.testing.simulated.served_requests import LISTENER, ServedReques
 from replication.testing.simulated.simulated_asking import SimulatedAsking
 from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
+from replication.testing.simulated.simulated_ranges import SimulatedRanges
 
 _NEVER_MS: Final = 1 << 40
 _AGAIN_MS: Final = 50
@@ -245,6 +246,7 @@ class SimulatedBroker:
             clock=lambda: self.process.now_ms,
         )
         isr_queue.led = self.replicas.led
+        SimulatedRanges(fetching, self.replicas.damaged_ranges, self.replicas.take_answers)
         changing.begin(isr_queue)
         assigning.begin(DirectoryAssignments(self.broker_id, self.replicas.unassigned))
         self._placed = assigning.wake

@@ -84,7 +84,7 @@ class RemoteCluster:
         root = self._directory / f"broker-{broker_id}"
         ensure_formatted([root], broker_id, CLUSTER)
         disk = self.disks.get(broker_id, REAL)
-        directories = LogDirectories.open([root], replicated=True, periodic=True, filesystem=disk)
+        directories = LogDirectories.open([root], replicated=True, damage="hold", periodic=True, filesystem=disk)
         settings = BrokerNodeSettings(
             listener=ListenerSettings(address=Address("127.0.0.1", self._ports.get(broker_id, 0))),
             replica_lag_time_max_ms=1_000,

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from replication.metadata.records import NO_LEADER
 from replication.testing import SimulatedCluster
 from tests.campaign import Campaign
-from tests.replication.lost_files import LOSSES, Loss
+from tests.replication.lost_files import DAMAGES, LOSSES, Loss
 
 LAST, OTHERS = 1, (2, 3)
 EARLIER, LATER = 8, 12
@@ -52,6 +53,30 @@ def stop(cluster: SimulatedCluster, broker: int) -> None:
     cluster.run_until(lambda: not cluster.is_up(broker), "it is down")
 
 
+def ensure_damage_is_healed(cluster: SimulatedCluster, loss: Loss, older: Path) -> None:
+    """Nothing is cut before another replica leads that has it; what is cut is set aside."""
+    directory = cluster.root(LAST) / "orders-0"
+    loss(directory, older)
+    (cluster.root(LAST) / CLEAN_SHUTDOWN_NAME).unlink()
+    (segment,) = directory.glob("*.log")
+    damaged = segment.read_bytes()
+    cluster.start(LAST)
+    cluster.run(5_000)
+    assert cluster.leader("orders") == NO_LEADER
+    assert segment.read_bytes() == damaged
+    for broker in OTHERS:
+        cluster.start(broker)
+    cluster.run(5_000)
+    if cluster.leader("orders") == NO_LEADER:
+        assert segment.read_bytes() == damaged
+        cluster.elect_uncleanly("orders")
+    cluster.run_until(lambda: len(cluster.partition("orders").isr) == 3, "all are in sync again")
+    for broker in (LAST, *OTHERS):
+        assert [each.value for each in cluster.log(broker, "orders").records()] == VALUES
+    (aside,) = directory.glob("*.set-aside")
+    assert aside.read_bytes() in damaged
+
+
 def ensure_nothing_is_lost(cluster: SimulatedCluster, loss: Loss, older: Path) -> None:
     loss(cluster.root(LAST) / "orders-0", older)
     cluster.start(LAST)
@@ -82,6 +107,20 @@ def test_others_lead_what_the_last_in_the_isr_has_lost(tmp_path: Path, loss: Los
         with stopped(directory, seed=seed, with_eligible=with_eligible, min_isr=min_isr) as cluster:
             ensure_nothing_is_lost(cluster, loss, directory / "older")
     campaign.report(campaign.count, loss.__name__)
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())
+def test_what_is_damaged_is_cut_once_a_leader_has_it(tmp_path: Path, damage: Loss) -> None:
+    campaign = Campaign("brokers with damaged files", full=80, share=4)
+    kinds = list(product([True, False], [1, 2]))
+    for number in range(campaign.count):
+        directory = tmp_path / str(number)
+        directory.mkdir()
+        with_eligible, min_isr = kinds[number % len(kinds)]
+        seed = campaign.seed + number
+        with stopped(directory, seed=seed, with_eligible=with_eligible, min_isr=min_isr) as cluster:
+            ensure_damage_is_healed(cluster, damage, directory / "older")
+    campaign.report(campaign.count, damage.__name__)
 
 
 def test_who_has_lost_nothing_leads_at_once(tmp_path: Path) -> None:

@@ -75,7 +75,9 @@ class Broker:
         accepted_losses: Collection[TopicPartition] = (),
     ) -> None:
         self.root = root
-        self.directories = LogDirectories.open([root, *others], duplicates=True, replicated=True, filesystem=filesystem)
+        self.directories = LogDirectories.open(
+            [root, *others], duplicates=True, replicated=True, damage="hold", filesystem=filesystem
+        )
         self.fetchers = Followed()
         self.isr_changes = NoChanges()
         self.told: list[PartitionEvent] = []

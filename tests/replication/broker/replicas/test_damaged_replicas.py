@@ -1,0 +1,196 @@
+"""Of a replica that is damaged below its recovery point nothing is cut but what its leader says that it has."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from epoch import EndOffset
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.events.partition_events import ReplicaShort, RoleChanged, Standing
+from replication.broker.replicas.damaged_ranges import RangeQuestion
+from replication.metadata.records import MetadataRecord
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.list_offsets import ListedOffset
+from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer
+from tests.replication.broker.member import format_root
+from tests.replication.broker.replicas.managed_broker import ME, ORDERS, OTHER, Broker, changed, made, registered
+
+NOBODY = -1
+RECORDS, DAMAGED = 5, 2
+ALONE = changed(leader=NOBODY, isr=(ME,))
+LED = changed(leader=OTHER, isr=(OTHER,))
+
+
+@contextmanager
+def started(root: Path, *records: MetadataRecord, accepted: bool = False) -> Iterator[Broker]:
+    broker = Broker(root, accepted_losses=[ORDERS] if accepted else [])
+    try:
+        broker.take(registered(ME), registered(OTHER, 9_093), *records)
+        yield broker
+    finally:
+        broker.replicas.close()
+        broker.directories.close()
+
+
+def segment(root: Path) -> Path:
+    (log,) = (root / "orders-0").glob("*.log")
+    return log
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Five records on stable storage, the third damaged, after a crash."""
+    root = tmp_path / "root"
+    format_root(root, ME)
+    with started(root, *made(ME, ME, OTHER)) as broker:
+        log = broker.directories.get(ORDERS)
+        assert log is not None
+        for _ in range(RECORDS):
+            log.append([b"paid"], leader_epoch=0)
+        log.update_high_watermark(RECORDS)
+    (root / CLEAN_SHUTDOWN_NAME).unlink()
+    content = bytearray(segment(root).read_bytes())
+    content[len(content) // RECORDS * DAMAGED + 20] ^= 1
+    segment(root).write_bytes(content)
+    return root
+
+
+def asked(broker: Broker) -> RangeQuestion:
+    question = broker.replicas.damaged_ranges.next()
+    assert question is not None
+    return question
+
+
+def answer(broker: Broker, *, epoch: int = 0, end: int = RECORDS, start: int = 0) -> None:
+    """Let the leader answer, and the broker hear it."""
+    question = asked(broker)
+    ends = EpochAnswer(ErrorCode.NONE, EndOffset(epoch, end))
+    missing = question.damaged.missing(ends, ListedOffset(ErrorCode.NONE, start))
+    broker.replicas.damaged_ranges.answered(question, missing)
+    broker.replicas.take_answers()
+
+
+def told(broker: Broker) -> list[Standing]:
+    return [event.standing for event in broker.told if isinstance(event, ReplicaShort)]
+
+
+def why(broker: Broker) -> str:
+    return [event.why for event in broker.told if isinstance(event, RoleChanged)][-1]
+
+
+def aside(root: Path) -> bytes:
+    (path,) = (root / "orders-0").glob("*.set-aside")
+    return path.read_bytes()
+
+
+def test_nothing_of_it_is_cut_while_nobody_leads(root: Path) -> None:
+    before = segment(root).read_bytes()
+    for _ in range(2):
+        with started(root, *made(ME, ME, OTHER), ALONE) as broker:
+            assert broker.replicas.are_withheld
+            assert broker.replicas.hosted.offline == {ORDERS}
+            assert BrokerIdentity.of(broker.directories).previous_broker_epoch == -1
+            assert told(broker) == [Standing.WITHHELD]
+            assert broker.replicas.damaged_ranges.next() is None
+            name, position = segment(root).name, len(before) // RECORDS * DAMAGED
+            assert f"is damaged from offset 2 on, in {name} at position {position}" in why(broker)
+            assert "epochlog repair" in why(broker)
+        assert segment(root).read_bytes() == before
+
+
+def test_what_its_leader_has_is_set_aside_and_cut_and_the_leader_followed(root: Path) -> None:
+    before = segment(root).read_bytes()
+    with started(root, *made(ME, ME, OTHER), LED) as broker:
+        assert not broker.replicas.are_withheld
+        assert broker.replicas.hosted.offline == {ORDERS}
+        question = asked(broker).damaged
+        assert (question.first_offset, question.end_offset, question.epoch) == (DAMAGED, RECORDS, 0)
+        assert segment(root).read_bytes() == before
+        answer(broker)
+        assert not broker.replicas.hosted.offline
+        assert ORDERS in broker.fetchers.leaders
+        assert broker.replicas.hosted[ORDERS].log.log_end_offset == DAMAGED
+        assert told(broker) == [Standing.WITHHELD, Standing.USED]
+        assert not broker.replicas.has_lost_tail
+        position = len(before) // RECORDS * DAMAGED
+        assert aside(root) == before[position:]
+
+
+@pytest.mark.parametrize(
+    ("lacks", "said"),
+    [
+        ({"end": RECORDS - 1}, "epoch 0 ends at 4"),
+        ({"epoch": -1, "end": -1}, "epoch -1 ends at -1"),
+        ({"start": DAMAGED + 1}, "begins at offset 3"),
+    ],
+)
+def test_what_its_leader_lacks_is_kept(root: Path, lacks: dict[str, int], said: str) -> None:
+    before = segment(root).read_bytes()
+    with started(root, *made(ME, ME, OTHER), LED) as broker:
+        answer(broker, **lacks)
+        assert broker.replicas.hosted.offline == {ORDERS}
+        assert told(broker) == [Standing.WITHHELD, Standing.WITHHELD]
+        (*_, last) = (event for event in broker.told if isinstance(event, ReplicaShort))
+        assert said in str(last.fields()["why"])
+        assert "--accept-loss orders-0" in str(last.fields()["next"])
+        assert broker.replicas.damaged_ranges.next() is None
+        broker.take(changed(leader=OTHER))
+        answer(broker)  # as another leader, or the same in a later epoch
+        assert not broker.replicas.hosted.offline
+    assert aside(root) in before
+
+
+def test_a_leader_that_does_not_answer_is_asked_again(root: Path) -> None:
+    with started(root, *made(ME, ME, OTHER), LED) as broker:
+        question = asked(broker)
+        refused = EpochAnswer(ErrorCode.NOT_LEADER_OR_FOLLOWER, EndOffset(-1, -1))
+        with pytest.raises(LookupError, match="NOT_LEADER_OR_FOLLOWER"):
+            question.damaged.missing(refused, ListedOffset(ErrorCode.NONE, 0))
+        broker.replicas.damaged_ranges.failed(question)
+        assert asked(broker) == question
+
+
+def test_an_answer_of_an_earlier_leader_counts_no_more(root: Path) -> None:
+    with started(root, *made(ME, ME, OTHER), LED) as broker:
+        question = asked(broker)
+        broker.take(changed(leader=OTHER))
+        broker.replicas.damaged_ranges.answered(question, "")
+        broker.replicas.take_answers()
+        assert broker.replicas.hosted.offline == {ORDERS}
+
+
+def test_one_that_does_not_know_its_epochs_is_kept(root: Path) -> None:
+    (root / "orders-0" / "leader-epoch-checkpoint").unlink()
+    with started(root, *made(ME, ME, OTHER), LED) as broker:
+        assert broker.replicas.hosted.offline == {ORDERS}
+        assert broker.replicas.damaged_ranges.next() is None
+
+
+def test_the_only_one_is_kept_until_its_loss_is_accepted(root: Path) -> None:
+    before = segment(root).read_bytes()
+    with started(root, *made(ME, ME)) as broker:
+        assert broker.replicas.hosted.offline == {ORDERS}
+        assert not broker.replicas.are_withheld
+    assert segment(root).read_bytes() == before
+    with started(root, *made(ME, ME), accepted=True) as broker:
+        assert broker.led()
+        assert told(broker) == [Standing.ACCEPTED]
+    assert aside(root) in before
+
+
+def test_what_was_never_on_stable_storage_is_cut_as_by_kafka(root: Path) -> None:
+    (root / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 2\n")
+    (root / "replication-offset-checkpoint").write_text("0\n1\norders 0 2\n")
+    with started(root, *made(ME, ME, OTHER), ALONE) as broker:
+        assert not broker.replicas.are_withheld
+        assert not told(broker)
+
+
+def test_a_damaged_log_of_a_deleted_topic_is_left_alone(root: Path) -> None:
+    before = segment(root).read_bytes()
+    with started(root, *made(OTHER, OTHER)) as broker:
+        assert not told(broker)
+    assert segment(root).read_bytes() == before
