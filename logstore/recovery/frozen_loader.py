@@ -79,6 +79,9 @@ class _FrozenLoader:
         """Take over the segments, with indexes made anew where recovery would, and bring the producers up to date."""
         recovered, checkpoints = self._recovered, self._recovered.partition.checkpoints
         start, end = recovered.log_start_offset, recovered.log_end_offset
+        if checkpoints.clean_shutdown and checkpoints.recovery_point is not None:
+            # All was flushed then: what claims to lie beyond that is damaged.
+            end = max(min(end, checkpoints.recovery_point), start)
         base_offsets = [segment.base_offset for segment in recovered.segments]
         unflushed = first_unflushed(
             base_offsets, checkpoints.recovery_point or 0, clean_shutdown=checkpoints.clean_shutdown

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import CODEC_BITS, TIMESTAMP_TYPE_BIT
+from logstore.batch.batch_order import BatchOrder, Surroundings
 from logstore.batch.columns import BatchColumns
 from logstore.batch.decoding.object_decoder import ObjectDecoder
 from logstore.batch.layout import HEADER_SIZE
@@ -24,15 +25,13 @@ Runs = Iterator[Iterator[Record]]
 Wanted = Callable[[Iterator[Record]], Iterator[Record]]
 
 
-def sound_batches(data: memoryview, position: int, size: int, last_offset: int) -> BatchColumns:
+def sound_batches(data: memoryview, position: int, size: int, order: BatchOrder, around: Surroundings) -> BatchColumns:
     """Read batches from `position` on, as many as begin within `size` bytes: those before the first that is not sound.
 
-    A sound one has a valid checksum and begins beyond `last_offset`, the one before it.
+    A sound one has a valid checksum and its place in the `order`, which goes along; `around` lies around `data`.
     """
     columns = scan(np.frombuffer(data, np.uint8), position, check_crc=True, chunk_bytes=size)
-    before = np.concatenate(([last_offset], columns.last_offset[:-1]))
-    unsound = np.flatnonzero(~columns.crc_valid | (columns.base_offset <= before[: len(columns)]))
-    return columns.first(int(unsound[0])) if len(unsound) else columns
+    return order.sound(columns, data, around)
 
 
 class ManyBatches:

@@ -1,8 +1,9 @@
 """The result of a read of a log: bytes of its files, most of them not copied."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
 from logstore.batch.batches import Batch, read_batches
 from logstore.batch.record import Record
 from logstore.indexes.transaction_index import AbortedTransaction
@@ -24,13 +25,13 @@ class ReadView:
     """
 
     __slots__ = (
-        "_ensure_gap",
         "aborted_transactions",
         "data",
         "first_batch_incomplete",
         "offset",
         "position",
         "segment_base_offset",
+        "surroundings",
     )
 
     def __init__(
@@ -40,7 +41,7 @@ class ReadView:
         segment_base_offset: int = -1,
         position: int = -1,
         first_batch_incomplete: bool = False,
-        ensure_gap: Callable[[int, int], None] | None = None,
+        surroundings: Surroundings = NO_SURROUNDINGS,
     ) -> None:
         """Take what was found for `offset`."""
         self.offset: int = offset
@@ -52,7 +53,8 @@ class ReadView:
         """Where `data` begins in the segment's file."""
         self.first_batch_incomplete: bool = first_batch_incomplete
         """There is a batch, but it is larger than what was asked for (Kafka: firstEntryIncomplete)."""
-        self._ensure_gap = ensure_gap
+        self.surroundings: Surroundings = surroundings
+        """What is known of the bytes around."""
         self.aborted_transactions: Sequence[AbortedTransaction] = ()
         """For reads of committed records: whose records to skip, and from which offset on."""
 
@@ -66,7 +68,8 @@ class ReadView:
     def next_offset(self) -> int:
         """The offset to read next: the one after the last batch, or the requested one if there is no batch.
 
-        The last record may have a lower offset: control records and aborted transactions have offsets too.
+        The last record may have a lower offset: control records and aborted transactions have offsets too. Raises as
+        `batches` does.
         """
         offset = self.offset
         for batch in self.batches():
@@ -75,23 +78,31 @@ class ReadView:
 
     def ensure_begin(self, base_offset: int) -> None:
         """See that no batch is missing before the first, which begins at `base_offset`. Raises CorruptBatchError."""
-        if base_offset > self.offset and self._ensure_gap is not None:
-            self._ensure_gap(self.offset, self.position)
+        if base_offset != self.offset:
+            self.surroundings.ensure_begin(self.offset, base_offset)
 
     def batches(self) -> Iterator[Batch]:
-        """Walk over the batches, the first of which may begin before `offset`."""
-        return read_batches(self.data)
+        """Walk over the batches, the first of which may begin before `offset`.
 
-    def records(self) -> Iterator[Record]:
+        Raises CorruptBatchError where their offsets or leader epochs do not fit to what lies before and after them.
+        """
+        order = BatchOrder()
+        for batch in read_batches(self.data):
+            if not batch.position:
+                self.ensure_begin(batch.base_offset)
+            order.take(batch, self.surroundings, self.position)
+            yield batch
+
+    def records(self, order: BatchOrder | None = None) -> Iterator[Record]:
         """Yield the records from `offset` on, without control records and those of aborted transactions.
 
         Aborted transactions are only known after a read with `Isolation.READ_COMMITTED`. Raises DecompressionError,
-        DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match or offsets do
-        not rise: disks and memory may also lose bits while a log is open.
+        DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match, or as
+        `batches` does: disks and memory may also lose bits while a log is open. `order` is that of the batches before.
         """
-        for run in self.runs():
+        for run in self.runs(order):
             yield from run
 
-    def runs(self) -> Iterator[Iterable[Record]]:
+    def runs(self, order: BatchOrder | None = None) -> Iterator[Iterable[Record]]:
         """Yield what `records` does, many at once. Where taking one of them raises, none is to be taken any more."""
-        return ViewRecords(self.data, self.position, self.offset, self.ensure_begin, self.aborted_transactions).runs()
+        return ViewRecords(self, BatchOrder() if order is None else order).runs()

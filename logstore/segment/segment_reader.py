@@ -1,11 +1,13 @@
 """Finds batches in a segment that is in use, by offset."""
 
-from functools import partial
 from typing import Final
 
+from epoch.cache import LeaderEpochFileCache
+from epoch.history import MAX_EPOCH
+from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, BatchOrder, NextBatch, Surroundings, next_batch
 from logstore.batch.batches import read_batches
-from logstore.batch.layout import LOG_OVERHEAD, header_of
-from logstore.errors import LogStoreError
+from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
+from logstore.errors import CorruptBatchError, LogStoreError
 from logstore.segment.read_view import ReadView
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
@@ -49,10 +51,20 @@ class SegmentReader:
         """
         return self._locate(self._part(offset, size), offset, size)
 
-    def read(self, offset: int, max_bytes: int, size: int, *, min_one_batch: bool) -> ReadView | None:
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        size: int,
+        end_offset: int = NO_OFFSET,
+        epochs: LeaderEpochFileCache | None = None,
+        *,
+        min_one_batch: bool,
+    ) -> ReadView | None:
         """Return whole batches from the one that holds `offset` on, within the first `size` bytes; None without any.
 
-        Raises as `locate` does.
+        All batches there end below `end_offset`, and none has a later epoch than `epochs` knows. Raises as `locate`
+        does.
         """
         part = self._part(offset, size)
         found = self._find(part, offset, max_bytes, size)
@@ -63,15 +75,42 @@ class SegmentReader:
             return ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
         data, begin, _ = part
         # With the bytes: once the view is looked at, the file may have been deleted.
-        ensure_gap = partial(self._ensure_gap_in, part)
-        return ReadView(offset, data[start - begin : end - begin], self._base_offset, start, False, ensure_gap)
+        surroundings = _ViewSurroundings(self, part, start, end, size, end_offset, epochs)
+        return ReadView(offset, data[start - begin : end - begin], self._base_offset, start, False, surroundings)
 
-    def ensure_gap(self, offset: int, end: int) -> None:
+    def ensure_gap(self, offset: int, end: int, next_offset: int) -> None:
         """See that no batch before the position `end` holds `offset`: damaged headers lead over batches, too.
 
-        Raises CorruptBatchError, and what `read_batches` raises.
+        All of them end below `next_offset`. Raises CorruptBatchError, and what `read_batches` raises.
         """
-        self._ensure_gap_in(self._part(offset, end), offset, end)
+        self.ensure_order(self._part(offset, end), offset, end, next_offset)
+
+    def ensure_order(self, part: Part, offset: int, end: int, next_offset: int) -> None:
+        """See that the batches before the position `end` are sound, rise, and all end below `next_offset`.
+
+        Looked at are those from the index's entry for `offset` on. Raises as `ensure_gap` does.
+        """
+        data, begin, start = part
+        position = start if start >= 0 else self._indexes.offset.lookup(offset)
+        order = BatchOrder()
+        order.last_offset = -1 if position else self._base_offset - 1
+        try:
+            for batch in read_batches(data[: end - begin], position - begin, str(self._file.path)):
+                batch.ensure_valid()
+                order.take(batch, _Bound(next_offset))
+        except LogStoreError as error:
+            raise _moved(error, begin) from error
+
+    def ensure_first(self, base_offset: int, position: int) -> None:
+        """Raise CorruptBatchError where a batch begins below the segment that it is in."""
+        if base_offset < self._base_offset:
+            raise CorruptBatchError(
+                f"the batch begins below {self._base_offset:,}, where its segment does",
+                file=self._file.path,
+                position=position,
+                offset=base_offset,
+                advice=ADVICE,
+            )
 
     def _part(self, offset: int, size: int) -> Part:
         """Return the bytes in which `offset` is to be looked for, up to `size` or beyond. Raises OSError."""
@@ -87,7 +126,7 @@ class SegmentReader:
         position = start if start >= 0 else self._indexes.offset.lookup(offset)
         while size - position >= _HEADER_BYTES:
             base_offset, length, magic, delta = _unpack(data, position - begin)
-            if magic < 2:
+            if magic != MAGIC or length < SMALLEST_LENGTH:
                 break
             if base_offset + delta >= offset:
                 return position, length + LOG_OVERHEAD, base_offset
@@ -103,15 +142,6 @@ class SegmentReader:
         except LogStoreError as error:
             raise _moved(error, begin) from error
         return None
-
-    def _ensure_gap_in(self, part: Part, offset: int, end: int) -> None:
-        data, begin, start = part
-        position = start if start >= 0 else self._indexes.offset.lookup(offset)
-        try:
-            for batch in read_batches(data[: end - begin], position - begin, str(self._file.path)):
-                batch.ensure_valid()
-        except LogStoreError as error:
-            raise _moved(error, begin) from error
 
     def _find(self, part: Part, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
         """Find the first batch to be read, its position and size, and where the last one ends."""
@@ -142,10 +172,63 @@ class SegmentReader:
             position = max(position, self._indexes.offset.floor_position(limit))
         while limit - position >= _HEADER_BYTES:
             end: int = position + _unpack(data, position - begin)[1] + LOG_OVERHEAD
-            if end > limit:
+            if not position < end <= limit:
                 break
             position = end
         return position
+
+
+class _Bound(Surroundings):
+    """Of batches that all end below an offset."""
+
+    __slots__ = ("_offset",)
+
+    def __init__(self, offset: int) -> None:
+        self._offset = offset
+
+    def end(self) -> NextBatch:
+        return NextBatch(self._offset)
+
+
+class _ViewSurroundings(Surroundings):
+    """What lies around a view in its segment, with the bytes: the file may be deleted meanwhile."""
+
+    __slots__ = ("_end", "_end_offset", "_epochs", "_part", "_reader", "_size", "_start")
+
+    def __init__(
+        self,
+        reader: SegmentReader,
+        part: Part,
+        start: int,
+        end: int,
+        size: int,
+        end_offset: int,
+        epochs: LeaderEpochFileCache | None,
+    ) -> None:
+        self._reader = reader
+        self._part = part
+        self._start = start
+        self._end = end
+        self._size = size
+        self._end_offset = end_offset
+        self._epochs = epochs
+
+    def ensure_begin(self, offset: int, base_offset: int) -> None:
+        self._reader.ensure_first(base_offset, self._start)
+        first = offset if base_offset > offset else base_offset - 1
+        if first >= 0 and self._part[2] < self._start:
+            self._reader.ensure_order(self._part, first, self._start, base_offset)
+
+    def next_batch(self) -> NextBatch:
+        data, begin, _ = self._part
+        return UNKNOWN_NEXT if self._end >= self._size else next_batch(data[: self._size - begin], self._end - begin)
+
+    def end(self) -> NextBatch:
+        latest = None if self._epochs is None else self._epochs.latest_epoch
+        return NextBatch(self._end_offset, MAX_EPOCH if latest is None else latest)
+
+    def epoch_at(self, offset: int) -> int | None:
+        return None if self._epochs is None else self._epochs.epoch_for_offset(offset)
 
 
 def _moved(error: LogStoreError, begin: int) -> LogStoreError:

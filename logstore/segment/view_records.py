@@ -1,16 +1,15 @@
 """The records of a view, in runs: batches one by one in plain Python, or, where there are many, by kernels."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch_attributes import CONTROL_BIT
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
 from logstore.batch.record import Record
-from logstore.errors import CorruptBatchError
 from logstore.indexes.aborted_producers import AbortedProducers
-from logstore.indexes.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from logstore.batch.columns import BatchColumns
     from logstore.segment.many_batches import ManyBatches
+    from logstore.segment.read_view import ReadView
 
 _FIRST_BYTES: Final = 1 << 15
 """Of batches checked at first, so that one who takes a single record need not wait for all checksums."""
@@ -31,7 +31,7 @@ Runs = Iterator[Iterable[Record]]
 def _load_scan() -> Any:
     from logstore.segment.many_batches import sound_batches  # noqa: PLC0415  it loads numpy
 
-    sound_batches(_NO_BYTES, 0, 0, -1)
+    sound_batches(_NO_BYTES, 0, 0, BatchOrder(), NO_SURROUNDINGS)
     return sound_batches
 
 
@@ -42,26 +42,14 @@ VIEW_SCAN: Final = AwaitedKernel(_load_scan, patience=1)
 class ViewRecords:
     """Walks over the batches of a view once."""
 
-    def __init__(
-        self,
-        data: memoryview,
-        position: int,
-        offset: int,
-        ensure_begin: Callable[[int], None],
-        aborted: Sequence[AbortedTransaction],
-    ) -> None:
-        """Take the records from `offset` on in `data`, which lies at `position` of its file.
-
-        `ensure_begin` is told where the first batch begins, and raises where another should stand before it.
-        """
-        self._data = data
-        self._place = position
-        self._offset = offset
-        self._ensure_begin = ensure_begin
-        self._aborted = AbortedProducers(aborted)
+    def __init__(self, view: "ReadView", order: BatchOrder) -> None:
+        """Take the records of `view` from its offset on; `order` goes along, past its last batch."""
+        self._view = view
+        self._data = view.data
+        self._offset = view.offset
+        self._aborted = AbortedProducers(view.aborted_transactions)
+        self._order = order
         self._next = 0
-        self._last_offset = -1
-        """Of the batch before; -1 at the first."""
         self._many: ManyBatches | None = None
 
     def runs(self) -> Runs:
@@ -78,11 +66,12 @@ class ViewRecords:
         """Check batches of magic 2 up to the first that is not sound, and yield their records."""
         from logstore.segment.many_batches import ManyBatches, sound_batches  # noqa: PLC0415  it loads numpy
 
-        columns = sound_batches(self._data, self._next, size, self._last_offset)
+        columns = sound_batches(self._data, self._next, size, self._order, self._view.surroundings)
         if not len(columns):
             return
-        self._begin(int(columns.base_offset[0]))
-        self._next, self._last_offset = columns.next_position, int(columns.last_offset[-1])
+        if not self._next:
+            self._view.ensure_begin(int(columns.base_offset[0]))
+        self._next = columns.next_position
         if self._many is None:
             self._many = ManyBatches(self._data, self._offset, self._wanted)
         yield from self._many.runs(columns, self._wanted_rows(columns))
@@ -94,15 +83,9 @@ class ViewRecords:
     def _check_one(self, batch: Batch) -> Runs:
         """Check a batch, and yield its records."""
         batch.ensure_valid()
-        self._begin(batch.base_offset)
-        if batch.base_offset <= self._last_offset:
-            raise CorruptBatchError(
-                f"the batch begins below {self._last_offset + 1:,}, where the one before it ends",
-                position=self._place + batch.position,
-                offset=batch.base_offset,
-                advice="take the partition from another replica",
-            )
-        self._last_offset = batch.last_offset
+        if not self._next:
+            self._view.ensure_begin(batch.base_offset)
+        self._order.take(batch, self._view.surroundings, self._view.position)
         self._next = batch.position + batch.size
         is_aborted = self._aborted.cover(
             batch.base_offset, batch.last_offset, batch.producer_id, batch.is_transactional
@@ -113,7 +96,3 @@ class ViewRecords:
     def _wanted(self, records: Iterator[Record]) -> Iterator[Record]:
         lowest = self._offset
         return (record for record in records if record.offset >= lowest)
-
-    def _begin(self, base_offset: int) -> None:
-        if self._last_offset < 0:
-            self._ensure_begin(base_offset)

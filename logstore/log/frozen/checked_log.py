@@ -1,9 +1,8 @@
 """A log that nobody writes, of which no damaged batch is given to anybody."""
 
-from typing import Final
-
+from logstore.batch.batch_order import BatchOrder
 from logstore.batch.batches import read_batch
-from logstore.errors import CorruptBatchError
+from logstore.errors import CorruptBatchError, LogStoreError
 from logstore.log.frozen.frozen_log import FrozenLog
 from logstore.log.isolation import Isolation
 from logstore.log.state.log_contents import LogContents
@@ -11,8 +10,6 @@ from logstore.log.state.log_environment import LogEnvironment
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.segment.many_batches import sound_batches
 from logstore.segment.read_view import ReadView
-
-_OFFSET_BYTES: Final = 8
 
 
 class CheckedLog(FrozenLog):
@@ -37,7 +34,7 @@ class CheckedLog(FrozenLog):
         end = view.position + len(view)
         if not len(view) or (view.position in known and end <= known.stop):
             return view
-        sound = view.position + _sound_bytes(view.data, self._next_base_offset(view, end))
+        sound = view.position + _sound_bytes(view)
         if sound == view.position:
             raise self._damaged(view)
         start = known.start if view.position in known or view.position == known.stop else view.position
@@ -45,13 +42,6 @@ class CheckedLog(FrozenLog):
         if sound < end:
             view.data = view.data[: sound - view.position]
         return view
-
-    def _next_base_offset(self, view: ReadView, end: int) -> int:
-        """Return where what follows a view begins: no checksum covers offsets, but none reaches beyond that."""
-        later = [each for each in self.segments if each.base_offset >= view.segment_base_offset]
-        if end + _OFFSET_BYTES <= later[0].file.size:
-            return int.from_bytes(later[0].file.data()[end : end + _OFFSET_BYTES], signed=True)
-        return later[1].base_offset if len(later) > 1 else self.log_end_offset
 
     def _damaged(self, view: ReadView) -> CorruptBatchError:
         return CorruptBatchError(
@@ -63,22 +53,23 @@ class CheckedLog(FrozenLog):
         )
 
 
-def _sound_bytes(data: memoryview, next_base_offset: int) -> int:
-    """Count the bytes of the batches before the first that is damaged, or reaches beyond the one that follows it."""
-    ends: list[tuple[int, int]] = []
-    position, last_offset = 0, -1
-    while position < len(data):
-        columns = sound_batches(data, position, len(data), last_offset)
-        if len(columns):
-            ends += zip((columns.position + columns.size).tolist(), columns.last_offset.tolist(), strict=True)
-        else:
-            # The kernel ends at damage, and at formats of before Kafka 0.11.
-            batch = read_batch(data, position)
-            if not batch.is_valid() or batch.base_offset <= last_offset:
-                next_base_offset = batch.base_offset
-                break
-            ends.append((batch.position + batch.size, batch.last_offset))
-        position, last_offset = ends[-1]
-    if ends and ends[-1][1] >= next_base_offset:
-        ends.pop()
-    return ends[-1][0] if ends else 0
+def _sound_bytes(view: ReadView) -> int:
+    """Count the bytes of the batches before the first that is damaged, or does not fit between those around it."""
+    order, end = BatchOrder(), 0
+    try:
+        while end < len(view.data):
+            columns = sound_batches(view.data, end, len(view.data), order, view.surroundings)
+            if len(columns):
+                first, following = int(columns.base_offset[0]), columns.next_position
+            else:
+                # The kernel ends at damage, and at formats of before Kafka 0.11.
+                batch = read_batch(view.data, end)
+                batch.ensure_valid()
+                order.take(batch, view.surroundings)
+                first, following = batch.base_offset, end + batch.size
+            if not end:
+                view.ensure_begin(first)
+            end = following
+    except LogStoreError:
+        pass  # read again from there, it is refused
+    return end

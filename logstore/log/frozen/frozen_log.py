@@ -6,8 +6,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
+from logstore.batch.batch_order import ADVICE
 from logstore.clock import now_ms
-from logstore.errors import ReadOnlyError
+from logstore.errors import CorruptBatchError, LogStoreError, ReadOnlyError
+from logstore.file_name import FileKind, file_name
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.cursors.cursor import Cursor
 from logstore.log.flusher import Flusher
@@ -29,7 +31,8 @@ class FrozenLog(ReadableLog):
     """What a broker would serve of a directory once it had opened and, where needed, recovered it.
 
     It takes no lock, and changes no file and no time stamp: what recovery would do is done in memory. The high
-    watermark is the log's end, as on a broker that leads alone. Nobody may write the directory meanwhile; what somebody
+    watermark is the log's end, as on a broker that leads alone. Where records are gone or damaged that were on stable
+    storage, reading comes to an error, and not to an end. Nobody may write the directory meanwhile; what somebody
     does write is read with `Log.open_read_only`.
 
     >>> with FrozenLog.open("/backup/broker-1/orders-0") as log:
@@ -44,6 +47,7 @@ class FrozenLog(ReadableLog):
         guard = LogGuard(environment, contents, undo, _ADVICE)
         own: OwnCheckpoints | None = None
         super().__init__(environment, contents, guard, Flusher(environment, contents, guard, own))
+        self._reader.end_fault = _end_fault(recovered, contents)
 
     @classmethod
     def open(cls, directory: str | os.PathLike[str], config: LogConfig | None = None) -> Self:
@@ -105,3 +109,19 @@ class FrozenLog(ReadableLog):
 
     def _refuse(self) -> NoReturn:
         raise ReadOnlyError("the log was opened to be read only", file=self.directory, advice=_ADVICE)
+
+
+def _end_fault(recovered: RecoveredLog, contents: LogContents) -> LogStoreError | None:
+    """Tell what is wrong where the log ends, unless that may be what a crash has left."""
+    checkpoints = recovered.partition.checkpoints
+    promised = checkpoints.recovery_point or 0
+    end, base_offset, size = contents.end
+    if end >= promised or not (checkpoints.clean_shutdown or recovered.damage):
+        return None
+    return recovered.damage or CorruptBatchError(
+        f"the log ends, although it was on stable storage up to {promised:,}",
+        file=recovered.partition.path / file_name(FileKind.LOG, base_offset),
+        position=size,
+        offset=end,
+        advice=ADVICE,
+    )

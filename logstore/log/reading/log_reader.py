@@ -6,7 +6,7 @@ from typing import Final, NoReturn, TypeVar
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.resource_limits import name_memory
 from logstore.arguments import whole_number
-from logstore.errors import OffsetOutOfRangeError
+from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.isolation import Isolation
 from logstore.log.state.log_contents import LogContents, LogPlace
@@ -39,7 +39,7 @@ class LogReader:
     Once the log is closed it refuses everything.
     """
 
-    __slots__ = ("_contents", "_directory", "_guard", "_known_place")
+    __slots__ = ("_contents", "_directory", "_guard", "_known_place", "end_fault")
 
     def __init__(self, environment: LogEnvironment, contents: LogContents, guard: LogGuard) -> None:
         """Read what the log holds at each moment."""
@@ -47,6 +47,8 @@ class LogReader:
         self._contents = contents
         self._guard = guard
         self._known_place = (-1, contents.end)
+        self.end_fault: LogStoreError | None = None
+        """What is wrong where the log ends, although more of it was on stable storage; raised to who reads there."""
 
     def read(self, offset: int, max_bytes: int, isolation: Isolation, min_one_batch: bool) -> ReadView:
         """Return whole batches from the one that holds `offset` on; see `Log.read`."""
@@ -125,11 +127,25 @@ class LogReader:
             size = end_position if segment.base_offset == end_base else segment.size
             place = segment.reader.locate(offset, size)
             if place is not None:
+                self._ensure_place(segment, offset, place[2], size)
                 return offset, segment.base_offset, place[0]
         return offset, end_base, end_position
 
+    def _ensure_place(self, segment: LiveSegment, offset: int, base_offset: int, size: int) -> None:
+        """Believe a batch behind a gap only where it fits between those around it: it would hide them from readers."""
+        if base_offset <= offset:
+            return
+        segments, contents = self._contents.segments, self._contents
+        number = segments.floor(segment.base_offset) + 1
+        end_offset = segments.base_offsets[number] if number < len(segments) else contents.end[0]
+        view = segment.reader.read(offset, 0, size, end_offset, contents.epochs, min_one_batch=True)
+        if view is not None:
+            next(view.batches())
+
     def _refuse_offset(self, offset: int) -> NoReturn:
         contents = self._contents
+        if self.end_fault is not None and offset > contents.end[0]:
+            raise self.end_fault.with_traceback(None)
         raise OffsetOutOfRangeError(
             f"the log holds offsets {contents.log_start_offset:,} to {contents.end[0]:,}, and not {offset:,}",
             file=self._directory,
@@ -144,23 +160,27 @@ class LogReader:
         if max_bytes < 0:
             raise ValueError(f"max_bytes is {max_bytes:,}: pass how many bytes to read at most, from 0 on")
         if offset >= limit[0]:
+            if self.end_fault is not None and offset >= self._contents.end[0]:
+                raise self.end_fault.with_traceback(None)
             return ReadView(offset)
         segments = self._contents.segments
         number = segments.floor(offset)
         if number < 0:
             raise OffsetOutOfRangeError("no segment holds this offset", file=self._directory, offset=offset)
         _, limit_base, limit_position = limit
+        bases, epochs = segments.base_offsets, self._contents.epochs
         for segment in segments.segments[number:] if number else segments.segments:
             base = segment.base_offset
             if base > limit_base:
                 break
-            size = limit_position if base == limit_base else segment.file.size
-            view = segment.reader.read(offset, max_bytes, size, min_one_batch=min_one_batch)
+            number += 1
+            size, end_offset = (limit_position, limit[0]) if base == limit_base else (segment.file.size, bases[number])
+            view = segment.reader.read(offset, max_bytes, size, end_offset, epochs, min_one_batch=min_one_batch)
             if view is not None:
                 if with_aborted:
                     view.aborted_transactions = self._aborted(offset, segment, view.position + len(view.data))
                 return view
-            segment.reader.ensure_gap(offset, size)
+            segment.reader.ensure_gap(offset, size, end_offset)
         return ReadView(offset)
 
     def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:

@@ -45,9 +45,10 @@ class LogStreams:
             view = source.read()
             if not view.data:
                 return
-            for run in view.runs():
+            order = source.order(view)
+            for run in view.runs(order):
                 yield from run if end is None else _below(run, end)
-            place.offset = view.next_offset
+            place.offset = order.last_offset + 1
 
     def records_from(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
         """Read from a place on, which moves along."""

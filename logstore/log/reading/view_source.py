@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from logstore.batch.batch_order import BatchOrder
 from logstore.batch.record import Record
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.isolation import Isolation
@@ -22,6 +23,13 @@ class ViewSource:
         self._reader = reader
         self.place = place
         self._isolation = isolation
+        self._order = BatchOrder()
+
+    def order(self, view: ReadView) -> BatchOrder:
+        """Return that of the batches that were read before `view`, where that goes on behind them."""
+        if self._order.last_offset + 1 != view.offset:
+            self._order = BatchOrder()
+        return self._order
 
     def read(self) -> ReadView:
         """Return whole batches from the place on; none where none may be read now.
@@ -47,10 +55,10 @@ class ViewSource:
         raises.
         """
         place = self.place
-        moves = place.moves
-        for record in view.records():
+        moves, order = place.moves, self.order(view)
+        for record in view.records(order):
             place.offset = following = record.offset + 1
             yield record
             if place.offset != following or place.moves != moves:
                 return
-        place.offset = max(place.offset, view.next_offset)
+        place.offset = max(place.offset, order.last_offset + 1)

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch.batch_attributes import CONTROL_BIT
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, RecordColumns, StopReason
 from logstore.batch.layout import MAGIC
-from logstore.errors import CorruptBatchError, LogStoreError
+from logstore.errors import LogStoreError
 from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.offline.batch_scan import scan_batches
 from logstore.offline.columns.decoded_records import Unreadable, decoded_records
@@ -33,8 +34,12 @@ class ColumnReader:
     start: int = 0
     end: int | None = None
     file: str | None = None
-    last_offset: int = field(default=-1, init=False)
-    """Of the last batch read, whether its records were wanted or not; -1 before the first."""
+    _order: BatchOrder = field(default_factory=BatchOrder, init=False)
+
+    @property
+    def last_offset(self) -> int:
+        """Of the last batch read, whether its records were wanted or not; -1 before the first."""
+        return self._order.last_offset
 
     @property
     def is_at_end(self) -> bool:
@@ -42,27 +47,30 @@ class ColumnReader:
         return self.end is not None and self.last_offset >= self.end - 1
 
     def chunks(
-        self, data: memoryview, aborted: AbortedProducers | None = None, begin: Callable[[int], None] = lambda _: None
+        self,
+        data: memoryview,
+        aborted: AbortedProducers | None = None,
+        *,
+        begin: Callable[[int], None] = lambda _: None,
+        around: Surroundings = NO_SURROUNDINGS,
     ) -> Iterator[Chunk]:
         """Yield the records of batches that fill `data`, without those that are `aborted`.
 
-        `begin` is told the first offset. Raises as `LogFile.batches`, `RecordBatch.ensure_valid` and
-        `RecordBatch.records` do, once what lies before was yielded; CorruptBatchError where offsets do not rise.
+        `begin` is told the first offset, and `around` what lies around the data. Raises as `LogFile.batches`,
+        `RecordBatch.ensure_valid` and `RecordBatch.records` do, once what lies before was yielded; CorruptBatchError
+        where offsets or leader epochs do not fit to those of the batches around.
         """
         aborted = AbortedProducers(()) if aborted is None else aborted
         for columns in scan_batches(data, 0, check_crc=True, file=self.file):
-            before = np.concatenate(([self.last_offset], columns.last_offset[:-1]))[: len(columns)]
-            unsound = np.flatnonzero(~columns.crc_valid | (columns.base_offset <= before))
-            sound = columns.first(int(unsound[0])) if len(unsound) else columns
+            sound = self._order.sound(columns, data, around)
             if len(sound):
                 if sound.position[0] == 0:
                     begin(int(sound.base_offset[0]))
-                self.last_offset = int(sound.last_offset[-1])
                 yield from self._decoded(data, sound, self._wanted(sound) & ~aborted.covered(sound))
             if self.is_at_end:
                 return
-            if len(unsound):
-                self._refuse(data, int(columns.position[len(sound)]))
+            if len(sound) < len(columns):
+                self._refuse(data, int(columns.position[len(sound)]), around)
             if columns.stop not in _SOUND_STOPS:
                 read_batch(data, columns.next_position, self.file)  # which says what is wrong
 
@@ -85,16 +93,10 @@ class ColumnReader:
             inside &= records.offset < self.end
         return records if inside.all() else records.take(np.flatnonzero(inside))
 
-    def _refuse(self, data: memoryview, position: int) -> NoReturn:
+    def _refuse(self, data: memoryview, position: int, around: Surroundings) -> None:
         batch = read_batch(data, position, self.file)
         batch.ensure_valid()
-        raise CorruptBatchError(
-            f"the batch begins below {self.last_offset + 1:,}, where the one before it ends",
-            file=self.file,
-            position=position,
-            offset=batch.base_offset,
-            advice="take the partition from another replica",
-        )
+        self._order.take(batch, around)
 
     def _refuse_records(self, data: memoryview, position: int, error: LogStoreError) -> NoReturn:
         for _ in read_batch(data, position, self.file).records():

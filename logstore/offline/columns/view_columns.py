@@ -16,5 +16,6 @@ def read_columns(read: Callable[[int, int], ReadView], start: int, end: int | No
     reader = ColumnReader(start, end)
     offset = start
     while not reader.is_at_end and (view := read(offset, READ_BYTES)):
-        yield from reader.chunks(view.data, AbortedProducers(view.aborted_transactions), view.ensure_begin)
+        aborted = AbortedProducers(view.aborted_transactions)
+        yield from reader.chunks(view.data, aborted, begin=view.ensure_begin, around=view.surroundings)
         offset = reader.last_offset + 1

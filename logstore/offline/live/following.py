@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from logstore.batch.batch_order import BatchOrder
 from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record import Record
 from logstore.errors import LogTruncatedError, OffsetOutOfRangeError
@@ -28,6 +29,9 @@ class Source(Protocol):
     def find(self, offset: int, max_bytes: int) -> tuple[int | None, Piece]:
         """Find batches; see `ReadOnlyLog.find`."""
 
+    def view(self, offset: int, segment_base_offset: int | None, piece: Piece) -> ReadView:
+        """Give what was found for `offset`; see `ReadOnlyLog.view`."""
+
     def has(self, segment_base_offset: int, position: int, header: bytes, base_offset: int) -> bool:
         """Tell whether a batch is there; see `ReadOnlyLog.has`."""
 
@@ -49,6 +53,7 @@ class Following:
         """Begin at `offset`."""
         self._log = log
         self._seen: deque[SeenBatch] = deque(maxlen=REMEMBERED)
+        self._order = BatchOrder()
         self.offset: int = offset
         """The offset to read next."""
 
@@ -63,12 +68,14 @@ class Following:
             view = self._read()
             if not view.data:
                 return
-            for record in view.records():
+            if self._order.last_offset + 1 != view.offset:
+                self._order = BatchOrder()
+            for record in view.records(self._order):
                 if end is not None and record.offset >= end:
                     return
                 self.offset = record.offset + 1
                 yield record
-            self.offset = view.next_offset
+            self.offset = self._order.last_offset + 1
 
     def _read(self) -> ReadView:
         try:
@@ -78,10 +85,9 @@ class Following:
             raise
         # Afterwards: what a truncation below the place has left does not look as it did.
         self._ensure_there()
-        if segment is None:
-            return ReadView(self.offset)
-        self._remember(segment, piece)
-        return ReadView(self.offset, memoryview(piece.data), segment, piece.position)
+        if segment is not None:
+            self._remember(segment, piece)
+        return self._log.view(self.offset, segment, piece)
 
     def _remember(self, segment: int, piece: Piece) -> None:
         for batch in piece.batches[-REMEMBERED:]:

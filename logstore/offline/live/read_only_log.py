@@ -1,14 +1,16 @@
 """A log that is read beside the process that writes it, or in a dead broker's directory."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from epoch.history import EpochHistory
+from epoch.history import MAX_EPOCH, EpochHistory
 from logstore.arguments import whole_number
+from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, NextBatch, Surroundings, next_batch
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,
@@ -128,10 +130,32 @@ class ReadOnlyLog:
         offset, max_bytes = whole_number(offset, "offset"), whole_number(max_bytes, "max_bytes")
         if max_bytes < 0:
             raise ValueError(f"{max_bytes} bytes cannot be read")
-        segment, piece = self.find(offset, max_bytes)
-        return (
-            ReadView(offset) if segment is None else ReadView(offset, memoryview(piece.data), segment, piece.position)
+        return self.view(offset, *self.find(offset, max_bytes))
+
+    def view(self, offset: int, segment_base_offset: int | None, piece: Piece) -> ReadView:
+        """Give what `find` has found for `offset`."""
+        if segment_base_offset is None:
+            return ReadView(offset)
+        surroundings = _PieceSurroundings(piece, partial(self._end_of, segment_base_offset))
+        return ReadView(
+            offset,
+            memoryview(piece.data),
+            segment_base_offset,
+            piece.position,
+            first_batch_incomplete=False,
+            surroundings=surroundings,
         )
+
+    def _end_of(self, segment_base_offset: int) -> tuple[NextBatch, EpochHistory]:
+        """Tell what no batch of a segment reaches, and who led when: that is sure of a log that was closed in order."""
+        partition = self._listed()
+        checkpoints = partition.checkpoints
+        is_closed = checkpoints.clean_shutdown and checkpoints.recovery_point is not None
+        history = checkpointed_history(partition) if is_closed else EpochHistory()
+        end = NO_OFFSET if checkpoints.recovery_point is None or not is_closed else checkpoints.recovery_point
+        later = [segment.base_offset for segment in partition.segments if segment.base_offset > segment_base_offset]
+        latest = history.latest_epoch
+        return NextBatch(min([end, *later]), MAX_EPOCH if latest is None else latest), history
 
     def find(self, offset: int, max_bytes: int) -> tuple[int | None, Piece]:
         """Do what `read` does; return the segment's base offset, None at the log's end, and what was found in it."""
@@ -250,7 +274,12 @@ class ReadOnlyLog:
         for segment in partition.segments[first:]:
             with closing(_open(segment)) as pieces:
                 position, reached = pieces.find(offset)
-                piece = pieces.read_to_end(position, max_bytes, is_last=segment is partition.segments[-1])
+                is_last = segment is partition.segments[-1]
+                piece = pieces.read_to_end(position, max_bytes, is_last=is_last)
+                if piece.batches:
+                    pieces.ensure_found(offset, piece, reached)
+                elif position < pieces.size() or is_last:
+                    self._ensure_end(partition, segment, position, reached, is_last=is_last, size=pieces.size())
             if piece.batches:
                 return segment.base_offset, self._note(segment, piece)
         # What a batch held that was cut in the middle is no offset of the files, and may still be the log's start.
@@ -258,6 +287,26 @@ class ReadOnlyLog:
         if offset > end:
             self._refuse_offset(offset, start, end)
         return None, Piece(0, b"", ())
+
+    def _ensure_end(
+        self, partition: PartitionDirectory, segment: Segment, position: int, reached: int, *, is_last: bool, size: int
+    ) -> None:
+        """Raise CorruptBatchError where batches end although more of them were on stable storage.
+
+        A writer may be in the middle of a batch, and a crash may have lost what is above the recovery point.
+        """
+        checkpoints = partition.checkpoints
+        promised = checkpoints.recovery_point or 0
+        if is_last and (reached >= promised or not (checkpoints.clean_shutdown or position < size)):
+            return
+        end = promised if is_last else None
+        raise CorruptBatchError(
+            "no batch begins here, although the log goes on" + ("" if end is None else f" to {end:,}"),
+            file=segment.log_path,
+            position=position,
+            offset=reached,
+            advice=ADVICE,
+        )
 
     def _note(self, segment: Segment, piece: Piece) -> Piece:
         self._next = segment.base_offset, piece.position + len(piece.data), piece.batches[-1].last_offset + 1
@@ -274,6 +323,28 @@ class ReadOnlyLog:
 
     def _restless(self) -> OSError:
         return OSError(f"{self.directory}: segments were deleted faster than they could be listed; read again")
+
+
+class _PieceSurroundings(Surroundings):
+    """What lies around a piece; what lies before it was looked at as it was found."""
+
+    def __init__(self, piece: Piece, look: Callable[[], tuple[NextBatch, EpochHistory]]) -> None:
+        self._piece = piece
+        self._look = look
+
+    @cached_property
+    def _known(self) -> tuple[NextBatch, EpochHistory]:
+        return self._look()
+
+    def next_batch(self) -> NextBatch:
+        following = self._piece.following
+        return next_batch(memoryview(following), 0) if any(following) else UNKNOWN_NEXT
+
+    def end(self) -> NextBatch:
+        return self._known[0]
+
+    def epoch_at(self, offset: int) -> int | None:
+        return self._known[1].epoch_for_offset(offset)
 
 
 def _open(segment: Segment) -> SegmentPieces:

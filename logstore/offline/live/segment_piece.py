@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from logstore.batch.batch_order import ADVICE, PLACE_SIZE
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, header_of
 from logstore.errors import CorruptBatchError, TornBatchError
@@ -30,6 +31,8 @@ class Piece(NamedTuple):
     position: int
     data: bytes
     batches: tuple[Batch, ...]
+    following: bytes = b""
+    """How the batch begins that follows, as far as it was there."""
 
 
 class SegmentPieces:
@@ -58,7 +61,7 @@ class SegmentPieces:
             while len(data) - at >= HEADER_SIZE:
                 base_offset, length, magic, delta = _HEADER.unpack_from(data, at)
                 last_offset = base_offset + delta if magic == MAGIC else base_offset
-                if length <= 0 or base_offset < 0 or last_offset < reached - 1:
+                if length <= 0 or base_offset < reached or last_offset < reached - 1:
                     return position + at, reached
                 if last_offset >= offset:
                     return position + at, reached
@@ -81,9 +84,10 @@ class SegmentPieces:
                 data = os.pread(self._descriptor, size, position)
         batches = tuple(_valid(data))
         size = sum(batch.size for batch in batches)
-        if data[:size] != os.pread(self._descriptor, size, position):
+        again = os.pread(self._descriptor, size + PLACE_SIZE, position)
+        if data[:size] != again[:size]:
             return Piece(position, b"", ())
-        return Piece(position, data[:size], batches)
+        return Piece(position, data[:size], batches, again[size:])
 
     def read_to_end(self, position: int, max_bytes: int, *, is_last: bool) -> Piece:
         """Read batches; none at the end of the file, and in the last one of a log where it ends inside a batch.
@@ -124,6 +128,37 @@ class SegmentPieces:
             offset = self._base_offset if error.offset is None else error.offset
             raise error.with_position(file=self._path, position=position, offset=offset) from None
         return False
+
+    def ensure_found(self, offset: int, piece: Piece, reached: int) -> None:
+        """See that nothing before a piece holds the offset for which `find` has found it, with `reached`.
+
+        Raises CorruptBatchError, and OSError.
+        """
+        first = piece.batches[0].base_offset
+        if first < reached:
+            raise CorruptBatchError(
+                f"the batch begins below {reached:,}, where the one before it ends",
+                file=self._path,
+                position=piece.position,
+                offset=first,
+                advice=ADVICE,
+            )
+        if first <= offset:
+            return
+        # Damaged headers lead over batches, too.
+        position = (self._hinted(offset) or (0, 0))[0]
+        while position < piece.position:
+            walked = self.read(position, _WALKED_BYTES)
+            if not walked.batches:
+                self._is_end(position)
+                raise CorruptBatchError(
+                    "no batch begins where one should", file=self._path, position=position, offset=offset, advice=ADVICE
+                )
+            position += len(walked.data)
+
+    def size(self) -> int:
+        """Return how long the file is now. Raises OSError."""
+        return os.fstat(self._descriptor).st_size
 
     def end_offset(self) -> int:
         """Return the offset after the last batch, unless that is not whole. Raises OSError."""
@@ -175,12 +210,12 @@ def _last_entry_below(index: Path, relative_offset: int) -> tuple[int, int] | No
 
 
 def _valid(data: bytes) -> Iterator[Batch]:
-    """Yield the batches up to the first that is not whole."""
+    """Yield the batches up to the first that is not whole, or does not follow the one before it."""
     end = -1
     try:
         for batch in read_batches(memoryview(data)):
             batch.ensure_valid()
-            if batch.last_offset <= end:
+            if batch.base_offset <= end:
                 return
             end = batch.last_offset
             yield batch

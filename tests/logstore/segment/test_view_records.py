@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.append.encoding import encode_batch
+from logstore.batch.batch_order import Surroundings
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
@@ -118,13 +119,23 @@ def test_offsets_that_do_not_rise_are_told_where_they_begin() -> None:
     assert error.startswith("CorruptBatchError: the batch begins below 120, where the one before it ends")
 
 
+class Around(Surroundings):
+    """Surroundings that note what they are asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def ensure_begin(self, offset: int, base_offset: int) -> None:
+        self.asked.append((offset, base_offset))
+
+
 def test_what_lies_before_a_gap_is_looked_at_once() -> None:
-    asked: list[tuple[int, int]] = []
+    around = Around()
     data = memoryview(placed([batch(records=[record()])] * 50)[len(batch(records=[record()])) :])
     with patch.object(PLAIN_RECORDS, "records_left", 0):
-        view = ReadView(3, data, 0, 1_000, False, lambda *gap: asked.append(gap))
+        view = ReadView(3, data, 0, 1_000, False, around)
         assert len(list(view.records())) == 49
-    assert asked == [(3, 1_000)]
+    assert around.asked == [(3, 7)]
 
 
 def test_times_of_the_leader_and_records_far_apart_are_as_their_headers_say() -> None:

@@ -57,24 +57,26 @@ def random_log(directory: Path, rng: random.Random) -> None:
         log.close()
     else:
         log.abandon()
-    spoil(directory, rng)
+    spoil(directory, rng, log.recovery_point)
 
 
-def spoil(directory: Path, rng: random.Random) -> None:
-    """Lose index files, and, where nobody says that the log was closed in order, a part of its end."""
+def spoil(directory: Path, rng: random.Random, flushed: int) -> None:
+    """Lose index files, and, where nobody says that the log was closed in order, a part of what was not flushed."""
     logs = sorted(directory.glob("*.log"))
     if rng.random() < 0.3:
         victim = rng.choice(sorted(directory.glob("*index")) or logs)
         if victim.suffix != ".log":
             victim.unlink()
     is_clean = (directory / ".kafka_cleanshutdown").exists()
-    if not is_clean and rng.random() < 0.5 and logs[-1].stat().st_size:
+    batches = list(read_batches(memoryview(logs[-1].read_bytes())))
+    if not is_clean and rng.random() < 0.5 and batches and batches[-1].base_offset >= flushed:
         content = bytearray(logs[-1].read_bytes())
+        last = batches[-1]
         if rng.random() < 0.5:
-            del content[-rng.randrange(1, min(len(content), 300) + 1) :]
+            first = next(each.position for each in batches if each.base_offset >= flushed)
+            del content[-rng.randrange(1, min(len(content) - first, 300) + 1) :]
         else:
             # What is under a checksum: nobody can tell of a base offset that it is another.
-            last = list(read_batches(memoryview(content)))[-1]
             content[rng.randrange(last.position + CRC_START, len(content))] ^= 1
         logs[-1].write_bytes(content)
 
