@@ -143,7 +143,8 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
             if batch.leader_epoch > leader_epoch:
                 break
             batches.append(batch)
-            if batch.last_offset <= last_offset:
+            # A message of before Kafka 0.11 says only where it ends.
+            if (batch.base_offset if batch.magic == MAGIC else batch.last_offset) <= last_offset:
                 _ensure_valid(view, batches)
                 raise _out_of_order(batch, last_offset)
             last_offset = batch.last_offset
@@ -185,7 +186,7 @@ def _single_batch(view: memoryview) -> RecordBatch | None:
 
 def _out_of_order(batch: Batch, last_offset: int) -> OffsetsOutOfOrderError:
     return OffsetsOutOfOrderError(
-        f"a batch up to offset {batch.last_offset:,} follows one up to {last_offset:,}",
+        f"a batch with offsets {batch.base_offset:,} to {batch.last_offset:,} follows one up to {last_offset:,}",
         position=batch.position,
         advice="the leader's log is damaged here, or the bytes were put together in the wrong order",
     )

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch_attributes import CONTROL_BIT, SEQUENCES, TRANSACTIONAL_BIT
+from logstore.batch.batch_attributes import CONTROL_BIT, NO_LEADER_EPOCH, SEQUENCES, TRANSACTIONAL_BIT
 from logstore.batch.columns import BatchColumns
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
@@ -15,6 +15,8 @@ from logstore.verify.header_contradictions import Flags, contradictions
 from logstore.verify.log_pass import Chunk, SilentCheck
 
 MOST_HELD: Final = 100
+_WRITTEN_SO: Final = ", although its checksum is valid: it was written so"
+_NOT_COVERED: Final = ": the checksum does not cover the field, so it may have been altered"
 
 Report = Callable[..., Finding]
 
@@ -34,13 +36,19 @@ class HeaderCheck(SilentCheck):
                 return
         columns = chunk.columns
         sound = columns.crc_valid & (columns.magic == 2)
-        states = [*contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")]
-        for wrong, what in states:
+        lacking = self._lacks_epoch(columns)
+        impossible = (columns.leader_epoch < NO_LEADER_EPOCH) & ~lacking
+        states = [
+            *((wrong, what, _WRITTEN_SO) for wrong, what in contradictions(columns)),
+            (lacking, "no leader epoch, after others", _NOT_COVERED),
+            (impossible, "a leader epoch that cannot be", _NOT_COVERED),
+        ]
+        for wrong, what, why in states:
             for row in np.flatnonzero(wrong & sound):
                 yield self._report.error(
                     "batch-header-wrong",
                     f"the header of the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} "
-                    f"states {what}, although its checksum is valid: it was written so; compare with another replica",
+                    f"states {what}{why}; compare with another replica",
                     file=chunk.segment.log_path.name,
                     position=int(columns.position[row]),
                     offset=int(columns.base_offset[row]),

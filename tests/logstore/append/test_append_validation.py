@@ -161,11 +161,21 @@ def test_a_follower_stops_at_an_epoch_above_its_leaders() -> None:
 
 
 def test_a_follower_refuses_offsets_that_do_not_ascend_or_that_it_has() -> None:
-    with pytest.raises(OffsetsOutOfOrderError, match="up to offset 0 follows one up to 3"):
+    with pytest.raises(OffsetsOutOfOrderError, match="offsets 0 to 0 follows one up to 3"):
         validate_for_follower(batches.simple_batch(3) + batches.simple_batch(0), next_offset=0, leader_epoch=0)
     with pytest.raises(UnexpectedAppendOffsetError) as caught:
         validate_for_follower(batches.simple_batch(3), next_offset=4, leader_epoch=0)
     assert caught.value.offset == 3
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_a_follower_takes_no_batch_whose_offset_has_a_flipped_bit_where_others_follow(bit: int) -> None:
+    eight = [batches.record(offset_delta=delta) for delta in range(8)]
+    whole = [batches.batch(records=eight, base_offset=at) for at in (0, 8, 16)]
+    flipped = bytearray(whole[1])
+    flipped[bit // 8] ^= 1 << bit % 8
+    with pytest.raises((OffsetsOutOfOrderError, InvalidBatchHeaderError)):
+        validate_for_follower(whole[0] + bytes(flipped) + whole[2], next_offset=0, leader_epoch=9)
 
 
 def test_a_header_that_cannot_be_is_damage_unless_its_checksum_is_valid() -> None:

@@ -135,3 +135,13 @@ def test_a_batch_without_a_producer_has_no_number_or_the_coordinators_0(
     tmp_path: Path, sequence: int, expected: list[str]
 ) -> None:
     assert kinds(write_log(tmp_path, {0: [batch(records=[record()], base_sequence=sequence)]})) == expected
+
+
+@pytest.mark.parametrize("epoch", [-2, -(2**31) + 1, -(2**31)])
+def test_an_epoch_that_cannot_be_is_told_of_the_first_batch_too(tmp_path: Path, epoch: int) -> None:
+    first = batch(records=[record()], leader_epoch=epoch)
+    second = batch(records=[record()], base_offset=1, leader_epoch=1)
+    told = findings(write_log(tmp_path, {0: [first, second]}))
+    [found] = [each for each in told if each.kind == "batch-header-wrong"]
+    assert found.offset == 0
+    assert "a leader epoch that cannot be: the checksum does not cover the field" in found.message
