@@ -108,4 +108,7 @@ class ReadView:
 
     def runs(self, order: BatchOrder | None = None) -> Iterator[Iterable[Record]]:
         """Yield what `records` does, many at once. Where taking one of them raises, none is to be taken any more."""
-        return ViewRecords(self, BatchOrder() if order is None else order).runs()
+        order = BatchOrder() if order is None else order
+        return ViewRecords(
+            self.data, self.position, self.offset, self.surroundings, self.aborted_transactions, order
+        ).runs()

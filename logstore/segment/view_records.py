@@ -1,15 +1,16 @@
 """The records of a view, in runs: batches one by one in plain Python, or, where there are many, by kernels."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch_attributes import CONTROL_BIT
-from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
 from logstore.batch.record import Record
 from logstore.indexes.aborted_producers import AbortedProducers
+from logstore.indexes.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
     from logstore.batch.columns import BatchColumns
     from logstore.segment.many_batches import ManyBatches
-    from logstore.segment.read_view import ReadView
 
 _FIRST_BYTES: Final = 1 << 15
 """Of batches checked at first, so that one who takes a single record need not wait for all checksums."""
@@ -42,12 +42,24 @@ VIEW_SCAN: Final = AwaitedKernel(_load_scan, patience=1)
 class ViewRecords:
     """Walks over the batches of a view once."""
 
-    def __init__(self, view: "ReadView", order: BatchOrder) -> None:
-        """Take the records of `view` from its offset on; `order` goes along, past its last batch."""
-        self._view = view
-        self._data = view.data
-        self._offset = view.offset
-        self._aborted = AbortedProducers(view.aborted_transactions)
+    def __init__(
+        self,
+        data: memoryview,
+        position: int,
+        offset: int,
+        around: Surroundings,
+        aborted: Sequence[AbortedTransaction],
+        order: BatchOrder,
+    ) -> None:
+        """Take the records from `offset` on in `data`, which lies at `position` of its file.
+
+        `order` is that of the batches before, and goes along past the last one.
+        """
+        self._data = data
+        self._place = position
+        self._offset = offset
+        self._around = around
+        self._aborted = AbortedProducers(aborted)
         self._order = order
         self._next = 0
         self._many: ManyBatches | None = None
@@ -66,11 +78,11 @@ class ViewRecords:
         """Check batches of magic 2 up to the first that is not sound, and yield their records."""
         from logstore.segment.many_batches import ManyBatches, sound_batches  # noqa: PLC0415  it loads numpy
 
-        columns = sound_batches(self._data, self._next, size, self._order, self._view.surroundings)
+        columns = sound_batches(self._data, self._next, size, self._order, self._around)
         if not len(columns):
             return
         if not self._next:
-            self._view.ensure_begin(int(columns.base_offset[0]))
+            self._ensure_begin(int(columns.base_offset[0]))
         self._next = columns.next_position
         if self._many is None:
             self._many = ManyBatches(self._data, self._offset, self._wanted)
@@ -84,8 +96,8 @@ class ViewRecords:
         """Check a batch, and yield its records."""
         batch.ensure_valid()
         if not self._next:
-            self._view.ensure_begin(batch.base_offset)
-        self._order.take(batch, self._view.surroundings, self._view.position)
+            self._ensure_begin(batch.base_offset)
+        self._order.take(batch, self._around, self._place)
         self._next = batch.position + batch.size
         is_aborted = self._aborted.cover(
             batch.base_offset, batch.last_offset, batch.producer_id, batch.is_transactional
@@ -96,3 +108,7 @@ class ViewRecords:
     def _wanted(self, records: Iterator[Record]) -> Iterator[Record]:
         lowest = self._offset
         return (record for record in records if record.offset >= lowest)
+
+    def _ensure_begin(self, base_offset: int) -> None:
+        if base_offset != self._offset:
+            self._around.ensure_begin(self._offset, base_offset)
