@@ -2,10 +2,9 @@
 
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from random import Random
 from typing import Final, Self
 
 from confluent_kafka import ElectionType
@@ -14,9 +13,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import TopicPartition
 from replication.leadership.rules import ELR_FEATURE
+from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import BrokerRegistrationChangeRecord
+from replication.metadata.records import BrokerRegistrationChangeRecord, MetadataRecord
+from replication.metadata.transactions import committed
 from replication.metadata_partition import METADATA_PARTITION
 from tests.oracle.cluster import CONTROLLER
 from tests.oracle.release import KafkaRelease
@@ -31,18 +32,24 @@ ASKED_SECONDS: Final = 30
 
 @dataclass
 class ElectionCluster(MixedCluster):
-    """One controller and three brokers, which lead nobody away from a leader that works by themselves."""
+    """One controller and two or three brokers, which lead nobody away from a leader that works by themselves."""
 
     @classmethod
-    def with_elr(cls, directory: Path, release: KafkaRelease, *, elr: bool) -> Self:
-        """Describe a cluster that keeps eligible leader replicas, or none."""
-        cluster = cls.of(directory, release, kafkas=3, session_ms=SESSION_MS, lag_ms=SESSION_MS, ours=())
-        own = {"auto.leader.rebalance.enable": "false"}
+    def at_random(cls, directory: Path, release: KafkaRelease, random: Random) -> Self:
+        """Describe a cluster of so many brokers as it may come, that keeps eligible leader replicas, or none."""
+        elr, brokers = random.random() < 1 / 2, random.choice((2, 3))
+        cluster = cls.of(directory, release, kafkas=brokers, session_ms=SESSION_MS, lag_ms=SESSION_MS, ours=())
+        own = {"auto.leader.rebalance.enable": "false", "metadata.max.idle.interval.ms": 0}
         return replace(
             cluster,
             controller_settings={**cluster.controller_settings, **own},
             features={ELR_FEATURE: int(elr)},
         )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._image = ClusterImage()
+        self._read_to = 0
 
     def create(self, topics: Collection[TopicPlan]) -> None:
         """Make topics while all brokers run, and wait until all replicas are in sync."""
@@ -84,6 +91,13 @@ class ElectionCluster(MixedCluster):
         """Return the brokers that run."""
         return {node for node in self.ids if self.is_running(node)}
 
+    def image(self) -> ClusterImage:
+        """Return what the controller has in its log by now: of what was read before, nothing is read again."""
+        for batch in committed(read_metadata(self._metadata, self._read_to)):
+            self._image.replay_all(batch.records)
+            self._read_to = batch.last_offset + 1
+        return self._image
+
     def alive(self) -> set[int]:
         """Return the brokers that the controller takes for alive."""
         return {broker.id for broker in self.image().brokers.values() if not broker.fenced}
@@ -91,9 +105,7 @@ class ElectionCluster(MixedCluster):
     def gave_up_since(self, offset: int, nodes: Collection[int]) -> bool:
         """Whether the controller has fenced one of these brokers after it served since an offset of the metadata."""
         served: set[int] = set()
-        with self.metadata() as directory:
-            records = [record for batch in read_metadata(directory, offset) for record in batch.records]
-        for record in records:
+        for record in self._records(offset):
             if isinstance(record, BrokerRegistrationChangeRecord) and record.broker_id in nodes:
                 if record.fenced == record.UNFENCE:
                     served.add(record.broker_id)
@@ -123,13 +135,13 @@ class ElectionCluster(MixedCluster):
         """Return where a broker has cut its logs since it had said this much."""
         return cuts(self.said(node)[begin:])
 
-    @contextmanager
-    def metadata(self) -> Iterator[Path]:
-        """Lend a copy of what the controller has of the metadata."""
-        with TemporaryDirectory() as directory:
-            copy = Path(directory) / str(METADATA_PARTITION)
-            shutil.copytree(self.log_dir(CONTROLLER) / copy.name, copy)
-            yield copy
+    @property
+    def _metadata(self) -> Path:
+        return self.log_dir(CONTROLLER) / str(METADATA_PARTITION)
+
+    def _records(self, offset: int) -> Iterator[MetadataRecord]:
+        for batch in read_metadata(self._metadata, offset):
+            yield from batch.records
 
     def _is_settled(self) -> bool:
         image, running = self.image(), self.running()

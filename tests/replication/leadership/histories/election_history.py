@@ -12,7 +12,7 @@ from tests.replication.leadership.histories.election_cluster import SESSION_MS, 
 from tests.replication.leadership.histories.ledger import Ledger
 from tests.replication.leadership.histories.topic_plan import TopicPlan
 
-_TOPICS: Final = 8
+_TOPICS: Final = 12
 _LOST_DISKS: Final = 0.15
 _LOST_LOGS: Final = 0.3
 
@@ -22,13 +22,14 @@ class ElectionHistory:
     """A few topics of their own in a cluster that runs; in its end everything is down."""
 
     cluster: ElectionCluster
-    name: str
-    random: Random
+    seed: int
     told: list[str] = field(default_factory=list)
     """What was done, in order."""
 
     def __post_init__(self) -> None:
-        self.topics = [TopicPlan.at_random(f"{self.name}-{number}", self.random) for number in range(_TOPICS)]
+        self.random = Random(self.seed)
+        names = [f"history-{self.seed}-{number}" for number in range(_TOPICS)]
+        self.topics = [TopicPlan.at_random(name, self.cluster.ids, self.random) for name in names]
         self.ledger = Ledger(self.cluster.bootstrap())
 
     @property
@@ -130,7 +131,8 @@ class ElectionHistory:
                 self._end_one(node, orderly=not at_once and self.random.random() < 0.5)
                 if not at_once:
                     self._settle()
-        if self.cluster.is_running(CONTROLLER):
+        if self.cluster.is_running(CONTROLLER) and self.random.random() < 1 / 2:
+            self._tell("stop the controller")
             self.cluster.stop(CONTROLLER)
         self._lose_something()
 

@@ -1,7 +1,9 @@
 """A cluster that is down starts again: what becomes of it, held against what was foretold."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from logstore import TopicPartition
 from replication.metadata.partition import PartitionRegistration
@@ -12,6 +14,12 @@ from tests.replication.leadership.histories.foretold import Foretold, values_of
 from tests.replication.testing.stopped_replicas import loaded
 from tests.replication.waiting import wait_until
 
+DISTURBED: Final = "histories disturbed"
+IN_ORDER: Final = "partitions started in order"
+SINGLE_IN_ORDER: Final = "of them with one outcome foretold"
+TOGETHER: Final = "partitions started at once"
+SINGLE_TOGETHER: Final = "of these with one outcome foretold"
+
 
 @dataclass
 class Restart:
@@ -20,35 +28,24 @@ class Restart:
     cluster: ElectionCluster
     history: ElectionHistory
     foretold: Foretold
-    single: int = 0
-    """Partitions of which one outcome was foretold."""
-    lost: int = 0
-    """Acknowledged records that are gone."""
-    cut: int = 0
-    """Logs that were cut."""
+    counted: Counter[str] = field(default_factory=Counter)
+    """How much was compared, and what came."""
     disagreements: list[str] = field(default_factory=list)
 
     def happen(self) -> None:
         """Start the nodes, and compare all partitions of the history."""
         begin = {node: len(self.cluster.said(node)) for node in self.cluster.ids}
-        self.cluster.start(CONTROLLER)
+        if not self.cluster.is_running(CONTROLLER):
+            self.cluster.start(CONTROLLER)
         (self._start_together if self.foretold.starts.together else self._start_in_order)()
         states = self.cluster.partitions()
         self.cuts = {node: self.cluster.cuts(node, begin[node]) for node in self.foretold.starts.order}
         for partition in self.history.partitions:
             self.disagreements += self._compare(partition, states[partition])
+        if self._was_disturbed():
+            self.counted = Counter([DISTURBED])
 
-    def counted(self) -> dict[str, int]:
-        """Return how much was compared."""
-        return {
-            "partitions": len(self.history.partitions),
-            "foretold as one outcome": self.single,
-            "logs cut": self.cut,
-            "acknowledged records lost": self.lost,
-        }
-
-    @property
-    def was_disturbed(self) -> bool:
+    def _was_disturbed(self) -> bool:
         """Whether the controller gave up a broker that had started, as a machine that is too busy makes it do."""
         return self.cluster.gave_up_since(self.foretold.end_offset, self.foretold.starts.order)
 
@@ -67,7 +64,9 @@ class Restart:
 
     def _compare(self, partition: TopicPartition, state: PartitionRegistration) -> Iterator[str]:
         outcomes = self.foretold.outcomes(partition)
-        self.single += len(outcomes) == 1
+        together = self.foretold.starts.together
+        self.counted[TOGETHER if together else IN_ORDER] += 1
+        self.counted[SINGLE_TOGETHER if together else SINGLE_IN_ORDER] += len(outcomes) == 1
         came = state.leader if state.has_leader else None
         if came not in outcomes or (came is not None and state.leader_epoch not in outcomes[came]):
             yield f"{partition}: {came} leads in epoch {state.leader_epoch}, and foretold was {outcomes}"
@@ -83,7 +82,7 @@ class Restart:
         lost = set(acknowledged).difference(values)
         if lost != self.foretold.lost(partition, leader, acknowledged):
             yield f"{partition}: {sorted(map(int, lost))} are lost under {leader}"
-        self.lost += len(lost)
+        self.counted["acknowledged records lost"] += len(lost)
         for follower in state.replicas:
             if follower != leader and follower in self.cuts:
                 yield from self._compare_follower(partition, leader, follower, kept.log_end_offset)
@@ -93,7 +92,7 @@ class Restart:
         before = self.foretold.log(partition, follower)
         offsets = self.cuts[follower].get(partition, [])
         came = min(offsets, default=None if before is None else before.log_end_offset)
-        self.cut += bool(offsets)
+        self.counted["logs cut"] += bool(offsets)
         if came != foretold:
             yield f"{partition}: under {leader} broker {follower} cut to {offsets}, and foretold was {foretold}"
         found = loaded(self.cluster.log_dir(follower), partition).log_end_offset

@@ -1,5 +1,6 @@
 """In which order a cluster that is down starts again."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from random import Random
@@ -17,7 +18,7 @@ class Starts:
     together: bool
 
     @classmethod
-    def at_random(cls, brokers: range, random: Random) -> Self:
+    def at_random(cls, brokers: Sequence[int], random: Random) -> Self:
         """Choose who starts, in which order."""
         count = len(brokers) - (random.random() < _MISSING)
         return cls(random.choice([*permutations(brokers, count)]), random.random() < 1 / 2)

@@ -1,13 +1,13 @@
 """A topic of a history: where its replicas are, and the settings that count in elections."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final, Self
 
 from logstore import TopicPartition
 
-_BROKERS: Final = (1, 2, 3)
+_PARTITIONS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class TopicPlan:
     allows_unclean: bool
 
     @classmethod
-    def at_random(cls, name: str, random: Random, partitions: int = 3) -> Self:
-        """Choose everything but the name."""
-        factor = random.choice((2, 3))
-        replicas = tuple(tuple(random.sample(_BROKERS, factor)) for _ in range(partitions))
+    def at_random(cls, name: str, brokers: Sequence[int], random: Random) -> Self:
+        """Choose where the replicas are, and the settings."""
+        factor = random.randint(2, len(brokers))
+        replicas = tuple(tuple(random.sample(brokers, factor)) for _ in range(_PARTITIONS))
         return cls(name, replicas, random.choice((1, 2)), random.random() < 1 / 3)
 
     @property
