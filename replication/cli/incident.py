@@ -83,6 +83,9 @@ def _lines(found: "Incident") -> Iterator[str]:
         for sentence in stake.sentences:
             yield from wrapped(sentence, "  ")
     yield from _rest(len(found.stakes), "partitions")
+    if found.of_the_quorum:
+        yield ""
+        yield from wrapped(f"The controllers' metadata: {found.of_the_quorum}", "  ", "")
     for title, entries in (
         ("Damaged", found.damage),
         ("Transactions without an end", found.transactions),
@@ -93,9 +96,6 @@ def _lines(found: "Incident") -> Iterator[str]:
         for entry in entries[:MOST]:
             yield from wrapped(entry, "  ")
         yield from _rest(len(entries), "entries")
-    if found.of_the_quorum:
-        yield ""
-        yield from wrapped(f"The controllers' metadata: {found.of_the_quorum}", "  ")
     yield ""
     yield "Next, in this order:"
     for number, step in enumerate(found.steps, 1):
