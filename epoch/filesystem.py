@@ -41,6 +41,16 @@ class FileSystem:
         while written < len(data):
             written += os.write(descriptor, memoryview(data)[written:])
 
+    def overwrite(self, path: Path, position: int, data: bytes, *, sync: bool = False) -> None:
+        """Put `data` in the place of a file's bytes, which is made if missing; with `sync` on stable storage, too."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            os.pwrite(descriptor, data, position)
+            if sync:
+                os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
     def read_at(self, descriptor: int, position: int, size: int) -> bytes:
         """Return `size` bytes of a file from `position` on; fewer where it ends before."""
         return os.pread(descriptor, size, position)

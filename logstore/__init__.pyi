@@ -42,11 +42,13 @@ from logstore.errors import CorruptIndexError as CorruptIndexError
 from logstore.errors import CorruptMetadataError as CorruptMetadataError
 from logstore.errors import CorruptRecordError as CorruptRecordError
 from logstore.errors import CorruptSnapshotError as CorruptSnapshotError
+from logstore.errors import DamagedLogError as DamagedLogError
 from logstore.errors import DecompressionError as DecompressionError
 from logstore.errors import DecompressionLimitError as DecompressionLimitError
 from logstore.errors import DirectoryLockedError as DirectoryLockedError
 from logstore.errors import DuplicatePartitionError as DuplicatePartitionError
 from logstore.errors import FencedLeaderEpochError as FencedLeaderEpochError
+from logstore.errors import HoleError as HoleError
 from logstore.errors import InvalidBatchHeaderError as InvalidBatchHeaderError
 from logstore.errors import InvalidDirectoryNameError as InvalidDirectoryNameError
 from logstore.errors import InvalidProducerEpochError as InvalidProducerEpochError
@@ -57,6 +59,7 @@ from logstore.errors import LogClosedError as LogClosedError
 from logstore.errors import LogPoisonedError as LogPoisonedError
 from logstore.errors import LogStoreError as LogStoreError
 from logstore.errors import LogTruncatedError as LogTruncatedError
+from logstore.errors import MissingKeyError as MissingKeyError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
 from logstore.errors import NotClosedError as NotClosedError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
@@ -82,6 +85,7 @@ from logstore.files.clean_shutdown import CleanShutdown as CleanShutdown
 from logstore.files.directory_lock import DirectoryLock as DirectoryLock
 from logstore.files.meta_properties import MetaProperties as MetaProperties
 from logstore.files.offset_checkpoint import OffsetCheckpoint as OffsetCheckpoint
+from logstore.files.offset_gaps import Hole as Hole
 from logstore.files.partition_metadata import PartitionMetadata as PartitionMetadata
 from logstore.files.partition_metadata import format_uuid as format_uuid
 from logstore.files.producer_snapshot import ProducerSnapshot as ProducerSnapshot

@@ -198,6 +198,13 @@ class DamagedLogError(LogStoreError, ValueError):
     """The first offset behind the damage; the last one of all where nothing follows it."""
 
 
+class HoleError(CorruptBatchError):
+    """A read comes to offsets that were damaged or lost, as `Log.holes` lists them: go on at `next_offset`."""
+
+    next_offset: int = -1
+    """Where the log can be read again."""
+
+
 class CompactionAbortedError(LogStoreError, RuntimeError):
     """Records were taken away while the log was compacted (Kafka: LogCleaningAbortedException)."""
 

@@ -15,7 +15,19 @@ from hashlib import blake2b
 from itertools import pairwise, product
 from pathlib import Path
 
-from tests.recording_disk import Cut, Linked, Made, Removed, Renamed, Step, Synced, SyncedDirectory, Told, Wrote
+from tests.recording_disk import (
+    Cut,
+    Linked,
+    Made,
+    Overwrote,
+    Removed,
+    Renamed,
+    Step,
+    Synced,
+    SyncedDirectory,
+    Told,
+    Wrote,
+)
 
 State = dict[Path, bytes | None]
 """What is on a disk: contents by path; None for a directory."""
@@ -30,7 +42,7 @@ class File:
     """A file's content on stable storage, and what was done to it since."""
 
     durable: bytes = b""
-    steps: list[Wrote | Cut] = field(default_factory=list)
+    steps: list[Wrote | Overwrote | Cut] = field(default_factory=list)
 
     @property
     def content(self) -> bytes:
@@ -53,7 +65,13 @@ class File:
     def _after(self, steps: int) -> bytes:
         content = self.durable
         for step in self.steps[:steps]:
-            content = content + step.data if isinstance(step, Wrote) else content[: step.size]
+            match step:
+                case Wrote(data=data):
+                    content += data
+                case Overwrote(position=position, data=data):
+                    content = content[:position].ljust(position, b"\0") + data + content[position + len(data) :]
+                case Cut(size=size):
+                    content = content[:size]
         return content
 
 
@@ -99,7 +117,7 @@ class Replay:
                 else:
                     self._files[inode] = File()
                 self._parent(path).change(put=(path.name, inode))
-            case Wrote(inode) | Cut(inode):
+            case Wrote(inode) | Overwrote(inode) | Cut(inode):
                 self._files[inode].steps.append(step)
             case Synced(inode):
                 self._files[inode].sync()

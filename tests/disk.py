@@ -48,6 +48,10 @@ class FailingDisk(FileSystem):
         self._step("write", _path_of(descriptor))
         super().write(descriptor, data)
 
+    def overwrite(self, path: Path, position: int, data: bytes, *, sync: bool = False) -> None:
+        self._named_step("overwrite", path)
+        super().overwrite(path, position, data, sync=sync)
+
     def fsync(self, descriptor: int) -> None:
         self._step("fsync", _path_of(descriptor))
         super().fsync(descriptor)

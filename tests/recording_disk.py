@@ -25,6 +25,15 @@ class Wrote:
 
 
 @dataclass(frozen=True, slots=True)
+class Overwrote:
+    """Bytes of a file were replaced, within one sector."""
+
+    inode: int
+    position: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Cut:
     """A file was cut to its first `size` bytes."""
 
@@ -76,7 +85,7 @@ class Told:
     fact: object
 
 
-Step = Made | Wrote | Cut | Synced | Renamed | Linked | Removed | SyncedDirectory | Told
+Step = Made | Wrote | Overwrote | Cut | Synced | Renamed | Linked | Removed | SyncedDirectory | Told
 
 
 class RecordingDisk(FileSystem):
@@ -104,6 +113,13 @@ class RecordingDisk(FileSystem):
     def write(self, descriptor: int, data: bytes | memoryview) -> None:
         super().write(descriptor, data)
         self.steps.append(Wrote(self._opened[descriptor], bytes(data)))
+
+    def overwrite(self, path: Path, position: int, data: bytes, *, sync: bool = False) -> None:
+        super().overwrite(path, position, data, sync=sync)
+        inode = self._inodes[path] if path in self._inodes else self._make(path)
+        self.steps.append(Overwrote(inode, position, data))
+        if sync:
+            self.steps.append(Synced(inode))
 
     def fsync(self, descriptor: int) -> None:
         super().fsync(descriptor)

@@ -10,6 +10,7 @@ from logstore.errors import LogStoreError
 
 _STEPS: Final = (
     "write",
+    "overwrite",
     "read_at",
     "fsync",
     "rename",

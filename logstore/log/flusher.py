@@ -7,6 +7,7 @@ from threading import RLock
 
 from epoch.resource_limits import is_limit, name_memory
 from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.files.promised_offsets import UNKNOWN_START, PromisedOffsets
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
@@ -62,14 +63,16 @@ class Flusher:
         contents: LogContents,
         guard: LogGuard,
         own_checkpoints: OwnCheckpoints | None,
+        promised: PromisedOffsets | None = None,
     ) -> None:
-        """Write `own_checkpoints`, which a log that stands alone has."""
+        """Write `own_checkpoints`, which a log that stands alone has, and what is `promised` by an only copy."""
         self._directory = environment.directory
         self._filesystem = environment.filesystem
         self._observer = environment.writes
         self._contents = contents
         self._guard = guard
         self._own_checkpoints = own_checkpoints
+        self._promised = promised
         self._turn = RLock()
         """Held by the thread whose flush waits for the disk; taken before the guard's lock, never after it."""
         self._begun = 0
@@ -191,20 +194,58 @@ class Flusher:
 
     def _finish(self, offset: int, start: float) -> None:
         """Move the recovery point behind what is on stable storage now."""
-        self._contents.move_recovery_point(offset)
+        contents = self._contents
+        contents.move_recovery_point(offset)
+        if self._promised is not None:
+            self._promised.note(contents.recovery_point, contents.log_start_offset)
         if self._observer is not None:
             self._observer.flushed(self._directory, offset, time.perf_counter() - start)
+
+    def promise_from(self, log_start_offset: int) -> None:
+        """Say durably, before anything is deleted, that nothing below is promised any more. Raises OSError."""
+        if self._promised is not None:
+            self._promised.take_back(self._contents.recovery_point, log_start_offset)
+
+    def promise_up_to(self, offset: int) -> None:
+        """Say durably, before the log is cut at `offset`, that nothing from there on is promised. Raises OSError."""
+        contents = self._contents
+        if self._promised is not None:
+            start = min(contents.log_start_offset, offset)
+            self._promised.take_back(min(contents.recovery_point, offset), start)
+
+    def promise_nothing(self) -> None:
+        """Say durably, before the log begins anew, that nothing is promised. Raises OSError."""
+        if self._promised is not None:
+            self._promised.take_back(0, UNKNOWN_START)
+
+    def note_cut(self, first_gone: int, offset: int) -> None:
+        """Know that the log ends at `offset` now, and that no batch is left from `first_gone` on."""
+        if self._promised is not None:
+            self._promised.note_gap(first_gone, offset)
+
+    def note_roll(self, base_offset: int) -> None:
+        """Note durably which offsets no batch will have before a segment that is to begin. Raises OSError."""
+        if self._promised is None:
+            return
+        contents = self._contents
+        start = self._promised.start_of_gap(contents.log_end_offset)
+        if start < base_offset and not contents.gaps.covers(start, base_offset):
+            contents.gaps = contents.gaps.with_skipped(start, base_offset)
+            contents.gaps.write(self._directory, self._filesystem)
 
     def write_checkpoints(self, log_start_offset: int | None = None) -> None:
         """Write where the log begins and up to where it is synced; only a log that stands alone does. Raises OSError.
 
         `log_start_offset` is where the log is about to begin.
         """
+        contents = self._contents
+        start = contents.log_start_offset if log_start_offset is None else log_start_offset
         if self._own_checkpoints is not None:
-            contents = self._contents
             self._own_checkpoints.write(
                 recovery_point=contents.recovery_point,
                 high_watermark=contents.high_watermark,
-                log_start_offset=contents.log_start_offset if log_start_offset is None else log_start_offset,
+                log_start_offset=start,
                 cleaner_offset=contents.cleaner_offset,
             )
+        if self._promised is not None:
+            self._promised.note(contents.recovery_point, start)

@@ -22,6 +22,7 @@ from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log,
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
+from logstore.files.promised_offsets import PromisedOffsets
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
@@ -77,6 +78,7 @@ class Log(ReadableLog):
         loaded: LoadedLog,
         *,
         own_checkpoints: OwnCheckpoints | None,
+        promised: PromisedOffsets | None,
         directory_lock: DirectoryLock | None,
         in_directory: bool,
         disk: FileSystem,
@@ -99,7 +101,7 @@ class Log(ReadableLog):
         guard = LogGuard(environment, contents, undo, advice)
         deleted = self._deleted = DeletedSegments(environment)
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
-        flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
+        flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints, promised)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
         self._appender = Appender(environment, contents, guard, undo, epochs, roller)
@@ -220,11 +222,13 @@ class Log(ReadableLog):
             opening.lock()
             known = opening.known()
             loaded = opening.load(known, progress)
+            opening.note_promise(loaded)
             opening.mark_open()
             log = cls(
                 environment,
                 loaded,
                 own_checkpoints=opening.own_checkpoints,
+                promised=opening.promised,
                 directory_lock=opening.directory_lock,
                 in_directory=in_directory,
                 disk=filesystem,

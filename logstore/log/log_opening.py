@@ -9,6 +9,7 @@ from logstore.errors import complete
 from logstore.file_name import FileKind
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.files.promised_offsets import UNKNOWN_START, Promise, PromisedOffsets
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.recovery.log_loader import LoadedLog, load_log
@@ -39,6 +40,9 @@ class LogOpening:
         self._topic_partition = parse_directory_name(environment.directory.name).topic_partition
         self.own_checkpoints: OwnCheckpoints | None = self._checkpoint_files() if checkpoints is None else None
         """Of a log that stands alone."""
+        self.promised: PromisedOffsets | None = self._promised_offsets()
+        """Of a log that no other node has a copy of."""
+        self._promise: Promise | None = None
         self.directory_lock: DirectoryLock | None = None
         """Of a log that stands alone, once it is locked."""
 
@@ -68,18 +72,59 @@ class LogOpening:
     def load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
         """Load the log's files, and recover them if needed. Raises as `load_log` does."""
         environment = self._environment
+        promise = self._promise = self._read_promise(known)
+        begins_at = known.log_start_offset or 0
+        if promise is not None and promise.log_start_offset >= 0:
+            begins_at = promise.log_start_offset
         return load_log(
             environment.directory,
             environment.config,
-            log_start_offset=known.log_start_offset or 0,
-            recovery_point=known.recovery_point or 0,
+            log_start_offset=begins_at,
+            recovery_point=(known.recovery_point or 0) if promise is None else promise.recovery_point,
             clean_shutdown=known.clean_shutdown,
             damage=environment.damage,
+            promise=promise,
             filesystem=environment.filesystem,
             clock=environment.clock,
             open_files=environment.open_files,
             progress=progress,
         )
+
+    def _promised_offsets(self) -> PromisedOffsets | None:
+        environment = self._environment
+        if environment.damage.is_replicated:
+            return None
+        return PromisedOffsets(environment.directory, environment.filesystem)
+
+    def _read_promise(self, known: PartitionCheckpoints) -> Promise | None:
+        """Return what was promised; None where nobody knows, or other nodes have copies. Raises OSError."""
+        if self.promised is None:
+            # What is told of these grows old: brokers truncate.
+            PromisedOffsets(self._environment.directory, self._environment.filesystem).remove()
+            return None
+        promise = self.promised.read()
+        if promise is None and self._is_new(known):
+            self.promised.take_back(0, known.log_start_offset or 0)  # before it has segments
+            promise = self.promised.read()
+        if promise is None or self.own_checkpoints is not None:
+            return promise
+        # A root may have been a broker's in between, which deletes old segments.
+        return promise._replace(log_start_offset=UNKNOWN_START)
+
+    def _is_new(self, known: PartitionCheckpoints) -> bool:
+        """Whether nothing was ever written to the log, as far as anybody knows."""
+        names = [path.name for path in self._environment.directory.iterdir()]
+        return not known.recovery_point and not any(name.endswith(f".{FileKind.LOG}") for name in names)
+
+    def note_promise(self, loaded: LoadedLog) -> None:
+        """Say what is promised from now on, where anybody knows: after damage it is less. Raises OSError."""
+        if self.promised is None:
+            return
+        start, recovery_point = loaded.log_start_offset, loaded.recovery_point
+        if self._promise is not None and recovery_point < self._promise.recovery_point:
+            self.promised.take_back(recovery_point, start)
+        elif self._promise is not None:
+            self.promised.note(recovery_point, start)
 
     def mark_open(self) -> None:
         """Note of a log that stands alone that a crash from now on needs recovery. Raises OSError."""

@@ -10,6 +10,7 @@ from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
 from logstore.arguments import ensure_bool, offset_span
 from logstore.batch.record import Record
+from logstore.files.offset_gaps import Hole
 from logstore.log.cursors.cursor import Cursor
 from logstore.log.cursors.cursor_keeper import CursorKeeper
 from logstore.log.cursors.cursors import Cursors
@@ -133,6 +134,15 @@ class ReadableLog:
         """Bytes of all segments' `.log` files."""
         return self._contents.segments.size
 
+    @property
+    def holes(self) -> tuple[Hole, ...]:
+        """Offsets whose records were damaged or lost, as `damage="hole"` has left them; empty in a sound log.
+
+        Reading into one raises HoleError. It goes once the log starts behind it, or is truncated to before it.
+        """
+        gaps = self._contents.gaps
+        return gaps.within(self._contents.log_start_offset, self.log_end_offset).holes if gaps.holes else ()
+
     # --- reading
 
     def ensure_readable(self) -> None:
@@ -196,12 +206,14 @@ class ReadableLog:
         *,
         since: int | datetime | None = None,
         isolation: Isolation = Isolation.LOG_END,
+        skip_holes: bool = False,
     ) -> Iterator[Record]:
         """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
 
         `since` is a time to start from: milliseconds since 1970 UTC, or a `datetime`, which without a time zone is
         local. That is the first record with such a timestamp or a later one. The end is where the log ends when the
-        iterator comes there; up to `isolation`. A megabyte is read at a time.
+        iterator comes there; up to `isolation`. A megabyte is read at a time. With `skip_holes` it goes on behind each
+        of `holes`, and otherwise raises HoleError there.
 
         Raises what `read` and `ReadView.records` raise. While iterating, that is OffsetOutOfRangeError if records were
         deleted before they were read, and LogTruncatedError if some were truncated that had been read.
@@ -209,7 +221,8 @@ class ReadableLog:
         >>> for record in log.records(since=datetime(2026, 1, 31, tzinfo=UTC)):
         ...     print(record.offset, record.value)
         """
-        return self._streams.records(start, end, since, isolation)
+        ensure_bool(skip_holes, "skip_holes")
+        return self._streams.records(start, end, since, isolation, skip_holes=skip_holes)
 
     def tail(
         self,
@@ -217,13 +230,16 @@ class ReadableLog:
         *,
         since: int | datetime | None = None,
         isolation: Isolation = Isolation.LOG_END,
+        skip_holes: bool = False,
     ) -> Tail:
         """Return an endless iterator, for `for` and `async for`, which waits for more: see `Tail`.
 
         It starts at `start` or `since`, as `records` does, by default where `isolation` lets reads end now: what is
-        appended from here on. `log.tail(log.log_start_offset)` yields all. Raises what `read` raises.
+        appended from here on. `log.tail(log.log_start_offset)` yields all. `skip_holes` is as for `records`. Raises
+        what `read` raises.
         """
-        return self._streams.tail(start, since, isolation)
+        ensure_bool(skip_holes, "skip_holes")
+        return self._streams.tail(start, since, isolation, skip_holes=skip_holes)
 
     def wait(self, offset: int, timeout: float | None = None) -> bool:
         """Wait until the log's end is beyond `offset`; return False if that takes more than `timeout` seconds.

@@ -80,6 +80,7 @@ class Retention:
         kept = contents.segments.segments[len(expired) :]
         # All that a full disk can fail comes first: nothing has changed then.
         self._flusher.flush_to(kept[0].base_offset, include_active=False)
+        self._flusher.promise_from(max(kept[0].base_offset, contents.log_start_offset))
         self._guard.remove(lambda: self._drop_first_segments(expired, kept))
         self._note_start()
         for segment in expired:

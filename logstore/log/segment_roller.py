@@ -49,6 +49,7 @@ class SegmentRoller:
         contents.producers.take_snapshot()
         # Before the next segment has a name: a crash could leave that, and a hole in the log before it.
         self._flusher.flush_to(base_offset, include_active=True)
+        self._flusher.note_roll(base_offset)
         self._undo.begun_segment = base_offset
         segment = self.create(base_offset)
         contents.segments = segments.with_appended(segment)

@@ -40,6 +40,7 @@ class Truncation:
     def end_at(self, offset: int) -> bool:
         """Let the log end at `offset`; return whether it ended later."""
         contents = self._contents
+        offset = contents.gaps.before_hole(offset)
         if offset >= contents.log_end_offset:
             self._epochs.truncate_to_end()
             return False
@@ -53,6 +54,7 @@ class Truncation:
     def start_at(self, offset: int, log_start_offset: int) -> None:
         """Drop everything; the log goes on at `offset`."""
         self._guard.state = CHANGING
+        self._flusher.promise_nothing()
         self._truncate(lambda: self._begin_anew(offset, log_start_offset))
 
     def _cut_at(self, offset: int) -> None:
@@ -67,6 +69,7 @@ class Truncation:
             refuse_beyond_limit(error, self._environment.directory)
             raise
         self._guard.state = CHANGING
+        self._flusher.promise_up_to(first_gone)
         self._truncate(lambda: self._truncate_to(offset, first_gone, kept, producers))
 
     def _truncate(self, cut: Callable[[], None]) -> None:
@@ -115,6 +118,8 @@ class Truncation:
         contents.current_epoch = -1
         contents.note_cut(first_gone)
         contents.move_high_watermark(contents.high_watermark)
+        contents.gaps = contents.gaps.within(contents.log_start_offset, contents.log_end_offset)
+        self._flusher.note_cut(first_gone, contents.log_end_offset)
         self._flusher.write_checkpoints()
 
     def _rebuild(self, producers: ProducerState, segments: SegmentList, start: int, end: int) -> None:

@@ -16,24 +16,26 @@ _COMPLETE: Final = frozenset({StopReason.END, StopReason.TORN})
 """How a walk ends that has seen all whole batches."""
 
 
-def dropped_tail(path: Path, position: int, reason: str) -> DroppedTail:
+def dropped_tail(path: Path, position: int, reason: str, end: int | None = None) -> DroppedTail:
     """Report what a segment's file has from a position on, before it is cut there. Raises OSError if it is missing.
+
+    `end` is where that ends, if not with the file.
 
     A file that cannot be read is to go all the same: then nothing is counted, nor where there are more than 64 MiB.
     """
-    size = path.stat().st_size
+    size = path.stat().st_size if end is None else end
     records, end_offset = None, None
     if size - position <= _MOST_COUNTED:
         with suppress(OSError):
-            records, end_offset = _counted(_tail(path, position))
+            records, end_offset = _counted(_tail(path, position, size))
     return DroppedTail(path.name, position, size - position, reason, records, end_offset)
 
 
-def _tail(path: Path, position: int) -> memoryview:
+def _tail(path: Path, position: int, end: int) -> memoryview:
     """Read it, and do not map it: a sector that cannot be read would be a signal there, which ends the process."""
     with path.open("rb") as file:
         file.seek(position)
-        return memoryview(file.read())
+        return memoryview(file.read(end - position))
 
 
 def _counted(tail: memoryview) -> tuple[int | None, int | None]:

@@ -9,6 +9,7 @@ from typing import NoReturn
 from epoch.cache import LeaderEpochFileCache
 from epoch.filesystem import FileSystem
 from logstore.base_offsets import first_unflushed
+from logstore.files.offset_gaps import OffsetGaps
 from logstore.indexes.index_sanity import has_good_indexes
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
@@ -31,6 +32,11 @@ class ReadOnlyFiles(FileSystem):
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Refuse."""
         del truncate
+        self._refuse(path)
+
+    def overwrite(self, path: Path, position: int, data: bytes, *, sync: bool = False) -> None:
+        """Refuse."""
+        del position, data, sync
         self._refuse(path)
 
     def truncate(self, path: Path, size: int) -> None:
@@ -94,7 +100,8 @@ class _FrozenLoader:
         producers = self._recovered_producers or self._producers_at(self.segments, end)
         producers.end_offset = end
         epochs = LeaderEpochFileCache(recovered.history)
-        return LoadedLog(self.segments, start, end, recovery_point, epochs, producers, RecoveryReport())
+        gaps = OffsetGaps.read(self._directory).within(start, end)
+        return LoadedLog(self.segments, start, end, recovery_point, epochs, producers, RecoveryReport(), gaps)
 
     def _take(self, segment: Segment, *, is_unflushed: bool) -> None:
         recovered, base_offset = self._recovered, segment.base_offset

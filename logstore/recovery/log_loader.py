@@ -12,7 +12,9 @@ recovered (the recovery point does not move).
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from epoch.cache import LeaderEpochFileCache
@@ -20,10 +22,13 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
+from epoch.resource_limits import OUT_OF_SPACE
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
+from logstore.files.offset_gaps import Hole, OffsetGaps
+from logstore.files.promised_offsets import Promise
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
@@ -35,7 +40,9 @@ from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
 from logstore.recovery.held_damage import held_damage
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
-from logstore.recovery.recovery_report import RecoveryReport
+from logstore.recovery.only_copy import OnlyCopy, Treatment
+from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
+from logstore.recovery.segment_ends import end_of_segment, skips_offsets
 from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
 from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
@@ -57,6 +64,7 @@ class LoadedLog:
     epochs: LeaderEpochFileCache
     producers: ProducerState
     report: RecoveryReport
+    gaps: OffsetGaps = field(default_factory=OffsetGaps)
 
 
 def load_log(
@@ -67,6 +75,7 @@ def load_log(
     recovery_point: int = 0,
     clean_shutdown: bool = False,
     damage: DamagePolicy = DamagePolicy.REPLICATED,
+    promise: Promise | None = None,
     filesystem: FileSystem = REAL,
     clock: Callable[[], int] = now_ms,
     open_files: OpenFiles | None = None,
@@ -75,14 +84,17 @@ def load_log(
     """Open the log of a partition directory.
 
     `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
-    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `clock` gives
-    milliseconds since 1970 UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with
+    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `damage` says what
+    becomes of records that are lost below what `promise` tells, if that is known. `clock` gives milliseconds since 1970
+    UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with
     the number of bytes that were recovered since.
 
     Raises OSError, SegmentTooLargeError, and DamagedLogError.
     """
     loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
     loader.policy = damage
+    if not damage.is_replicated:
+        loader.guard(damage, promise, was_closed=clean_shutdown)
     return loader.load(clean_shutdown=clean_shutdown)
 
 
@@ -113,7 +125,24 @@ class _Loader:
         self._opened: list[LiveSegment] = []
         self.policy = DamagePolicy.REPLICATED
         """What becomes of damage."""
+        self._only_copy: OnlyCopy | None = None
+        self._gaps = OffsetGaps()
+        self._keeps_later = False
+        """Whether the segments behind the one that was damaged last stay."""
+        self._begins_at: int | None = None
+        """Where the log is known to begin."""
         self._set_aside = SetAside(directory, filesystem)
+        self._ends: dict[int, int] = {}
+        """Where the offsets of segments end, by their base offsets, as far as that is known."""
+        self._waiting: list[Callable[[], object]] = []
+        """What is to be written once it is known that the log is opened."""
+
+    def guard(self, policy: DamagePolicy, promise: Promise | None, *, was_closed: bool) -> None:
+        """Give up nothing that was promised, but by this policy."""
+        recovery_point = None if promise is None else promise.recovery_point
+        self._begins_at = None if promise is None else promise.log_start_offset
+        self._only_copy = OnlyCopy(self._directory, policy, recovery_point, was_closed)
+        self._report.is_only_copy = True
 
     def load(self, *, clean_shutdown: bool) -> LoadedLog:
         """Take all steps; where they do not come to their end, no segment stays open."""
@@ -128,16 +157,22 @@ class _Loader:
         start = time.perf_counter()
         self._finish_what_was_left_over()
         checkpoint, history = self._read_epochs()
+        if self._only_copy is not None:
+            self._gaps = OffsetGaps.read(self._directory)
         self._recover_segments(clean_shutdown=clean_shutdown)
-        end = self._find_end()
+        self._look_for_missing_segments()
+        end = self._reach(self._find_end())
+        self._write_what_waits()
         segments = self._open_segments()
         log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        self._gaps = self._gaps.within(log_start_offset, end)
+        self._report.holes = list(self._gaps.holes)
         epochs = self._reconcile_epochs(checkpoint, history, log_start_offset, end)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
         recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
         self._report.log_end_offset = end
         self._report.seconds = time.perf_counter() - start
-        return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report)
+        return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report, self._gaps)
 
     # --- files
 
@@ -151,7 +186,10 @@ class _Loader:
             self._report.renamed_files.append(name)
         names = self._names() if left_over else names
         for name in orphaned_indexes(names):
-            self._remove(name)
+            if self._only_copy is None:
+                self._remove(name)
+            else:  # the log may be missing, and not deleted
+                self._waiting.append(partial(self._remove_orphan, name))
         files = map(parse_file_name, names)
         self._base_offsets = sorted(
             file.base_offset or 0 for file in files if file.kind is FileKind.LOG and file.fate is FileFate.LIVE
@@ -167,6 +205,11 @@ class _Loader:
         self._filesystem.unlink(self._directory / name)
         self._report.removed_files.append(name)
 
+    def _remove_orphan(self, name: str) -> None:
+        base_offset = parse_file_name(name).base_offset
+        if base_offset not in self._base_offsets and (self._directory / name).exists():
+            self._remove(name)
+
     def _end_of_swap(self, name: str) -> int:
         """Tell where the log in a `.log.swap` file ends."""
         end = parse_file_name(name).base_offset or 0
@@ -181,36 +224,64 @@ class _Loader:
         first = first_unflushed(self._base_offsets, self._recovery_point, clean_shutdown=clean_shutdown)
         flushed, unflushed = self._base_offsets[:first], self._base_offsets[first:]
         for base_offset in flushed:
-            if not has_good_indexes(self._directory, base_offset):
+            if base_offset not in self._base_offsets:
+                break  # it lay behind damage
+            has_indexes = has_good_indexes(self._directory, base_offset)
+            if not has_indexes:
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
-                self._recover_in_turn([base_offset], UnwrittenFiles())
-        self._recover_in_turn(unflushed, self._filesystem)
+            if not has_indexes or not self._ends_well(base_offset):
+                self._recover_in_turn([base_offset], UnwrittenFiles(), self._behind(base_offset))
+        self._recover_in_turn([each for each in unflushed if each in self._base_offsets], self._filesystem)
 
-    def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem) -> None:
+    def _behind(self, base_offset: int) -> Sequence[int]:
+        """Return what goes with a flushed segment that is damaged: Kafka looks at none of those behind it."""
+        if self._only_copy is None:
+            return ()
+        return self._base_offsets[self._base_offsets.index(base_offset) + 1 :]
+
+    def _ends_well(self, base_offset: int) -> bool:
+        """Whether a flushed segment's last batches lead to its file's end, as far as anybody has to know."""
+        if self._only_copy is None:
+            return True
+        try:
+            end = end_of_segment(self._directory, base_offset)
+        except (TornBatchError, InvalidBatchHeaderError):
+            return False
+        if end is not None:
+            self._ends[base_offset] = end
+        return True
+
+    def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem, behind: Sequence[int] = ()) -> None:
         """Recover segments that follow one another, split where they must be, and drop those behind damage.
 
         `snapshots` is what producers' snapshots are written to. Where a flushed segment has lost its indexes alone,
-        those behind it stay what they are: Kafka removes them, and may then forget all producers.
+        those behind it stay what they are: Kafka removes them, and may then forget all producers. Those `behind` are
+        not recovered, but go where one is cut.
         """
         waiting = list(base_offsets)
         producers = self._producers_at(waiting[0], snapshots) if waiting else self._new_producers()
         while waiting:
             base_offset, *later = waiting
-            found = self._recover(base_offset, producers, later)
+            found = self._recover(base_offset, producers, [*later, *behind])
             if found.parts:
                 waiting = sorted({*self._split(base_offset, found.parts), *later})
                 producers = self._producers_at(base_offset, snapshots)
             else:
-                waiting = later if not found.dropped_bytes else []
+                waiting = later if not found.dropped_bytes or self._keeps_later else []
+        if self._only_copy is None:
+            return
+        self._waiting.append(producers.take_place)
 
     def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
         """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""
+        self._keeps_later = False
         found = recover_segment(
             self._directory,
             base_offset,
             self._config,
             on_producer_batch=producers.replay,
-            on_damage=lambda found: self._drop_from(found, later),
+            on_damage=lambda found: self._treat(found, later),
+            put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,
             filesystem=self._filesystem,
         )
@@ -218,6 +289,7 @@ class _Loader:
             return found
         producers.end_offset = found.next_offset
         producers.take_snapshot()
+        self._ends[base_offset] = found.next_offset
         self._epochs += found.epochs
         self._report.recovered_segments += 1
         self._report.recovered_batches += found.batches
@@ -229,26 +301,52 @@ class _Loader:
         write_parts(self._directory, base_offset, parts, self._filesystem)
         self._remove_segment(base_offset)
         self._finish_what_was_left_over()
-        self._report.split_segments.append(file_name(FileKind.LOG, base_offset))
+        if not self._keeps_later:
+            self._report.split_segments.append(file_name(FileKind.LOG, base_offset))
         return [part.base_offset for part in parts]
 
-    def _drop_from(self, found: SegmentRecovery, later: Sequence[int]) -> None:
-        """Take note of a segment that is to be cut, and remove those behind it."""
-        log = self._directory / file_name(FileKind.LOG, found.base_offset)
-        if self.policy is DamagePolicy.HELD and found.next_offset < self._recovery_point:
-            raise held_damage(log, found, self._recovery_point)
-        self._drop(later)
-        tail = dropped_tail(log, found.valid_bytes, found.reason)
-        if self.policy is DamagePolicy.ASIDE:
-            tail = replace(tail, set_aside=self._set_aside.keep_bytes(log, found.valid_bytes, found.size))
-        self._report.dropped.insert(0, tail)
+    def _treat(self, found: SegmentRecovery, later: Sequence[int]) -> tuple[Part, ...]:
+        """Take note of a segment that is damaged, and remove those behind it, unless they stay.
 
-    def _drop(self, base_offsets: Sequence[int]) -> None:
+        Returns the parts of it that stay where something stays behind the damage.
+        """
+        treatment = self._judge(found, later)
+        self._write_what_waits()
+        self._keeps_later = treatment.keeps_later
+        if not treatment.keeps_later:
+            self._drop(later, "it follows a damaged segment", sets_aside=treatment.sets_aside)
+        log = self._directory / file_name(FileKind.LOG, found.base_offset)
+        end = found.size if treatment.end is None else treatment.end
+        tail = dropped_tail(log, found.valid_bytes, found.reason, end)
+        if treatment.sets_aside:
+            tail = replace(tail, set_aside=self._set_aside_bytes(log, found.valid_bytes, end, treatment))
+        self._report.dropped.insert(0, tail)
+        if treatment.hole is not None:
+            self._add_hole(treatment.hole)
+        return treatment.parts
+
+    def _judge(self, found: SegmentRecovery, later: Sequence[int]) -> Treatment:
+        if self._only_copy is not None:
+            return self._only_copy.judge(found, later)
+        if self.policy is DamagePolicy.HELD and found.next_offset < self._recovery_point:
+            log = self._directory / file_name(FileKind.LOG, found.base_offset)
+            raise held_damage(log, found, self._recovery_point)
+        return Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
+
+    def _set_aside_bytes(self, log: Path, start: int, end: int, treatment: Treatment) -> str:
+        try:
+            return self._set_aside.keep_bytes(log, start, end)
+        except OSError as error:
+            if treatment.is_promised or error.errno not in OUT_OF_SPACE:
+                raise
+            return ""  # nobody was promised it, and a full disk must not keep the log closed
+
+    def _drop(self, base_offsets: Sequence[int], reason: str, *, sets_aside: bool) -> None:
         """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
         for base_offset in reversed(base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
-            tail = dropped_tail(log, 0, "it follows a damaged segment")
-            if self.policy is DamagePolicy.ASIDE and tail.bytes:
+            tail = dropped_tail(log, 0, reason)
+            if sets_aside and tail.bytes:
                 tail = replace(tail, set_aside=self._set_aside.keep_file(log))
             self._report.dropped.insert(0, tail)
             self._remove_segment(base_offset)
@@ -261,6 +359,86 @@ class _Loader:
             if path.exists():
                 self._filesystem.unlink(path)
         self._base_offsets.remove(base_offset)
+        self._ends.pop(base_offset, None)
+
+    def _add_hole(self, hole: Hole) -> None:
+        """Let it be known durably, before anything is changed: without it a segment would seem to be missing."""
+        if hole.start_offset < hole.end_offset:
+            self._gaps = self._gaps.with_hole(hole)
+            self._gaps.write(self._directory, self._filesystem)
+
+    def _write_what_waits(self) -> None:
+        while self._waiting:
+            self._waiting.pop(0)()
+
+    # --- what is missing
+
+    def _look_for_missing_segments(self) -> None:
+        """See that the segments of a log that is the only copy begin where the log does, and follow one another."""
+        if self._only_copy is None or not self._base_offsets:
+            return
+        self._look_for_the_first(self._only_copy, self._base_offsets[0])
+        for before, following in pairwise(list(self._base_offsets)):
+            end = self._ends.get(before, following)
+            if end > following:
+                what = f"the segment reaches offset {end - 1:,}, beyond where the next one begins"
+                self._only_copy.judge_missing(following, end, what, before)
+            elif end < following and not self._may_lack(end, following, before):
+                what = f"the segment of {end:,} is missing"
+                self._only_copy.judge_missing(end, following, what, end)
+                if self._only_copy.policy is DamagePolicy.CUT:
+                    self._drop(self._behind(before), "it follows a missing segment", sets_aside=True)
+                    return
+                self._add_hole(Hole(end, following))
+
+    def _look_for_the_first(self, only_copy: OnlyCopy, first: int) -> None:
+        start = self._begins_at
+        if start is None or not 0 <= start < first:
+            return
+        only_copy.judge_missing(start, first, "the first segment is missing", start)
+        if only_copy.policy is DamagePolicy.HOLE:
+            self._add_hole(Hole(start, first))
+            self._begin_file(start)
+        else:
+            self._note_missing(start, first, "the first segment is missing")
+
+    def _may_lack(self, start: int, end: int, before: int) -> bool:
+        """Whether nothing says that the log ever had these offsets, between the segment `before` and the one at `end`.
+
+        A log that was compacted lacks others too; so does one whose leader was compacted.
+        """
+        if self._config.is_compacted or self._gaps.covers(start, end):
+            return True
+        return any(skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in (before, end))
+
+    def _reach(self, end: int) -> int:
+        """See that the log reaches up to where it was flushed; return where it ends."""
+        only_copy = self._only_copy
+        if only_copy is None or only_copy.recovery_point is None or end >= only_copy.recovery_point:
+            return end
+        promised, what = only_copy.recovery_point, f"the log ends at offset {end:,}, before its recovery point"
+        if only_copy.policy is DamagePolicy.CUT and self._report.dropped:
+            return end
+        only_copy.judge_missing(end, promised, what, self._base_offsets[-1] if self._base_offsets else end)
+        if only_copy.policy is DamagePolicy.CUT:
+            self._note_missing(end, promised, what)
+            return end
+        self._add_hole(Hole(end, promised))
+        if not self._base_offsets:
+            self._begin_file(end)  # where readers begin, and are told
+        self._begin_file(promised)
+        return promised
+
+    def _begin_file(self, base_offset: int) -> None:
+        """Make an empty segment; indexes of that name belonged to the one that is missing."""
+        self._write_what_waits()
+        path = self._directory / file_name(FileKind.LOG, base_offset)
+        self._filesystem.close(self._filesystem.open(path))
+        self._filesystem.fsync_directory(self._directory)
+        self._base_offsets = sorted({*self._base_offsets, base_offset})
+
+    def _note_missing(self, start: int, end: int, what: str) -> None:
+        self._report.dropped.append(DroppedTail(file_name(FileKind.LOG, start), 0, 0, what, None, end))
 
     # --- the log's end
 
@@ -268,6 +446,9 @@ class _Loader:
         """Find the offset after the last batch; drop everything where that lies before the log's start."""
         end = self._next_offset_of_last() if self._base_offsets else -1
         if end < self._log_start_offset:
+            if self._only_copy is not None and self._base_offsets:
+                self._only_copy.judge_end(end, self._log_start_offset, self._base_offsets[0])
+                self._write_what_waits()
             # Files were lost, or nothing was ever written. Kafka starts over at the checkpointed start too.
             self._drop_everything()
             return self._log_start_offset
@@ -275,6 +456,8 @@ class _Loader:
 
     def _next_offset_of_last(self) -> int:
         base_offset = self._base_offsets[-1]
+        if self._only_copy is not None and base_offset in self._ends:
+            return self._ends[base_offset]
         try:
             return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
         except (TornBatchError, InvalidBatchHeaderError):
@@ -313,7 +496,10 @@ class _Loader:
         for base_offset in list(self._base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
             reason = f"the log ends before its checkpointed start {self._log_start_offset:,}"
-            self._report.dropped.append(dropped_tail(log, 0, reason))
+            tail = dropped_tail(log, 0, reason)
+            if self._only_copy is not None and tail.bytes:
+                tail = replace(tail, set_aside=self._set_aside.keep_file(log))
+            self._report.dropped.append(tail)
             self._remove_segment(base_offset)
             self._started_over = True
         self._epochs = []
@@ -359,6 +545,8 @@ class _Loader:
     def _producers_at(self, offset: int, snapshots: FileSystem) -> ProducerState:
         """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
         producers = self._new_producers(snapshots)
+        if self._only_copy is not None:
+            producers = producers.successor()  # which writes nothing yet
         segments = self._open_segments()
         self._rebuild(producers, segments, offset, self._log_start_offset)
         for segment in segments:

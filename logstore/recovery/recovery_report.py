@@ -5,11 +5,12 @@ from typing import Any
 
 from epoch.entry import EpochEntry
 from logstore.brief_text import differing
+from logstore.files.offset_gaps import Hole
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedTail:
-    """The end of a segment's file that was cut off, or a whole segment behind one that was cut."""
+    """The end of a segment's file that was cut off, bytes that were taken out of it, or a whole segment."""
 
     file: str
     position: int
@@ -50,6 +51,10 @@ class RecoveryReport:
     epochs_after: list[EpochEntry] = field(default_factory=list)
     damaged_epoch_checkpoint: str = ""
     """Why the leader-epoch checkpoint could not be read and was rebuilt from the batches; empty otherwise."""
+    holes: list[Hole] = field(default_factory=list)
+    """What readers of the log are told of: see `Log.holes`."""
+    is_only_copy: bool = False
+    """Whether no other node has a copy of the log."""
     seconds: float = 0.0
 
     def __repr__(self) -> str:

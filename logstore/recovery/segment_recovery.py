@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from logstore.files.mapped_files import cut_file
 from logstore.indexes.transaction_index import TransactionIndex
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.recovery.segment_split import plan_split
+from logstore.recovery.segment_split import Part, plan_split
 from logstore.recovery.segment_walk import OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
 
 MAX_SEGMENT_BYTES: Final = 2**31 - 1
@@ -26,15 +27,17 @@ def recover_segment(
     config: LogConfig,
     *,
     on_producer_batch: OnProducerBatch,
-    on_damage: Callable[[SegmentRecovery], object] = lambda _: None,
+    on_damage: Callable[[SegmentRecovery], tuple[Part, ...]] = lambda _: (),
+    put: Callable[[Callable[[], None]], object] = lambda put: put(),
     progress: OnBytes = lambda _: None,
     filesystem: FileSystem = REAL,
 ) -> SegmentRecovery:
     """Check a segment's batches up to the end or the first that is not whole, cut the file there, and write indexes.
 
     `on_damage` is called with what was found before anything is cut: what must go with the damage goes first, as long
-    as the damage is there to tell so after another crash. A segment that must be split is left as it is. Raises
-    OSError, and SegmentTooLargeError.
+    as the damage is there to tell so after another crash. It answers with the parts that are to take the segment's
+    place, if any. A segment that must be split is left as it is. `put` is given what puts the indexes into place.
+    Raises OSError, SegmentTooLargeError, and what `on_damage` raises.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
     with LogFile.open(path) as log:
@@ -52,9 +55,11 @@ def recover_segment(
             if parts:
                 return replace(found, parts=parts)
     if found.dropped_bytes:
-        on_damage(found)
+        parts = on_damage(found)
+        if parts:
+            return replace(found, parts=parts)
         cut_file(filesystem, path, found.valid_bytes)
-    _replace_indexes(directory, walk, filesystem)
+    put(partial(_replace_indexes, directory, walk, filesystem))
     return found
 
 

@@ -22,7 +22,9 @@ class Part(NamedTuple):
     base_offset: int
     """Of its first batch."""
     position: int
-    """Where that batch begins. The last part takes all that follows, whole or not."""
+    """Where that batch begins."""
+    end: int | None = None
+    """Where it ends; None where that is where the next part begins, and the last takes all that follows."""
 
 
 def plan_split(log: LogFile, base_offset: int) -> tuple[Part, ...]:
@@ -54,7 +56,8 @@ def write_parts(directory: Path, base_offset: int, parts: Sequence[Part], filesy
     """
     with LogFile.open(directory / file_name(FileKind.LOG, base_offset)) as log:
         ends = [*(part.position for part in parts), log.size]
-        for part, (start, end) in zip(parts, pairwise(ends), strict=True):
+        for part, (start, next_start) in zip(parts, pairwise(ends), strict=True):
+            end = next_start if part.end is None else part.end
             descriptor = filesystem.open(_name(directory, part, FileFate.CLEANED), truncate=True)
             try:
                 filesystem.write(descriptor, log.data[start:end])

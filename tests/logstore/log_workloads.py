@@ -20,6 +20,7 @@ from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
+from logstore.recovery.damage_policy import Damage
 from logstore.recovery.segment_split import plan_split, write_parts
 from logstore.topic_partition import TopicPartition
 from tests.logstore.batches import batch, record
@@ -170,6 +171,7 @@ class Workload(LogUse):
         self.root = root
         self.config = config
         self.disk = disk or RecordingDisk()
+        self.damage: Damage = "raise"
         super().__init__(PARTITION, self._open(), lambda name, promise: self.disk.tell({name: promise}))
         self.uses: dict[str, LogUse] = {PARTITION: self}
 
@@ -210,11 +212,11 @@ class Workload(LogUse):
     @contextmanager
     def open_after_crash(self, root: Path) -> Iterator[dict[str, Log]]:
         """Open what a crash has left, and close it in order."""
-        with Log.open(root / PARTITION, self.config, clock=lambda: NOW) as log:
+        with Log.open(root / PARTITION, self.config, damage=self.damage, clock=lambda: NOW) as log:
             yield {PARTITION: log}
 
     def _open(self) -> Log:
-        return Log.open(self.root / PARTITION, self.config, filesystem=self.disk, clock=lambda: NOW)
+        return Log.open(self.root / PARTITION, self.config, damage=self.damage, filesystem=self.disk, clock=lambda: NOW)
 
 
 class DirectoryWorkload:
@@ -502,6 +504,7 @@ def directory_life(work: DirectoryWorkload) -> None:
 
 def damage(work: Workload) -> None:
     """A disk has damaged a segment, and lost the recovery point: the segments behind the damage go too."""
+    work.damage = "cut"
     for number in range(9):
         work.lead(2, 300, epoch=number // 4)
     work.flush()

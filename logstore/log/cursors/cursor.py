@@ -47,13 +47,15 @@ class Cursor:
     def __iter__(self) -> Iterator[Record]:
         return self.records()
 
-    def records(self, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END) -> Iterator[Record]:
+    def records(
+        self, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END, skip_holes: bool = False
+    ) -> Iterator[Record]:
         """Iterate over the records from `position` on, as `Log.records` does."""
-        return self._keeper.records(self._place, end, isolation)
+        return self._keeper.records(self._place, end, isolation, skip_holes=skip_holes)
 
-    def tail(self, *, isolation: Isolation = Isolation.LOG_END) -> Tail:
+    def tail(self, *, isolation: Isolation = Isolation.LOG_END, skip_holes: bool = False) -> Tail:
         """Iterate from `position` on and wait for more, as `Log.tail` does."""
-        return self._keeper.tail(self._place, isolation)
+        return self._keeper.tail(self._place, isolation, skip_holes=skip_holes)
 
     def commit(self, offset: int | None = None) -> int:
         """Keep `offset`, by default `position`, on stable storage; return it.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from logstore.arguments import whole_number
+from logstore.arguments import ensure_bool, whole_number
 from logstore.batch.record import Record
 from logstore.errors import OffsetOutOfRangeError, complete, inherited_log
 from logstore.file_name import CURSOR_SUFFIX
@@ -66,17 +66,20 @@ class CursorKeeper(CallGuard):
         place.diverge(committed.divergence(contents.epochs.history, contents.log_start_offset, contents.log_end_offset))
         return place, committed.offset
 
-    def records(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
+    def records(self, place: Place, end: int | None, isolation: Isolation, *, skip_holes: bool) -> Iterator[Record]:
         """See `Cursor.records`."""
         self._log.ensure_readable()
         place.ensure_valid()
-        return self._streams.records_from(place, None if end is None else whole_number(end, "end"), isolation)
+        ensure_bool(skip_holes, "skip_holes")
+        end = None if end is None else whole_number(end, "end")
+        return self._streams.records_from(place, end, isolation, skip_holes=skip_holes)
 
-    def tail(self, place: Place, isolation: Isolation) -> Tail:
+    def tail(self, place: Place, isolation: Isolation, *, skip_holes: bool) -> Tail:
         """See `Cursor.tail`."""
         self._log.ensure_readable()
         place.ensure_valid()
-        return self._streams.tail_from(place, isolation)
+        ensure_bool(skip_holes, "skip_holes")
+        return self._streams.tail_from(place, isolation, skip_holes=skip_holes)
 
     def commit(self, name: str, place: Place, offset: int | None) -> int:
         """See `Cursor.commit`."""

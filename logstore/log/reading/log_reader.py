@@ -6,7 +6,7 @@ from typing import Final, NoReturn, TypeVar
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.resource_limits import name_memory
 from logstore.arguments import whole_number
-from logstore.errors import LogStoreError, OffsetOutOfRangeError
+from logstore.errors import HoleError, LogStoreError, OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.isolation import Isolation
 from logstore.log.state.log_contents import LogContents, LogPlace
@@ -65,6 +65,8 @@ class LogReader:
                     self._refuse_offset(offset)
                 limit = end if isolation is _LOG_END else self._limit_of(isolation)
                 view = self._find(offset, max_bytes, limit, min_one_batch, isolation is _READ_COMMITTED)
+                if contents.gaps.holes:
+                    self._ensure_no_hole(offset, view, limit)
             except Exception as error:
                 if changes == contents.changes and not changes & 1:
                     name_memory(error, self._directory)
@@ -141,6 +143,23 @@ class LogReader:
         view = segment.reader.read(offset, 0, size, end_offset, contents.epochs, min_one_batch=True)
         if view is not None:
             next(view.batches())
+
+    def _ensure_no_hole(self, offset: int, view: ReadView, limit: LogPlace) -> None:
+        """Raise HoleError where the next records are those of a hole. They lie between segments."""
+        hole = self._contents.gaps.next_hole(offset)
+        if hole is None or hole.start_offset >= limit[0]:
+            return
+        is_passed = view.segment_base_offset >= hole.end_offset
+        if not (hole.start_offset <= offset < limit[0] or is_passed):
+            return
+        error = HoleError(
+            f"the log has a hole, as {hole} could not be read any more",
+            file=self._directory,
+            offset=hole.start_offset,
+            advice=f"go on at {hole.end_offset:,}, or iterate with skip_holes=True; `Log.holes` lists all",
+        )
+        error.next_offset = hole.end_offset
+        raise error
 
     def _refuse_offset(self, offset: int) -> NoReturn:
         contents = self._contents

@@ -2,11 +2,13 @@
 
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from itertools import takewhile
 
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
+from logstore.errors import HoleError
 from logstore.log.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
@@ -31,16 +33,22 @@ class LogStreams:
         self._reader = reader
 
     def records(
-        self, start: int | None, end: int | None, since: int | datetime | None, isolation: Isolation
+        self,
+        start: int | None,
+        end: int | None,
+        since: int | datetime | None,
+        isolation: Isolation,
+        *,
+        skip_holes: bool,
     ) -> Iterator[Record]:
         """Read to the end of the log, or to `end`."""
         end = None if end is None else whole_number(end, "end")
         place = self._place(start, since, self._contents.log_start_offset, isolation)
-        return self._unseen(place, end, isolation)
+        return self._unseen(ViewSource(self._reader, place, isolation, skip_holes=skip_holes), end)
 
-    def _unseen(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
+    def _unseen(self, source: ViewSource, end: int | None) -> Iterator[Record]:
         """Yield records from a place that nobody sees: it moves from view to view."""
-        source = ViewSource(self._reader, place, isolation)
+        place = source.place
         while end is None or place.offset < end:
             view = source.read()
             if not view.data:
@@ -50,9 +58,11 @@ class LogStreams:
                 yield from run if end is None else _below(run, end)
             place.offset = order.last_offset + 1
 
-    def records_from(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
+    def records_from(
+        self, place: Place, end: int | None, isolation: Isolation, *, skip_holes: bool
+    ) -> Iterator[Record]:
         """Read from a place on, which moves along."""
-        source = ViewSource(self._reader, place, isolation)
+        source = ViewSource(self._reader, place, isolation, skip_holes=skip_holes)
         while end is None or place.offset < end:
             view = source.read()
             if not view.data:
@@ -66,13 +76,15 @@ class LogStreams:
                     return
                 yield record
 
-    def tail(self, start: int | None, since: int | datetime | None, isolation: Isolation) -> Tail:
+    def tail(self, start: int | None, since: int | datetime | None, isolation: Isolation, *, skip_holes: bool) -> Tail:
         """Read on as the log grows."""
-        return self.tail_from(self._place(start, since, self._end_for(isolation), isolation), isolation)
+        place = self._place(start, since, self._end_for(isolation), isolation)
+        return self.tail_from(place, isolation, skip_holes=skip_holes)
 
-    def tail_from(self, place: Place, isolation: Isolation) -> Tail:
+    def tail_from(self, place: Place, isolation: Isolation, *, skip_holes: bool) -> Tail:
         """Read on from a place, which moves along."""
-        return Tail(self._contents, self._guard, self._reader, place, isolation)
+        source = ViewSource(self._reader, place, isolation, skip_holes=skip_holes)
+        return Tail(self._contents, self._guard, source, isolation)
 
     def _place(self, start: int | None, since: int | datetime | None, default: int, isolation: Isolation) -> Place:
         if not isinstance(isolation, Isolation):
@@ -88,7 +100,8 @@ class LogStreams:
             place.offset = place.offset if found is None else found.offset
         elif start is not None:
             place.offset = whole_number(start, "start")
-        self._reader.read(place.offset, 0, Isolation.LOG_END, min_one_batch=False)  # refused now if out of range
+        with suppress(HoleError):  # which who iterates is told of
+            self._reader.read(place.offset, 0, Isolation.LOG_END, min_one_batch=False)  # refused now if out of range
         return place
 
     def _end_for(self, isolation: Isolation) -> int:

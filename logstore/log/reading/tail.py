@@ -6,8 +6,6 @@ from typing import Final
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
 from logstore.log.isolation import Isolation
-from logstore.log.reading.log_reader import LogReader
-from logstore.log.reading.place import Place
 from logstore.log.reading.view_source import ViewSource
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_guard import CLOSED, LogGuard
@@ -34,13 +32,11 @@ class Tail:
     ...     print(record.value)
     """
 
-    def __init__(
-        self, contents: LogContents, guard: LogGuard, reader: LogReader, place: Place, isolation: Isolation
-    ) -> None:
-        """Read from `place` on."""
+    def __init__(self, contents: LogContents, guard: LogGuard, source: ViewSource, isolation: Isolation) -> None:
+        """Read on where `source` does."""
         self._contents = contents
         self._guard = guard
-        self._source = ViewSource(reader, place, isolation)
+        self._source = source
         self._isolation = isolation
         self._waiters = contents.end_waiters if isolation is Isolation.LOG_END else contents.watermark_waiters
         self._is_closed = False

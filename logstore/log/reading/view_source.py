@@ -5,7 +5,7 @@ from typing import Final
 
 from logstore.batch.batch_order import BatchOrder
 from logstore.batch.record import Record
-from logstore.errors import OffsetOutOfRangeError
+from logstore.errors import HoleError, OffsetOutOfRangeError
 from logstore.log.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
@@ -18,11 +18,12 @@ PIECE_BYTES: Final = 1 << 20
 class ViewSource:
     """Gives what follows a place."""
 
-    def __init__(self, reader: LogReader, place: Place, isolation: Isolation) -> None:
-        """Read from `place` on, up to what `isolation` allows."""
+    def __init__(self, reader: LogReader, place: Place, isolation: Isolation, *, skip_holes: bool = False) -> None:
+        """Read from `place` on, up to what `isolation` allows; past what is known to be lost with `skip_holes`."""
         self._reader = reader
         self.place = place
         self._isolation = isolation
+        self._skip_holes = skip_holes
         self._order = BatchOrder()
 
     def order(self, view: ReadView) -> BatchOrder:
@@ -44,6 +45,11 @@ class ViewSource:
             except OffsetOutOfRangeError:
                 if not place.is_cut:
                     raise
+            except HoleError as hole:
+                if not self._skip_holes:
+                    raise
+                if not place.is_cut:
+                    place.offset = hole.next_offset
             else:
                 if not place.is_cut:
                     return view

@@ -1,6 +1,7 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
 from epoch.cache import LeaderEpochFileCache
+from logstore.files.offset_gaps import OffsetGaps
 from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters
 from logstore.producers.producer_state import ProducerState
@@ -29,6 +30,7 @@ class LogContents:
         "end_waiters",
         "epochs",
         "follows_flush",
+        "gaps",
         "high_watermark",
         "is_readable",
         "last_cut",
@@ -57,6 +59,8 @@ class LogContents:
         self.current_epoch: int = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
         self.producers: ProducerState = loaded.producers
+        self.gaps: OffsetGaps = loaded.gaps
+        """Offsets that are not there between two segments; each read asks whether there are holes."""
         self.last_cut: Cut = Cut()
         """Where the next truncation is noted, before `changes` is even again."""
         self.end_waiters: Waiters = Waiters()

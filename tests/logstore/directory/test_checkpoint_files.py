@@ -74,7 +74,7 @@ class TestLogsThatSomebodyElseLooksAfter:
         (root / ".kafka_cleanshutdown").unlink()
         (root / "recovery-point-offset-checkpoint").write_bytes(OffsetCheckpoint({ORDERS: 1, OTHERS: 10}).encode())
         monkeypatch.setattr("logstore.recovery.segment_recovery.MAX_SEGMENT_BYTES", 300)
-        with LogDirectory.open(root, CONFIG) as directory:
+        with LogDirectory.open(root, CONFIG, replicated=True) as directory:
             assert set(directory.unreadable) == {ORDERS}
         assert told(root, "recovery-point-offset-checkpoint")[ORDERS] == 1
 
@@ -113,7 +113,7 @@ class TestHowFarLogsAreCompacted:
         (root / "recovery-point-offset-checkpoint").unlink()
         log = root / f"orders-0/{4:020d}.log"
         log.write_bytes(log.read_bytes()[:-1])
-        LogDirectory.open(root, CONFIG).close()
+        LogDirectory.open(root, CONFIG, replicated=True).close()
         assert told(root, CLEANER)[ORDERS] == 4
 
     def test_what_is_to_be_compacted_only_since_it_was_opened_is_noted_too(self, root: Path) -> None:

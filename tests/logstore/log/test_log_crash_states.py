@@ -242,7 +242,8 @@ def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: 
                 refused += 1
                 continue
             end, epochs = theirs
-            with Log.open(ours_place.put(state) / PARTITION, workload.config, clock=lambda: NOW) as log:
+            ours = ours_place.put(state) / PARTITION
+            with Log.open(ours, workload.config, damage=workload.damage, clock=lambda: NOW) as log:
                 assert log.log_end_offset == end, f"state {number}, {workload.root.name}"
                 if readable(log, epochs) != readable(log, log.epochs.entries):
                     check_epochs(log, whole_batches(log))

@@ -56,7 +56,7 @@ def test_each_part_fits_its_index_and_reaches_as_far_as_it_can(batches: list[tup
         assert first_last[0][0] == 0
         assert max(last for _, last in first_last.values()) <= FARTHEST
         return
-    starts = [position for _, position in parts]
+    starts = [part.position for part in parts]
     assert starts[0] == 0
     for part, following in zip(parts, [*starts[1:], len(data)], strict=True):
         inside = [reach for at, reach in first_last.items() if part.position <= at < following]

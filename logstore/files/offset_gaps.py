@@ -1,0 +1,95 @@
+"""The offsets that a log that is the only copy is known to lack between two of its segments."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
+from epoch.errors import CheckpointError
+from epoch.filesystem import REAL, FileSystem
+
+OFFSET_GAPS_NAME: Final = "offset-gaps"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Hole:
+    """Offsets whose records were damaged or lost: readers are told of it, and go on behind it."""
+
+    start_offset: int
+    """The first that is not there."""
+    end_offset: int
+    """The first behind it."""
+
+    def __str__(self) -> str:
+        last = self.end_offset - 1
+        return f"offset {last:,}" if last <= self.start_offset else f"offsets {self.start_offset:,} to {last:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetGaps:
+    """Holes, and offsets that never had records: followers skip those that their leader has compacted away."""
+
+    holes: tuple[Hole, ...] = ()
+    skipped: tuple[Hole, ...] = ()
+    """Nobody is told of these."""
+
+    @classmethod
+    def read(cls, directory: Path) -> "OffsetGaps":
+        """Read the file; one that is missing or cannot be read knows of none."""
+        path = directory / OFFSET_GAPS_NAME
+        try:
+            rows = parse_checkpoint_lines(read_checkpoint(path), path=path, fields=3)
+            gaps = [(_gap(row.fields, path, row.line), row.fields[0]) for row in rows]
+        except (CheckpointError, OSError):
+            return cls()
+        return cls(tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped")))
+
+    def write(self, directory: Path, filesystem: FileSystem = REAL) -> None:
+        """Replace the file, durably. Raises OSError."""
+        rows = [
+            (kind, gap.start_offset, gap.end_offset)
+            for kind, gaps in (("hole", self.holes), ("skipped", self.skipped))
+            for gap in gaps
+        ]
+        filesystem.write_atomically(directory / OFFSET_GAPS_NAME, format_checkpoint(rows))
+
+    def with_hole(self, hole: Hole) -> "OffsetGaps":
+        """Return them with one more."""
+        return replace(self, holes=tuple(sorted({*self.holes, hole})))
+
+    def with_skipped(self, start: int, end: int) -> "OffsetGaps":
+        """Return them with offsets that were skipped."""
+        return replace(self, skipped=tuple(sorted({*self.skipped, Hole(start, end)})))
+
+    def within(self, start: int, end: int) -> "OffsetGaps":
+        """Return what is left of them in a log that begins at `start` and ends at `end`."""
+        return OffsetGaps(_within(self.holes, start, end), _within(self.skipped, start, end))
+
+    def before_hole(self, offset: int) -> int:
+        """Return where a log is to end that is cut at `offset`: not within a hole."""
+        return next((hole.start_offset for hole in self.holes if hole.start_offset < offset < hole.end_offset), offset)
+
+    def next_hole(self, offset: int) -> Hole | None:
+        """Return the first hole that reaches beyond `offset`."""
+        return next((hole for hole in self.holes if hole.end_offset > offset), None)
+
+    def covers(self, start: int, end: int) -> bool:
+        """Whether all offsets from `start` up to `end` are known to be missing."""
+        for gap in sorted((*self.holes, *self.skipped)):
+            if gap.start_offset <= start:
+                start = max(start, gap.end_offset)
+        return start >= end
+
+
+def _gap(fields: tuple[str, ...], path: Path, line: int) -> Hole:
+    start, end = (parse_number(text, bits=64, path=path, line=line) for text in fields[1:])
+    return Hole(start, end)
+
+
+def _of(gaps: Iterable[tuple[Hole, str]], kind: str) -> Iterator[Hole]:
+    return (gap for gap, its_kind in gaps if its_kind == kind)
+
+
+def _within(gaps: Iterable[Hole], start: int, end: int) -> tuple[Hole, ...]:
+    return tuple(gap for gap in gaps if gap.end_offset > start and gap.end_offset <= end)

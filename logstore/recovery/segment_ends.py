@@ -1,0 +1,65 @@
+"""Where a closed segment's offsets end, told by its last batches alone."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
+from logstore.batch.legacy_batch import SMALLEST_MESSAGE
+from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.file_name import FileKind, file_name
+from logstore.indexes.index_sanity import last_indexed_position
+from logstore.offline.header_scan import scan_headers
+
+_HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
+_PIECE: Final = 8 << 10
+"""Bytes that hold the batches behind the last index entry, unless batches are large."""
+
+
+def end_of_segment(directory: Path, base_offset: int) -> int | None:
+    """Return one beyond the last batch's last offset; None where batches are of before Kafka 0.11.
+
+    Only headers are looked at, from the last index entry on. Raises TornBatchError and InvalidBatchHeaderError where
+    they do not lead to the file's end, and OSError.
+    """
+    path = directory / file_name(FileKind.LOG, base_offset)
+    position = last_indexed_position(directory, base_offset)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _walk(descriptor, path, base_offset, position)
+    finally:
+        os.close(descriptor)
+
+
+def _walk(descriptor: int, path: Path, end: int, position: int) -> int | None:
+    size = os.fstat(descriptor).st_size
+    data, begin = b"", position
+    while position < size:
+        if position + _HEADER.size > begin + len(data):
+            data, begin = os.pread(descriptor, _PIECE, position), position
+        if len(data) - (position - begin) < _HEADER.size:
+            raise TornBatchError("the file ends inside a batch", file=path, position=position, offset=end)
+        base_offset, length, magic, delta = _HEADER.unpack_from(data, position - begin)
+        if 0 <= magic < MAGIC and length >= SMALLEST_MESSAGE - LOG_OVERHEAD:
+            return None
+        if magic != MAGIC or length < SMALLEST_LENGTH or base_offset < 0 or delta < 0:
+            raise InvalidBatchHeaderError("no batch begins here", file=path, position=position, offset=end)
+        position += length + LOG_OVERHEAD
+        if position > size:
+            raise TornBatchError("the file ends inside a batch", file=path, position=position, offset=end)
+        end = base_offset + delta + 1
+    return end
+
+
+def skips_offsets(log: Path) -> bool:
+    """Whether a segment lacks offsets between its batches or in them, as compaction leaves it. Raises OSError."""
+    end = None
+    for columns in scan_headers(log):
+        if not len(columns):
+            continue
+        ends = columns.last_offset + 1
+        lacks = (columns.base_offset[1:] > ends[:-1]).any() or (ends - columns.base_offset > columns.record_count).any()
+        if lacks or (end is not None and columns.base_offset[0] > end):
+            return True
+        end = int(ends[-1])
+    return False

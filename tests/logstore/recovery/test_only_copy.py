@@ -1,0 +1,255 @@
+"""A log that is the only copy: what was promised is never given up in silence, whatever is damaged or missing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from logstore.errors import DamagedLogError, HoleError
+from logstore.files.promised_offsets import PROMISED_OFFSETS_NAME
+from logstore.log.log import Log
+from logstore.log_config import LogConfig
+from logstore.recovery.damage_policy import Damage
+
+CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=100, retention_ms=-1)
+RECORDS = 65
+"""Flushed; some more are not."""
+
+
+def value(offset: int) -> bytes:
+    return b"record %06d" % offset
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """A log of several segments, whose process died."""
+    path = tmp_path / "t-0"
+    log = Log.open(path, CONFIG)
+    for offset in range(RECORDS):
+        log.append([value(offset)])
+        if offset % 7 == 0:
+            log.flush()
+    assert log.flush() == RECORDS
+    log.append([value(RECORDS)])
+    log.abandon()
+    return path
+
+
+def segments(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.log"))
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def in_the_last_segment(directory: Path) -> None:
+    flip(segments(directory)[-1], 40)
+
+
+def in_the_length_of_its_batch(directory: Path) -> None:
+    flip(segments(directory)[-1], 11)
+
+
+def in_its_magic(directory: Path) -> None:
+    flip(segments(directory)[-1], 16)
+
+
+def first_segment_missing(directory: Path) -> None:
+    segments(directory)[0].unlink()
+
+
+def middle_segment_missing(directory: Path) -> None:
+    segments(directory)[1].unlink()
+
+
+def last_segment_missing(directory: Path) -> None:
+    segments(directory)[-1].unlink()
+
+
+def all_segments_missing(directory: Path) -> None:
+    for path in segments(directory):
+        path.unlink()
+
+
+def middle_segment_short(directory: Path) -> None:
+    path = segments(directory)[1]
+    path.write_bytes(path.read_bytes()[:300])
+
+
+def last_segment_short(directory: Path) -> None:
+    segments(directory)[-1].write_bytes(b"")
+
+
+def middle_segment_zeroed(directory: Path) -> None:
+    path = segments(directory)[1]
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+FAULTS: list[Callable[[Path], None]] = [
+    in_the_last_segment,
+    in_the_length_of_its_batch,
+    in_its_magic,
+    first_segment_missing,
+    middle_segment_missing,
+    last_segment_missing,
+    all_segments_missing,
+    middle_segment_short,
+    last_segment_short,
+    middle_segment_zeroed,
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+class TestDamageBelowTheRecoveryPoint:
+    def test_refuses_the_log_again_and_again_and_changes_nothing(
+        self, directory: Path, fault: Callable[[Path], None]
+    ) -> None:
+        fault(directory)
+        before = files(directory)
+        for _ in range(2):
+            with pytest.raises(DamagedLogError, match=r'damage="hole".* damage="cut"') as refused:
+                Log.open(directory, CONFIG)
+            assert files(directory) == before
+        error = refused.value
+        assert Path(error.file or "").parent == directory
+        assert 0 <= (error.offset or 0) < (error.end_offset or 0) <= RECORDS
+
+    def test_becomes_a_hole_that_readers_are_told_of(self, directory: Path, fault: Callable[[Path], None]) -> None:
+        fault(directory)
+        with Log.open(directory, CONFIG, damage="hole") as log:
+            holes = log.holes
+            assert holes
+            assert list(holes) == log.report.holes
+            assert log.log_start_offset == 0
+            assert read(log) == {offset for offset in range(log.log_end_offset) if not any(within(holes, offset))}
+            end = log.append([b"behind"]).last_offset + 1
+        with Log.open(directory, CONFIG) as log:
+            assert log.holes == holes
+            assert log.log_end_offset == end >= RECORDS + 1
+            log.roll()
+            log.append([b"more"])
+            log.flush()
+            log.abandon()
+        with Log.open(directory, CONFIG) as log:
+            assert log.holes == holes
+
+    def test_is_cut_where_that_is_asked_for_and_set_aside(self, directory: Path, fault: Callable[[Path], None]) -> None:
+        before = {path.read_bytes() for path in segments(directory)}
+        fault(directory)
+        left = b"".join(path.read_bytes() for path in segments(directory))
+        with Log.open(directory, CONFIG, damage="cut") as log:
+            assert log.holes == ()
+            assert log.report.dropped
+            end = log.log_end_offset
+            start = log.log_start_offset
+            assert [record.value for record in log.records()] == [value(offset) for offset in range(start, end)]
+            kept = b"".join(path.read_bytes() for path in segments(directory))
+            aside = b"".join((directory / tail.set_aside).read_bytes() for tail in log.report.dropped if tail.set_aside)
+            assert kept + aside == left
+            assert before
+        with Log.open(directory, CONFIG) as log:
+            assert (log.log_end_offset, log.report.dropped) == (end, [])
+
+
+def within(holes: object, offset: int) -> list[bool]:
+    return [hole.start_offset <= offset < hole.end_offset for hole in holes]  # type: ignore[attr-defined]
+
+
+def read(log: Log) -> set[int]:
+    """Read around holes as told, and see that skipping them gives the same."""
+    found, offset = set[int](), log.log_start_offset
+    while True:
+        try:
+            for record in log.records(offset):
+                assert record.value == value(record.offset)
+                found.add(record.offset)
+        except HoleError as hole:
+            offset = hole.next_offset
+        else:
+            break
+    assert [record.offset for record in log.records(skip_holes=True)] == sorted(found)
+    return found
+
+
+class TestDamageAboveTheRecoveryPoint:
+    def test_is_cut_and_what_parses_is_set_aside(self, tmp_path: Path) -> None:
+        directory = tmp_path / "t-0"
+        log = Log.open(directory)
+        log.append([b"flushed"])
+        log.flush()
+        ends = [log.append([b"not flushed %d" % number]) and log.size for number in range(3)]
+        log.abandon()
+        flip(segments(directory)[0], ends[0] + 40)
+        lost = segments(directory)[0].read_bytes()[ends[0] :]
+        with Log.open(directory) as log:
+            assert log.log_end_offset == 2
+            [tail] = log.report.dropped
+            assert (directory / tail.set_aside).read_bytes() == lost
+
+    def test_a_torn_end_is_cut_as_ever(self, directory: Path) -> None:
+        last = segments(directory)[-1]
+        last.write_bytes(last.read_bytes()[:-3])
+        with Log.open(directory, CONFIG) as log:
+            assert log.log_end_offset == RECORDS
+            [tail] = log.report.dropped
+            assert tail.set_aside == ""
+
+
+@pytest.mark.parametrize("content", [None, b"", bytes(1_024)], ids=["missing", "emptied", "zeroed"])
+@pytest.mark.parametrize("damage", ["raise", "hole"])
+def test_where_nobody_knows_what_was_promised_all_that_something_follows_was(
+    directory: Path, content: bytes | None, damage: Damage
+) -> None:
+    for name in (PROMISED_OFFSETS_NAME, "recovery-point-offset-checkpoint"):
+        (directory / name).unlink()
+        if content is not None:
+            (directory / name).write_bytes(content)
+    in_the_last_segment(directory)
+    if damage == "raise":
+        with pytest.raises(DamagedLogError, match="not known"):
+            Log.open(directory, CONFIG)
+    else:
+        with Log.open(directory, CONFIG, damage=damage) as log:
+            [hole] = log.holes
+            assert hole.end_offset - hole.start_offset == 1
+            assert log.log_end_offset == RECORDS + 1
+
+
+def test_a_replica_ends_at_the_damage_as_kafkas_does(directory: Path) -> None:
+    in_the_last_segment(directory)
+    base_offset = int(segments(directory)[-1].stem)
+    with Log.open(directory, CONFIG, replicated=True) as log:
+        assert log.log_end_offset == base_offset
+        assert [tail.set_aside for tail in log.report.dropped] == [""]
+
+
+class TestAfterAStopInOrder:
+    @pytest.mark.parametrize("fault", [in_the_length_of_its_batch, in_its_magic, last_segment_short])
+    def test_damage_that_an_index_does_not_lead_past_is_refused_too(
+        self, tmp_path: Path, fault: Callable[[Path], None]
+    ) -> None:
+        directory = tmp_path / "t-0"
+        with Log.open(directory) as log:
+            for number in range(9):
+                log.append([value(number)])
+        fault(directory)
+        before = files(directory)
+        for _ in range(2):
+            with pytest.raises(DamagedLogError, match="closed in order"):
+                Log.open(directory)
+        assert files(directory) == before
+
+
+class TestArguments:
+    def test_only_known_words_are_taken(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match='pass "raise", "hole" or "cut"'):
+            Log.open(tmp_path / "t-0", damage="ignore")  # type: ignore[call-overload]
+        with pytest.raises(TypeError, match="replicated"):
+            Log.open(tmp_path / "t-0", damage="hole", replicated=True)
