@@ -20,13 +20,13 @@ class Led(NamedTuple):
 
     contest: Contest
     leaders: Leaders
-    """Several where it depends on what nobody knows; NOBODY where an election has to wait."""
+    """Several where it depends on what nobody knows."""
     is_forced: bool
     """Whether an unclean election has to be asked for, unless somebody leads by then."""
 
     @property
     def cost(self) -> Cost:
-        """What is lost at worst; as under the best where nobody leads."""
+        """What is lost at worst."""
         costs = self.contest.costs
         return max((costs[each] for each in self.leaders if each is not NOBODY and each in costs), default=Cost())
 
@@ -163,24 +163,25 @@ def _decided(contest: Contest, order: Sequence[str]) -> tuple[int, Led]:
 
 
 def _ways(contest: Contest, order: Sequence[str], places: Sequence[int]) -> Iterator[tuple[int, Led]]:
+    """Give the ways to a leader, as brokers start: it leads by itself, or by an election that somebody asks for."""
     started: tuple[str, ...] = ()
     for place in places:
         started = (*started, order[place])
         leaders = contest.after(started)
+        forced = contest.forced_after(order[place]) if len(started) == 1 else frozenset()
         if leaders is not None and NOBODY not in leaders:
             yield place, Led(contest, leaders, is_forced=False)
-            return
-        if len(started) == 1 and (forced := contest.forced_after(order[place])) and NOBODY not in forced:
+        elif forced and NOBODY not in forced:
             yield place, Led(contest, forced, is_forced=True)
-            if not contest.is_told:
-                return
-        if leaders is not None:
-            yield places[-1], Led(contest, leaders, is_forced=False)
+        elif leaders is not None:
+            yield place, Led(contest, frozenset(started), is_forced=True)
+        if leaders is not None or not contest.is_told:
             return
 
 
 def _undecided(contest: Contest) -> Led:
-    return Led(contest, frozenset([NOBODY]), is_forced=False)
+    """Ask for an unclean election once all run: any of them may win it."""
+    return Led(contest, frozenset(contest.costs), is_forced=True)
 
 
 def _sum(costs: Iterable[Cost]) -> Cost:
