@@ -1,4 +1,4 @@
-"""`epochlog broker` among Kafka's own controller and broker, once files of its own are gone, cut or old.
+"""`epochlog broker` among Kafka's own controller and broker, once files of its own are gone, cut, old or damaged.
 
 It was the last in the ISR, and comes first: Kafka's broker leads then, and the others are cut to what it has left.
 """
@@ -6,7 +6,7 @@ It was the last in the ISR, and comes first: Kafka's broker leads then, and the 
 import json
 import shutil
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import TopicPartition
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
@@ -23,7 +24,7 @@ from tests.oracle.release import KafkaRelease
 from tests.replication.broker.member import SESSION_MS, controllers
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.joining import SECONDS, joined, server_properties
-from tests.replication.lost_files import LOSSES
+from tests.replication.lost_files import DAMAGES, LOSSES, Loss
 from tests.replication.testing.stopped_replicas import loaded
 from tests.replication.waiting import wait_until
 
@@ -31,8 +32,7 @@ OURS, THEIRS = 9, 1
 SAFE, PLAIN = "safe", "plain"
 """Topics with eligible leader replicas, as fewer than `min.insync.replicas` may be left in sync, and without."""
 EACH = 30
-PARTITIONS = range(len(LOSSES))
-ACCEPTED = PARTITIONS[-1]
+ACCEPTED = len(LOSSES) - 1
 
 
 @dataclass
@@ -41,6 +41,7 @@ class Setting:
 
     theirs: KafkaCluster
     directory: Path
+    losses: Mapping[str, Loss] = field(default_factory=lambda: LOSSES)
     told: list[dict[str, object]] = field(default_factory=list)
     """Of the last start of ours, once that has ended."""
 
@@ -56,6 +57,10 @@ class Setting:
             assert process.wait(SECONDS) == 0
         events = (json.loads(line) for line in errors.read_text().splitlines() if line.startswith("{"))
         self.told = [each for each in events if each["event"] == "replica-short"]
+
+    @property
+    def partitions(self) -> range:
+        return range(len(self.losses))
 
     def states(self, topic: str) -> dict[int, PartitionRegistration]:
         return dict(self.theirs.image().topics.by_name[topic].partitions)
@@ -75,7 +80,7 @@ class Setting:
     def send(self) -> None:
         producer = Producer({"bootstrap.servers": self.theirs.bootstrap(), "acks": "all"})
         for topic in (SAFE, PLAIN):
-            for number in PARTITIONS:
+            for number in self.partitions:
                 for each in range(EACH):
                     producer.produce(topic, b"order %d" % each, partition=number)
                     producer.poll(0)
@@ -100,6 +105,7 @@ def setting(tmp_path: Path, release: KafkaRelease) -> Iterator[Setting]:
 
 def lose_files(setting: Setting) -> None:
     """Stop all in order, ours last, of which something is gone then."""
+    partitions = setting.partitions
     older = setting.directory / "older"
     with setting.joined() as said:
         assert said["fenced"] is False
@@ -107,8 +113,8 @@ def lose_files(setting: Setting) -> None:
         for topic, min_isr in ((SAFE, "2"), (PLAIN, "1")):
             made = NewTopic(
                 topic,
-                len(PARTITIONS),
-                replica_assignment=[[OURS, THEIRS] for _ in PARTITIONS],
+                len(partitions),
+                replica_assignment=[[OURS, THEIRS] for _ in partitions],
                 config={"min.insync.replicas": min_isr},
             )
             admin.create_topics([made])[topic].result(SECONDS)
@@ -122,7 +128,7 @@ def lose_files(setting: Setting) -> None:
         setting.theirs.stop(THEIRS)
         wait_until(lambda: setting.leaders(SAFE) | setting.leaders(PLAIN) == {OURS})
     for topic in (SAFE, PLAIN):
-        for number, loss in zip(PARTITIONS, LOSSES.values(), strict=True):
+        for number, loss in zip(partitions, setting.losses.values(), strict=True):
             loss(setting.ours(topic, number), older / f"{topic}-{number}")
 
 
@@ -133,14 +139,14 @@ def test_what_the_last_in_the_isr_has_lost_is_copied_from_the_others(setting: Se
     assert [len(each) for each in sent.values()] == [2 * EACH] * 2
     with setting.joined() as said:
         assert said["fenced"] is True
-        assert len(said["offline"]) >= len(PARTITIONS)  # type: ignore[arg-type]
+        assert len(said["offline"]) >= len(setting.partitions)  # type: ignore[arg-type]
         assert setting.leaders(SAFE) | setting.leaders(PLAIN) == {NO_LEADER}
         setting.theirs.start(THEIRS)
         wait_until(lambda: setting.leaders(SAFE) == {THEIRS})
         assert setting.leaders(PLAIN) == {NO_LEADER}
-        setting.elect_uncleanly(PLAIN, [each for each in PARTITIONS if each != ACCEPTED])
+        setting.elect_uncleanly(PLAIN, [each for each in setting.partitions if each != ACCEPTED])
     withheld = {(each["topic"], each["partition"]) for each in setting.told if each["standing"] == "withheld"}
-    assert {(PLAIN, number) for number in PARTITIONS} <= withheld
+    assert {(PLAIN, number) for number in setting.partitions} <= withheld
 
     with setting.joined("--accept-loss", f"{PLAIN}-{ACCEPTED}"):
         wait_until(setting.are_in_sync)
@@ -148,8 +154,33 @@ def test_what_the_last_in_the_isr_has_lost_is_copied_from_the_others(setting: Se
     assert told[PLAIN, ACCEPTED] == "accepted"
     setting.theirs.stop(THEIRS)
     for topic in (SAFE, PLAIN):
-        for number in PARTITIONS:
+        for number in setting.partitions:
             ours = setting.values(setting.ours(topic, number).parent, topic, number)
             assert ours == setting.values(theirs, topic, number)
             is_accepted = (topic, number) == (PLAIN, ACCEPTED)
             assert ours == sent[topic][: EACH if is_accepted else None]
+
+
+def test_what_is_damaged_is_cut_once_kafkas_leader_has_it(setting: Setting) -> None:
+    setting.losses = DAMAGES
+    lose_files(setting)
+    root = setting.ours(SAFE, 0).parent
+    (root / CLEAN_SHUTDOWN_NAME).unlink()
+    logs = {path: path.read_bytes() for topic in (SAFE, PLAIN) for path in root.glob(f"{topic}-*/*.log")}
+    theirs = setting.theirs.log_dir(THEIRS)
+    sent = {topic: setting.values(theirs, topic, 0) for topic in (SAFE, PLAIN)}
+    with setting.joined() as said:
+        assert said["fenced"] is True
+        assert setting.leaders(SAFE) | setting.leaders(PLAIN) == {NO_LEADER}
+        assert {path: path.read_bytes() for path in logs} == logs
+        setting.theirs.start(THEIRS)
+        wait_until(lambda: setting.leaders(SAFE) == {THEIRS})
+        setting.elect_uncleanly(PLAIN, setting.partitions)
+        wait_until(setting.are_in_sync)
+    setting.theirs.stop(THEIRS)
+    assert {each["standing"] for each in setting.told} == {"withheld", "used"}
+    for path, content in logs.items():
+        topic, number = path.parent.name.split("-")
+        assert setting.values(root, topic, int(number)) == sent[topic]
+        (aside,) = path.parent.glob("*.set-aside")
+        assert content.endswith(aside.read_bytes())
