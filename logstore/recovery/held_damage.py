@@ -1,11 +1,16 @@
-"""Damage of a replicated log below its recovery point, of which nothing is cut until it is known who has it."""
+"""Damage of a replicated log, of which nothing that was flushed is cut until it is known who has it."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from logstore.errors import DamagedLogError
+from logstore.files.index_slots import MAX_RELATIVE_OFFSET
+from logstore.offline.log_file import LogFile
+from logstore.recovery.following_batch import find_following
 from logstore.recovery.segment_walk import SegmentRecovery
 
-_ADVICE = (
+_ADVICE: Final = (
     "nothing was changed: it is cut, and what is cut is set aside, once the partition's leader says that it has that"
 )
 
@@ -22,3 +27,12 @@ def held_damage(segment: Path, found: SegmentRecovery, recovery_point: int) -> D
     )
     error.end_offset = recovery_point
     return error
+
+
+def is_followed(segment: Path, found: SegmentRecovery, later: Sequence[int]) -> bool:
+    """Whether sound batches lie behind a segment's damage, in it or in those that begin `later`. Raises OSError."""
+    if later:
+        return True
+    with LogFile.open(segment) as log:
+        bound = found.base_offset + MAX_RELATIVE_OFFSET + 1
+        return find_following(log, found.valid_bytes, found.next_offset, bound) is not None

@@ -38,7 +38,7 @@ from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
-from logstore.recovery.held_damage import held_damage
+from logstore.recovery.held_damage import held_damage, is_followed
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.recovery.only_copy import OnlyCopy, Treatment
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
@@ -235,7 +235,7 @@ class _Loader:
 
     def _behind(self, base_offset: int) -> Sequence[int]:
         """Return what goes with a flushed segment that is damaged: Kafka looks at none of those behind it."""
-        if self._only_copy is None:
+        if self._only_copy is None and self.policy is not DamagePolicy.ASIDE:
             return ()
         return self._base_offsets[self._base_offsets.index(base_offset) + 1 :]
 
@@ -328,10 +328,12 @@ class _Loader:
     def _judge(self, found: SegmentRecovery, later: Sequence[int]) -> Treatment:
         if self._only_copy is not None:
             return self._only_copy.judge(found, later)
-        if self.policy is DamagePolicy.HELD and found.next_offset < self._recovery_point:
-            log = self._directory / file_name(FileKind.LOG, found.base_offset)
+        if self.policy is not DamagePolicy.HELD:
+            return Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
+        log = self._directory / file_name(FileKind.LOG, found.base_offset)
+        if found.next_offset < self._recovery_point:
             raise held_damage(log, found, self._recovery_point)
-        return Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
+        return Treatment(sets_aside=is_followed(log, found, later))
 
     def _set_aside_bytes(self, log: Path, start: int, end: int, treatment: Treatment) -> str:
         try:

@@ -69,6 +69,7 @@ class RecoveryTruncated:
             "bytes": report.dropped_bytes,
             "high_watermark": report.high_watermark_before,
             "below_high_watermark": self.is_below_high_watermark or None,
+            "set_aside": first.set_aside or None if first is not None else None,
             "why": self.why,
             "next": _ADVICE,
         }

@@ -29,7 +29,7 @@ class Reports(LogObserver):
 
 def left(root: Path, *, high_watermark: int = 0) -> LogDirectories:
     """Two logs of three batches each, as they were opened."""
-    directories = LogDirectories.open([root])
+    directories = LogDirectories.open([root], replicated=True, damage="hold")
     for partition in (SOUND, CUT):
         log = directories.create(partition)
         for number in range(RECORDS):
@@ -53,7 +53,9 @@ def told(
     caplog.clear()
     with (
         caplog.at_level(logging.INFO, LOGGER_NAME),
-        LogDirectories.open([root], observer=with_recovery(observer, counts)) as directories,
+        LogDirectories.open(
+            [root], replicated=True, damage="hold", observer=with_recovery(observer, counts)
+        ) as directories,
     ):
         tell_recovery(directories)
     return [getattr(record, FIELDS) for record in caplog.records if record.name == LOGGER_NAME]

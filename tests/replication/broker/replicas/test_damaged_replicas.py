@@ -181,12 +181,14 @@ def test_the_only_one_is_kept_until_its_loss_is_accepted(root: Path) -> None:
     assert aside(root) in before
 
 
-def test_what_was_never_on_stable_storage_is_cut_as_by_kafka(root: Path) -> None:
+def test_what_was_never_on_stable_storage_is_cut_as_by_kafka_and_set_aside_where_it_is_not_torn(root: Path) -> None:
+    before = segment(root).read_bytes()
     (root / "recovery-point-offset-checkpoint").write_text("0\n1\norders 0 2\n")
     (root / "replication-offset-checkpoint").write_text("0\n1\norders 0 2\n")
     with started(root, *made(ME, ME, OTHER), ALONE) as broker:
         assert not broker.replicas.are_withheld
         assert not told(broker)
+    assert aside(root) in before
 
 
 def test_a_damaged_log_of_a_deleted_topic_is_left_alone(root: Path) -> None:
