@@ -3,13 +3,15 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
@@ -23,9 +25,16 @@ from replication.audit.examination.examination import Examination, examine
 from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PartitionVerdict
 from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.foretelling import (
+    BrokerFiles,
+    CopyOfMetadata,
+    Foretelling,
+    RootFiles,
+    read_best_metadata,
+)
 from replication.audit.snapshots.missing_copies import Expectations, missing_copies
 from replication.audit.snapshots.newest_metadata import newest_metadata
-from replication.audit.snapshots.registered import Registered
+from replication.audit.snapshots.registered import Registered, Registrations
 from replication.errors import PartitionVanishedError, TopicIdsDifferError
 from replication.metadata_partition import METADATA_PARTITION
 from replication.planning import Replica
@@ -74,7 +83,7 @@ def judge_replicas(
     ...     print(each.verdict.topic, each.verdict.verdict)
     """
     lacking = missing_among(replicas) if missing is None else missing
-    registered = expectations(replicas).registered
+    registered = _registered(replicas)
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for topic_partition in sorted(held_by_several(replicas).union(lacking)):
             unread = {replica.name for replica in replicas if topic_partition in replica.left_out}
@@ -146,6 +155,32 @@ def expectations(replicas: Sequence[Replica], replication_factor: int | None = N
         {replica.name: replica.listed for replica in replicas},
         replication_factor,
     )
+
+
+def _registered(replicas: Sequence[Replica]) -> Registrations:
+    """Return what the cluster's metadata says of partitions, with whom Kafka elects."""
+    registered = expectations(replicas).registered
+    copies = [
+        CopyOfMetadata(replica.name, nullcontext(copy.path))
+        for replica in replicas
+        if (copy := replica.partitions.get(METADATA_PARTITION))
+    ]
+    held = {each for replica in replicas for each in replica.held if each != METADATA_PARTITION}
+    said = {each: registered.get(each, Registered(None)) for each in held}
+    return Foretelling(read_best_metadata(copies), map(_broker_files, replicas)).completed(said) if copies else said
+
+
+def _broker_files(replica: Replica) -> BrokerFiles:
+    return BrokerFiles(replica.name, replica.node_id, [_root_files(root) for root in _roots(replica)])
+
+
+def _root_files(root: Path) -> RootFiles:
+    directory_id, stop = None, None
+    with suppress(LogStoreError, OSError):
+        directory_id = MetaProperties.read(root / META_PROPERTIES_NAME).directory_id
+    with suppress(LogStoreError, OSError):
+        stop = CleanShutdown.read(root / CLEAN_SHUTDOWN_NAME)
+    return RootFiles(directory_id, stop)
 
 
 def _roots(replica: Replica) -> list[Path]:

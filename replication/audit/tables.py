@@ -111,6 +111,35 @@ _RECORDS: Final[Columns] = {
     "min_timestamp": _LONG,
     "max_timestamp": _LONG,
 }
+_NUMBERS: Final = pa.list_(_INT)
+_FORESEEN: Final[Columns] = {
+    "leader": _INT,
+    "replica": _TEXT,
+    "reason": _TEXT,
+    "epochs": _NUMBERS,
+    "isr": _NUMBERS,
+    "elr": _NUMBERS,
+    "unclean": _FLAG,
+}
+_STARTS: Final = _rows_of({"started": _NUMBERS, "elections": _rows_of(_FORESEEN)})
+_ELECTION: Final[Columns] = {
+    "why_unknown": _TEXT,
+    "metadata_of": _TEXT,
+    "is_complete": _FLAG,
+    "together": _rows_of(_FORESEEN),
+    "orders": _STARTS,
+    "forced": _STARTS,
+    "absent": _NUMBERS,
+    "unclean_allowed": _FLAG,
+    "min_isr": _INT,
+    "has_elr": _FLAG,
+    "leader": _INT,
+    "leader_epoch": _INT,
+    "replicas": _NUMBERS,
+    "isr": _NUMBERS,
+    "elr": _NUMBERS,
+    "last_known_elr": _NUMBERS,
+}
 PARTITIONS: Final[Columns] = {
     "topic": _TEXT,
     "partition": _INT,
@@ -118,8 +147,10 @@ PARTITIONS: Final[Columns] = {
     "verdicts": _TEXTS,
     "recommended": _TEXT,
     "kafkas_choice": _TEXT,
+    "latest_and_longest": _TEXT,
     "least_loss": _TEXT,
     "choices_differ": _FLAG,
+    "election": pa.struct(_ELECTION),
     "candidates": _rows_of(
         {
             "replica": _TEXT,

@@ -61,7 +61,7 @@ def advise_by_epochs(
 
 def _tell_of_damage(advice: "Advice") -> None:
     for standing in advice.replicas:
-        leads = ", Kafka's choice as the leader," if standing.replica == advice.recommended else ""
+        leads = ", with the latest epoch and the longest log," if standing.replica == advice.recommended else ""
         tell_of_damage(_partition(advice), f"{standing.replica}{leads}", standing.damage)
 
 
@@ -72,7 +72,14 @@ def _print(advice: Sequence["Advice"]) -> None:
     if disputed:
         print_table(
             "Who should lead, by leader epochs",
-            ("partition", "Kafka's choice", "if this leads", "last epoch", "end offset", "truncated by the others"),
+            (
+                "partition",
+                "latest epoch, longest log",
+                "if this leads",
+                "last epoch",
+                "end offset",
+                "truncated by the others",
+            ),
             [
                 (
                     _partition(each),

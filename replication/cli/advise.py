@@ -225,9 +225,12 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
 
 def _is_agreed(partition: dict[str, Any]) -> bool:
     """Whether nothing was found by which one replica is a worse leader than another."""
+    from replication.audit.judgement.elected import lacks_everybody_eligible
     from replication.audit.judgement.verdict import Verdict
 
     harmless = {Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION}
+    if lacks_everybody_eligible(partition):
+        return False
     return set(partition["verdicts"]) <= harmless and not any(
         each["lost"] is None or each["lost"]["records"] or each["damage"] for each in partition["candidates"]
     )

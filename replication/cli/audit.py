@@ -214,6 +214,7 @@ def exit_status(document: Mapping[str, Any], *, written: bool) -> int:
 
 
 def _tell(document: Mapping[str, Any]) -> None:
+    from replication.audit.judgement.elected import untold_in_words
     from replication.audit.judgement.wording import advice_in_words, live_in_words, reading_in_words
 
     metrics, partitions = document["metrics"], document["partitions"]
@@ -228,9 +229,10 @@ def _tell(document: Mapping[str, Any]) -> None:
     verdicts = Counter(partition["verdict"] for partition in partitions)
     told = ", ".join(f"{count:,} {name}" for name, count in verdicts.most_common())
     print(f"{counted(len(partitions), 'partition')}: {told}")
+    _lines(untold_in_words(partitions))
     _some(
         "Partitions that differ",
-        ("partition", "verdicts", "Kafka's choice", "least loss", "missing on", "under the least loss"),
+        ("partition", "verdicts", "Kafka elects", "least loss", "missing on", "under the least loss"),
         [_differing(partition) for partition in partitions if partition["verdict"] != "identical"],
     )
     _some(
@@ -285,13 +287,14 @@ def _some(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 
 def _differing(partition: Mapping[str, Any]) -> tuple[object, ...]:
-    from replication.audit.judgement.wording import candidate_of, loss_in_words, replica_in_words
+    from replication.audit.judgement.elected import candidate_of, leaders_in_words
+    from replication.audit.judgement.wording import loss_in_words, replica_in_words
 
-    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
+    least = candidate_of(partition, partition["least_loss"])
     return (
         _name(partition),
         ", ".join(partition["verdicts"]),
-        replica_in_words(kafkas) if kafkas else None,
+        leaders_in_words(partition),
         replica_in_words(least) if least else None,
         ", ".join(partition["missing"]),
         loss_in_words(partition, least),

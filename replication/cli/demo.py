@@ -222,9 +222,9 @@ def _advice(facts: dict[str, Any]) -> Iterator[str]:
     for each in facts["advise"]:
         if each["choices_differ"]:
             lost = "; ".join(f"under {candidate['replica']} {_lost(candidate)}" for candidate in each["candidates"])
-            yield f"   {each['topic']}-{each['partition']}: Kafka elects {each['kafkas_choice']}, {lost}"
-    yield "   Kafka elects the replica with the latest epoch, as Raft does. After an unclean election that may be the"
-    yield "   costly choice: here broker-2 led last, and lacks more records that were acknowledged."
+            yield f"   {each['topic']}-{each['partition']}: {lost}"
+    yield "   broker-2 led last: it has the latest epoch and the longest log. After an unclean election that may be the"
+    yield "   costly choice. Kafka asks no log: it elects by the cluster's metadata, of which there is no copy here."
     yield ""
 
 
@@ -256,7 +256,7 @@ def _audit_summary(audited: Mapping[str, Any]) -> Iterator[str]:
         if partition["verdict"] == "forked":
             yield from _fork(partition)
     damage, lost = metrics["findings_error"], metrics["findings_critical"]
-    yield f"   {damage or 'No'} damage. {lost} copies have acknowledged records that Kafka's choice of a leader lacks."
+    yield f"   {damage or 'No'} damage. {lost} copies have acknowledged records that the one of the latest epoch lacks."
     yield "   Identical copies hold the same batches. Retention: one copy starts later than another,"
     yield "   because each broker deletes old segments on its own; that is harmless. Forked ones need your attention."
     yield ""

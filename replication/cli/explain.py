@@ -125,7 +125,7 @@ def explain(
             {
                 **asked._asdict(),
                 "copy": explained.copy,
-                "elected": explained.elected,
+                "latest_and_longest": explained.latest_and_longest,
                 "others": list(explained.others),
                 "left_out": left_out,
                 "isolation": isolation.value,
@@ -177,10 +177,11 @@ def _lines(
         "no offsets" if explained.start == explained.end else f"offsets {explained.start:,} to {explained.end - 1:,}"
     )
     yield from wrapped(f"{explained.topic_partition} as {explained.copy} has it{beside}: {asked}.")
-    if leader is None and explained.elected not in {None, explained.copy}:
+    if leader is None and explained.latest_and_longest not in {None, explained.copy}:
         yield from wrapped(
-            f"{explained.copy} led last, by its leader-epoch-checkpoint. `advise` and `audit` name "
-            f"{explained.elected}, by the records that copies have, as Kafka elects: --leader explains that one."
+            f"{explained.copy} led last, by its leader-epoch-checkpoint. By the records that copies "
+            f"have {explained.latest_and_longest} has the latest epoch and the longest log, which `advise` and `audit` "
+            "name: --leader explains that one."
         )
     if got is not None:
         missing = counted(sum(lacking.counts.values()), "offset")

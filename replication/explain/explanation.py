@@ -41,8 +41,8 @@ class Explanation:
     cut_off_table: Ranges
     """What was truncated, also where the log has other records at the same offsets."""
     evidence: Evidence
-    elected: str | None = None
-    """The copy that Kafka would elect by the records that they have, as `audit` and `advise` tell it."""
+    latest_and_longest: str | None = None
+    """The copy with the latest leader epoch that its records have, of several the longest, as `audit` tells it."""
 
     def __repr__(self) -> str:
         return (

@@ -7,7 +7,7 @@ from pathlib import Path
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.explain.copies.kept_file import KeptFile, kept_files
-from replication.explain.copies.leading_copy import elected, led_last
+from replication.explain.copies.leading_copy import latest_and_longest, led_last
 from replication.explain.copies.unread_files import unread_files
 from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
 from replication.explain.explained_log import ExplainedLog
@@ -90,7 +90,7 @@ class Sources:
                 raise UnknownLeaderError(name, partition, logs)
             others = {other: log for other, log in logs.items() if other != name}
             known = ExplainedLog(name, logs[name], others, self.kept.get(partition, ()), is_compacted, committed_only)
-            return replace(known.explain(start, end, least_end=least_end), elected=elected(logs))
+            return replace(known.explain(start, end, least_end=least_end), latest_and_longest=latest_and_longest(logs))
 
         explanation = judge_copies(partition, copies, explained, on_error, least=1)
         if explanation is None:

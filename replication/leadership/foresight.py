@@ -21,8 +21,9 @@ from logstore.topic_partition import TopicPartition
 from replication.codec.fields import NO_ID
 from replication.leadership.broker_event import BrokerEvent, Terms
 from replication.leadership.fencing_order import fencing_turns
-from replication.leadership.foreseen_election import ForeseenElection, ForeseenElections, Reason, StartOrder
+from replication.leadership.foreseen_election import ForeseenElection, ForeseenElections, StartOrder
 from replication.leadership.partition_change import Election
+from replication.leadership.reason import Reason
 from replication.leadership.rules import rules_of
 from replication.leadership.topic_settings import TopicSettings
 from replication.leadership.working_directory import has_working_copy

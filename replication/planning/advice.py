@@ -71,9 +71,9 @@ def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advic
     `replication.audit.judge_replicas` reads them, and also returns the choice under which least is lost.
 
     The recommended leader is the one whose log is most up to date: the highest last epoch, then the highest end
-    offset, the order that Raft and Kafka's unclean recovery (KIP-966) use. Between equals the one under whom the
-    others lose fewest records, then one that is not damaged, then the first by name. A log whose epochs were lost from
-    its checkpoint (KAFKA-15046) counts by those in its batches.
+    offset, as Raft orders logs. Kafka asks no log before it elects a leader, and may elect another. Between equals the
+    one under whom the others lose fewest records, then one that is not damaged, then the first by name. A log whose
+    epochs were lost from its checkpoint (KAFKA-15046) counts by those in its batches.
     """
     standings = tuple(_standing(name, log, logs) for name, log in sorted(logs.items()))
     best = min(standings, key=_rank)

@@ -93,6 +93,12 @@ def _headline(document: Json, stakes: Sequence[Stake]) -> str:
         return f"Not everything is known: a copy of {unknown:,} of {counted(count, 'partition')} could not be read."
     if not document["partitions"]:
         return "There are no partitions of brokers to compare."
+    lacking = sum(stake.lacks_everybody_eligible for stake in stakes)
+    if lacking:
+        return (
+            f"Of {lacking:,} of {counted(count, 'partition')} no replica that is known to have everything is among "
+            "these directories: find its disk first."
+        )
     if not losing:
         return f"No choice of a leader loses records of the {counted(count, 'partition')}, as far as the copies show."
     acknowledged = sum(stake.acknowledged for stake in losing)

@@ -5,15 +5,19 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from replication.audit.judgement.committed_records import number_in_words
+from replication.audit.judgement.elected import (
+    LATEST_AND_LONGEST,
+    absent_in_words,
+    candidate_of,
+    expected_of,
+    is_told,
+    kafka_in_words,
+    lacks_everybody_eligible,
+    why_untold,
+)
 from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import (
-    acknowledged_in_words,
-    candidate_of,
-    name_of,
-    replica_in_words,
-    span_of,
-)
+from replication.audit.judgement.wording import acknowledged_in_words, name_of, replica_in_words, span_of
 
 Json = Mapping[str, Any]
 _QUIET: Final = frozenset({Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION})
@@ -35,7 +39,23 @@ class Stake:
     """The most control records that a choice loses, such as the markers that end transactions."""
     sentences: tuple[str, ...]
     kafkas_choice: str | None
+    """Whom Kafka elects once all brokers at hand start together; None where that is not certain, or nobody."""
+    expected: tuple[str, ...]
+    """Who has to be reckoned with as the leader: whom Kafka may elect, or, where the files do not tell that, the copy
+    with the latest leader epoch and the longest log."""
+    lacks_everybody_eligible: bool
+    """Whether no replica that is known to have everything is at hand, although there is one."""
+    is_told: bool
+    """Whether the files tell whom Kafka elects, even if it is nobody."""
+    latest_and_longest: str | None
     least_loss: str | None
+
+    @property
+    def has_to_be_chosen(self) -> bool:
+        """Whether somebody has to choose the leader, as Kafka may elect another than the one that loses least."""
+        if self.least_loss is None or not self.loses:
+            return False
+        return not self.is_told or any(each != self.least_loss for each in self.expected)
 
     @property
     def loses(self) -> bool:
@@ -44,12 +64,12 @@ class Stake:
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog incident --json` prints it."""
-        return {**asdict(self), "sentences": list(self.sentences)}
+        return {**asdict(self), "sentences": list(self.sentences), "expected": list(self.expected)}
 
 
 def stake_of(partition: Json) -> Stake | None:
     """Say what is at stake; None where copies agree, but for what retention and compaction do."""
-    if set(partition["verdicts"]) <= _QUIET:
+    if set(partition["verdicts"]) <= _QUIET and not lacks_everybody_eligible(partition):
         return None
     lost = [span_of(each["lost"]) for each in partition["candidates"] if each["lost"]]
     acknowledged = [span_of(each["acknowledged"]) for each in partition["candidates"] if each["acknowledged"]]
@@ -63,11 +83,18 @@ def stake_of(partition: Json) -> Stake | None:
         max((each.control_records for each in lost), default=0),
         tuple(_sentences(partition)),
         partition["kafkas_choice"],
+        tuple(each["replica"] for each in expected_of(partition)),
+        lacks_everybody_eligible(partition),
+        is_told(partition),
+        partition["latest_and_longest"],
         partition["least_loss"],
     )
 
 
 def _sentences(partition: Json) -> Iterator[str]:
+    absent = absent_in_words(partition)
+    if absent:
+        yield f"{absent[0].upper()}{absent[1:]}."
     yield from (_fork_in_words(fork) for fork in partition["forks"])
     if Verdict.SILENT_DIVERGENCE in partition["verdicts"]:
         offset = min((each["first_difference"] for each in _silent(partition)), default=None)
@@ -119,15 +146,32 @@ def _known(lost: int, acknowledged: int, maybe: int) -> str:
 
 
 def _recommendation(partition: Json) -> Iterator[str]:
-    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
-    if kafkas is None:
+    expected, least = expected_of(partition), candidate_of(partition, partition["least_loss"])
+    if not partition["candidates"]:
         yield "No copy can lead."
-    elif least is None:
-        yield f"Kafka elects {kafkas['replica']}; under whom least is lost is not known."
-    elif kafkas is least:
-        yield f"Kafka elects {kafkas['replica']}, and least is lost under it."
+        return
+    if not is_told(partition):
+        yield f"The files do not tell whom Kafka elects: {why_untold(partition)}."
+        yield from _by_epochs(partition["latest_and_longest"], least)
+        return
+    kafka = kafka_in_words(partition)
+    if least is None:
+        yield f"{kafka}; under whom least is lost is not known."
+    elif any(each is not least for each in expected):
+        yield f"{kafka}, but least is lost under {least['replica']}: choose before it elects."
+    elif expected:
+        yield f"{kafka}, and least is lost under it."
     else:
-        yield f"Kafka elects {kafkas['replica']}, but least is lost under {least['replica']}: choose before it elects."
+        yield f"{kafka}; least is lost under {least['replica']}."
+
+
+def _by_epochs(latest: str, least: Json | None) -> Iterator[str]:
+    if least is None:
+        yield f"{latest} has {LATEST_AND_LONGEST}; under whom least is lost is not known."
+    elif least["replica"] == latest:
+        yield f"{latest} has {LATEST_AND_LONGEST}, and least is lost under it."
+    else:
+        yield f"{latest} has {LATEST_AND_LONGEST}, but least is lost under {least['replica']}: choose before one leads."
 
 
 def _silent(partition: Json) -> Iterator[Json]:

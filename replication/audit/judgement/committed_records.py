@@ -1,4 +1,4 @@
-"""Records that were acknowledged, and that the copy which Kafka elects does not have."""
+"""Records that were acknowledged, and that the copy which Kafka elects, or may elect, does not have."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -9,7 +9,7 @@ from logstore.verify.finding import Reporter
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.record_tally import RecordSpan
 from replication.audit.copy_summary import CopySummary
-from replication.audit.judgement.recommendation import Recommendation
+from replication.audit.judgement.recommendation import Candidate, Recommendation
 from replication.audit.judgement.times import stretch
 from replication.audit.replica_finding import ReplicaFinding
 from replication.counted import counted
@@ -20,36 +20,64 @@ COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
 def committed_findings(
     summaries: Sequence[CopySummary], recommendation: Recommendation, comparisons: Sequence[Comparison]
 ) -> Iterator[ReplicaFinding]:
-    """Report each copy that has acknowledged records which Kafka's choice of a leader lacks."""
+    """Report each copy that has acknowledged records which the leader lacks that Kafka elects.
+
+    Where the files do not tell whom it elects, that is the copy with the latest leader epoch and the longest log: what
+    this one lacks a leader that was elected uncleanly has lost already, or all copies have.
+    """
     partition = summaries[0].topic_partition
     own = {each.replica: each.checkpointed_high_watermark or 0 for each in summaries}
-    chosen = recommendation.candidate(recommendation.kafkas_choice)
-    if chosen is None or chosen.loss is None:
+    chosen = max((each for each in recommendation.expected if each.loss), key=_acknowledged, default=None)
+    if chosen is not None and chosen.loss is not None:
+        differing = {name for each in comparisons if each.divergences for name in _others(each, chosen.replica)}
+        strays = {each.replica for each in summaries if each.is_stray}
+        for replica, span in chosen.loss.by_replica.items():
+            _, them = _pronouns(span)
+            how = (
+                "has others under some of these offsets and epochs: compare them before one is given up; keep both"
+                if replica in differing
+                else f"does not have {them}: {_why_lost(recommendation, them)}; keep this copy"
+            )
+            if chosen.replica in strays:
+                how = (
+                    f"sets its log aside as stray when it starts, and begins an empty one: give it its {ID_FILE} before"
+                )
+            is_told = (span.last_offset or 0) < own[replica]
+            what = f"but {chosen.replica}, {_who(recommendation, chosen)}, {how}"
+            yield _finding(partition, replica, span, what, is_told=is_told)
+    yield from _lost_anyway(partition, recommendation)
+
+
+def _lost_anyway(partition: TopicPartition, recommendation: Recommendation) -> Iterator[ReplicaFinding]:
+    """Report what no copy has, whoever leads."""
+    loss = next((each.loss for each in (*recommendation.expected, *recommendation.candidates) if each.loss), None)
+    if loss is None:
         return
-    place = f"leader epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}"
-    differing = {name for each in comparisons if each.divergences for name in _others(each, chosen.replica)}
-    strays = {each.replica for each in summaries if each.is_stray}
-    for replica, span in chosen.loss.by_replica.items():
-        _, them = _pronouns(span)
-        how = (
-            "has others under some of these offsets and epochs: compare them before one is given up; keep both"
-            if replica in differing
-            else f"does not have {them}: an unclean election has lost {them}, or will; keep this copy"
-        )
-        if chosen.replica in strays:
-            how = f"sets its log aside as stray when it starts, and begins an empty one: give it its {ID_FILE} before"
-        is_told = (span.last_offset or 0) < own[replica]
-        yield _finding(
-            partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}", is_told=is_told
-        )
-    for replica, span in chosen.loss.unreadable.items():
+    for replica, span in loss.unreadable.items():
         they, them = _pronouns(span)
         what = f"but {they} corrupt here, and no other copy that was read has {them}: {they} lost whichever copy leads"
         yield _finding(partition, replica, span, f"{what}; keep this copy, and look for others")
-    for replica, span in chosen.loss.gone.items():
+    for replica, span in loss.gone.items():
         they, _ = _pronouns(span)
         what = f"but {they} not there, here or in another copy that was read: {they} lost whichever copy leads"
         yield _finding(partition, replica, span, f"{what}; look for other copies")
+
+
+def _acknowledged(candidate: Candidate) -> int:
+    return candidate.loss.acknowledged.records if candidate.loss else 0
+
+
+def _who(recommendation: Recommendation, chosen: Candidate) -> str:
+    place = f"leader epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}"
+    if recommendation.election.why_unknown:
+        return f"which has the latest leader epoch and the longest log ({place})"
+    return f"which Kafka {'elects' if chosen.replica == recommendation.kafkas_choice else 'may elect'} ({place})"
+
+
+def _why_lost(recommendation: Recommendation, them: str) -> str:
+    if recommendation.election.why_unknown:
+        return f"an unclean election has lost {them}, or will"
+    return f"{'they' if them == 'them' else 'it'} will be lost once it leads"
 
 
 def _others(comparison: Comparison, replica: str) -> Iterator[str]:

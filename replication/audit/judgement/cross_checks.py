@@ -86,9 +86,10 @@ class _CrossChecks:
         for each in self.summaries:
             if ids and each.topic_id is None and not each.errors:
                 yield ReplicaFinding(each.replica, self._no_topic_id())
-        for replica in _odd(ids) if registered is None else _others_than(registered.topic_id, ids):
+        told = registered.topic_id if registered else None
+        for replica in _odd(ids) if told is None else _others_than(told, ids):
             others = ", ".join(f"{other} has {ids[other]}" for other in ids if ids[other] != ids[replica])
-            others = others if registered is None else f"{registered.topic_id} by the cluster's metadata"
+            others = others if told is None else f"{told} by the cluster's metadata"
             message = (
                 f"the topic's id is {ids[replica]} here, but {others}: the directory belongs to another topic of that "
                 "name (deleted and created again), or the file was altered; a broker treats such a log as stray"
@@ -208,7 +209,7 @@ class _CrossChecks:
 def stray_replicas(summaries: Sequence[CopySummary], registered: Registered | None) -> set[str]:
     """Name the replicas whose brokers take their logs for stray by the topic's id, as far as that can be told."""
     ids = {each.replica: each.topic_id for each in summaries if each.topic_id is not None}
-    if registered is not None:
+    if registered is not None and registered.topic_id is not None:
         return {*_others_than(registered.topic_id, ids)}
     odd = {*_odd(ids)}
     return odd if odd != ids.keys() else set()

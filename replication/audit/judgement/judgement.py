@@ -10,6 +10,7 @@ from replication.audit.comparison.comparison import Comparison, compare
 from replication.audit.comparison.difference_findings import difference_findings
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.copy_summary import CopySummary
+from replication.audit.judgement.absent_replicas import absent_findings
 from replication.audit.judgement.committed_records import committed_findings
 from replication.audit.judgement.cross_checks import cross_findings, stray_replicas
 from replication.audit.judgement.examined_log import ExaminedLog, LogState
@@ -17,6 +18,7 @@ from replication.audit.judgement.losses import losses
 from replication.audit.judgement.recommendation import recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.foretold_election import UNTOLD
 from replication.audit.snapshots.registered import Registered
 from replication.errors import CopyUnreadableError
 from replication.metadata_partition import METADATA_PARTITION
@@ -41,6 +43,7 @@ def judge(
     its bytes. `registered` is what the cluster's metadata says of the partition, where that is known.
     """
     copies = sorted(copies, key=lambda copy: copy.replica)
+    election = registered.election if registered else UNTOLD
     strays = stray_replicas([copy.summary for copy in copies], registered)
     copies = [_stray(copy) if copy.replica in strays else copy for copy in copies]
     partition = copies[0].summary.topic_partition
@@ -65,7 +68,8 @@ def judge(
     found = list(comparisons.values())
     # Of the metadata's copies nobody chooses the one that leads: the quorum does, by epochs, whatever that loses.
     is_chosen = partition != METADATA_PARTITION
-    recommendation = recommend(summaries, found, losses(copies, comparisons, registered)) if is_chosen else None
+    told = losses(copies, comparisons, registered)
+    recommendation = recommend(summaries, found, told, election) if is_chosen else None
     recommended = None if unread or recommendation is None else recommendation.least_loss
     return PartitionVerdict(
         topic=partition.topic,
@@ -80,6 +84,7 @@ def judge(
         findings=(
             *dict.fromkeys(findings),
             *(committed_findings(summaries, recommendation, found) if recommendation else ()),
+            *(absent_findings(partition, recommendation.election) if recommendation else ()),
             *difference_findings(partition, summaries, found),
             *cross_findings(
                 partition, summaries, found, pairs, recommended=recommended, missing=missing, registered=registered

@@ -1,7 +1,8 @@
-"""Which copy should lead: as Kafka chooses, and as fewest records are lost; decided once for `advise` and the audit."""
+"""Which copy should lead: whom Kafka elects, and under whom fewest records are lost; decided once for all commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from epoch import UNDEFINED_EPOCH
@@ -9,6 +10,7 @@ from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.difference_findings import odd_replicas
 from replication.audit.copy_summary import CopySummary
 from replication.audit.judgement.losses import Loss
+from replication.audit.snapshots.foretold_election import UNTOLD, ForetoldElection
 from replication.counted import counted
 
 
@@ -41,19 +43,35 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """Both choices, and what all candidates cost."""
+    """The choices, and what all candidates cost."""
 
-    kafkas_choice: str | None
-    """The latest leader epoch, then the longest log: what Kafka's unclean recovery elects (KIP-966)."""
+    election: ForetoldElection
+    """Whom Kafka elects, or why the files do not tell it."""
+    latest_and_longest: str
+    """The copy with the latest leader epoch, of several the longest. Kafka does not ask logs, and may elect another."""
     least_loss: str | None
     """Under whom fewest distinct records are lost; None where no candidate's loss is known."""
     candidates: tuple[Candidate, ...]
     """By replica."""
 
     @property
+    def kafkas_choice(self) -> str | None:
+        """Whom Kafka elects once all brokers at hand start together; None where that is not certain, or nobody."""
+        return self.election.leader
+
+    @property
+    def expected(self) -> tuple[Candidate, ...]:
+        """Who has to be reckoned with as the leader unless somebody chooses.
+
+        Those that Kafka may elect; where the files do not tell that, the copy with the latest epoch and longest log.
+        """
+        names = (self.latest_and_longest,) if self.election.why_unknown else self.election.leaders
+        return tuple(each for each in self.candidates if each.replica in names)
+
+    @property
     def differs(self) -> bool:
-        """Whether the choices are different copies."""
-        return self.least_loss is not None and self.least_loss != self.kafkas_choice
+        """Whether another copy may lead than the one under which least is lost."""
+        return self.least_loss is not None and any(each.replica != self.least_loss for each in self.expected)
 
     def candidate(self, replica: str | None) -> Candidate | None:
         """Return a replica's candidate."""
@@ -61,13 +79,17 @@ class Recommendation:
 
 
 def recommend(
-    summaries: Sequence[CopySummary], comparisons: Sequence[Comparison], losses: Mapping[str, Loss]
+    summaries: Sequence[CopySummary],
+    comparisons: Sequence[Comparison],
+    losses: Mapping[str, Loss],
+    election: ForetoldElection = UNTOLD,
 ) -> Recommendation:
     """Choose among the copies of a partition, of which there is at least one.
 
-    Between candidates that are equal by a rule, a copy without damage goes first; then, for Kafka's choice, the one
-    under which fewer records are lost, for the least loss the one that Kafka would choose; then the one whose log
-    starts earliest, for followers delete what their leader's log no longer has, and the first by name.
+    Between candidates that are equal by a rule, a copy without damage goes first; then, for the latest epoch and the
+    longest log, the one under which fewer records are lost, for the least loss the one that Kafka elects, then the one
+    of the latest epoch and the longest log; then the one whose log starts earliest, for followers delete what their
+    leader's log no longer has, and the first by name.
     """
     damage = {each.replica: _damage(each, comparisons) for each in summaries}
     candidates = tuple(
@@ -82,12 +104,14 @@ def recommend(
         for each in sorted(summaries, key=lambda each: each.replica)
     )
     known = all(each.loss for each in candidates)
+    least = min(candidates, key=partial(_by_loss, election.leader)).replica if known else None
+    at_stake = any(each.loss is None or each.loss.lost.records for each in candidates)
     return Recommendation(
-        min(candidates, key=_by_kafka).replica, min(candidates, key=_by_loss).replica if known else None, candidates
+        election if at_stake else election.without_orders(), min(candidates, key=_by_epochs).replica, least, candidates
     )
 
 
-def _by_kafka(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
+def _by_epochs(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
     lost = candidate.loss.lost.records if candidate.loss else 0
     return (
         -candidate.last_epoch,
@@ -99,12 +123,13 @@ def _by_kafka(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
     )
 
 
-def _by_loss(candidate: Candidate) -> tuple[int, int, bool, int, int, int, str]:
+def _by_loss(elected: str | None, candidate: Candidate) -> tuple[int, int, bool, bool, int, int, int, str]:
     loss = candidate.loss
     return (
         loss.lost.records if loss else 0,
         loss.acknowledged.records if loss else 0,
         candidate.damage is not None,
+        candidate.replica != elected,
         -candidate.last_epoch,
         -candidate.log_end_offset,
         candidate.log_start_offset,

@@ -5,12 +5,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from logstore.topic_partition import METADATA_TOPIC
+from replication.audit.judgement.elected import (
+    LATEST_AND_LONGEST,
+    NOT_TOLD,
+    absent_in_words,
+    candidate_of,
+    expected_of,
+    is_told,
+    kafka_in_words,
+)
 from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import (
     NOT_CHOSEN,
     acknowledged_in_words,
-    candidate_of,
     known_so_far,
     nothing_in_words,
 )
@@ -125,18 +133,34 @@ def _troubles(partition: Json) -> Iterator[str]:
 
 def _choices(partition: Json) -> Iterator[str]:
     """Say what is lost under the leader that Kafka elects, and under the one that loses least."""
-    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
+    least = candidate_of(partition, partition["least_loss"])
     if partition["unread"]:
         yield "what they held is not known" if len(partition["unread"]) > 1 else "what it held is not known"
-    if kafkas is None:
+    if not partition["candidates"]:
         yield NOT_CHOSEN if partition["topic"] == METADATA_TOPIC else "no copy can lead"
         return
+    absent = absent_in_words(partition)
+    if absent:
+        yield absent
+    expected = expected_of(partition)
     if is_lost_anyway(partition):
-        yield f"whichever copy leads, {_loss(partition, kafkas)}"
+        yield f"whichever copy leads, {_loss(partition, partition['candidates'][0])}"
         return
-    yield f"if {kafkas['replica']} leads, as Kafka elects, {_loss(partition, kafkas)}"
-    if least is not None and least is not kafkas:
+    if not is_told(partition) and any(each["lost"] is None or each["lost"]["records"] for each in expected):
+        yield NOT_TOLD
+    if is_told(partition) and not expected:
+        yield kafka_in_words(partition)
+    for each in expected:
+        yield f"if {each['replica']} leads, {_as_elected(partition, each)}, {_loss(partition, each)}"
+    if least is not None and least not in expected:
         yield f"if {least['replica']} leads, {_loss(partition, least)}"
+
+
+def _as_elected(partition: Json, candidate: Json) -> str:
+    """Say why a candidate is named first."""
+    if not is_told(partition):
+        return f"with {LATEST_AND_LONGEST}"
+    return f"as Kafka {'elects' if candidate['replica'] == partition['kafkas_choice'] else 'may elect'}"
 
 
 def _loss(partition: Json, candidate: Json) -> str:

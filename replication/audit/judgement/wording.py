@@ -10,6 +10,15 @@ from typing import Any, Final
 from logstore.topic_partition import METADATA_TOPIC
 from replication.audit.comparison.record_tally import RecordSpan
 from replication.audit.judgement.committed_records import in_words
+from replication.audit.judgement.elected import (
+    LATEST_AND_LONGEST,
+    absent_in_words,
+    candidate_of,
+    expected_of,
+    is_told,
+    kafka_in_words,
+    lacks_everybody_eligible,
+)
 from replication.audit.judgement.verdict import Verdict
 from replication.counted import counted
 
@@ -25,11 +34,6 @@ NOT_CHOSEN: Final = "nobody chooses its leader; `epochlog advise` says from whic
 def name_of(partition: Json) -> str:
     """Return the partition's name."""
     return f"{partition['topic']}-{partition['partition']}"
-
-
-def candidate_of(partition: Json, replica: str | None) -> Json | None:
-    """Return what is known of a replica as the leader."""
-    return next((each for each in partition["candidates"] if each["replica"] == replica), None)
 
 
 def open_in_leader(partition: Json) -> int:
@@ -75,6 +79,8 @@ def acknowledged_in_words(lost: int, acknowledged: int, maybe: int) -> str:
 def nothing_in_words(partition: Json, candidate: Json) -> str:
     """Say of a candidate under which no loss was found how sure that is."""
     below = " except what lies below the start of its log" if _starts_later(partition, candidate["replica"]) else ""
+    if lacks_everybody_eligible(partition):
+        return f"no loss was found{below} among the copies at hand; what others hold beyond them is not known"
     if Verdict.UNKNOWN in partition["verdicts"]:
         return f"no loss was found{below} among the copies that were read"
     if not UNTRUSTED.isdisjoint(partition["verdicts"]) or candidate["damage"]:
@@ -141,20 +147,35 @@ def _advice(partition: Json) -> Iterator[str]:
     if partition["unread"]:
         copies = ", ".join(partition["unread"])
         yield f"unknown, since the copy of {copies} could not be read whole or changed meanwhile; among what was read, "
-    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
     if partition["topic"] == METADATA_TOPIC:
         yield NOT_CHOSEN
-    elif kafkas is None:
+    elif not partition["candidates"]:
         yield "no copy can lead"
-    elif least is None:
-        yield f"Kafka elects {_elected(kafkas)}: what is lost then is not known"
-    elif kafkas is least:
-        yield f"{_elected(kafkas)} is Kafka's choice and the least loss: {loss_in_words(partition, kafkas)}"
     else:
-        yield (
-            f"the choices differ: Kafka elects {_elected(kafkas)}: {loss_in_words(partition, kafkas)}; least is lost "
-            f"under {_elected(least)}: {loss_in_words(partition, least)}"
-        )
+        absent = absent_in_words(partition)
+        yield f"{absent}; " if absent else ""
+        yield _choices(partition)
+
+
+def _choices(partition: Json) -> str:
+    """Say who is to be reckoned with as the leader, and what is lost under it, and under whom least is lost."""
+    expected, least = expected_of(partition), candidate_of(partition, partition["least_loss"])
+    kafka = kafka_in_words(partition)
+    if least is None:
+        return f"{kafka}; what is lost is not known"
+    if len(expected) != 1:
+        under = [f"under {_elected(each)} {loss_in_words(partition, each)}" for each in expected]
+        return "; ".join([kafka, *under, f"least is lost under {_elected(least)}: {loss_in_words(partition, least)}"])
+    (leader,) = expected
+    loss = loss_in_words(partition, leader)
+    if leader is least:
+        if is_told(partition):
+            return f"{kafka}, and least is lost under it, {_elected(leader)}: {loss}"
+        return f"{kafka}; {_elected(leader)} has {LATEST_AND_LONGEST}, and least is lost under it: {loss}"
+    under_least = f"least is lost under {_elected(least)}: {loss_in_words(partition, least)}"
+    if is_told(partition):
+        return f"the choices differ: {kafka}: under {_elected(leader)} {loss}; {under_least}"
+    return f"{kafka}; {_elected(leader)} has {LATEST_AND_LONGEST}: {loss}; {under_least}"
 
 
 def _doubtful(partition: Json, candidate: Json) -> str:

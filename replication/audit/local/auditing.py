@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from logstore.topic_partition import TopicPartition
 from replication.audit.examination.copy_examiner import Row
 from replication.audit.local.live_auditing import audit_live
 from replication.audit.local.local_audit import LocalAudit, by_partition
@@ -107,9 +108,8 @@ def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance 
         wholes = [*(row for row in rows if not row["is_part"]), *finished]
         groups = list(by_partition(map(_as_judged, wholes)).values())
         some = [groups[first : first + JUDGED_AT_ONCE] for first in range(0, len(groups), JUDGED_AT_ONCE)]
-        judged = [
-            row for each in pool.map(_judge, ((each, plan.missing, plan.registered) for each in some)) for row in each
-        ]
+        judging = ((each, plan.missing, _of(each, plan.registered)) for each in some)
+        judged = [row for each in pool.map(_judge, judging) for row in each]
         read = {
             reading.topic: [
                 row
@@ -153,6 +153,12 @@ def _finish(rows: Sequence[Row], new_examiner: NewExaminer) -> Row:
 def _as_judged(row: Row) -> Row:
     """Take of a copy's row what judging needs, as it goes to another process."""
     return {name: row[name] for name in ("topic", "partition", "replica", "copy", "summary", "digests")}
+
+
+def _of(partitions: Sequence[Sequence[Row]], registered: Registrations) -> Registrations:
+    """Choose what goes to another process."""
+    names = (TopicPartition(rows[0]["topic"], rows[0]["partition"]) for rows in partitions)
+    return {name: registered[name] for name in names if name in registered}
 
 
 def _judge(partitions: Sequence[Sequence[Row]], missing: Missing, registered: Registrations) -> list[Row]:

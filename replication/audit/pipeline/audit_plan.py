@@ -1,8 +1,8 @@
 """What an audit does, before any of it is done: which copies are examined in which tasks, and which are missing."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,9 @@ from replication.audit.pipeline.history import History
 from replication.audit.pipeline.partition_rows import Missing
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.arguments import ensure_few_tasks, snapshots_in
-from replication.audit.snapshots.missing_copies import UNNAMED, missing_copies, nowhere_findings
-from replication.audit.snapshots.registered import Registrations
+from replication.audit.snapshots.foretold_election import RUNNING, ForetoldElection
+from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
+from replication.audit.snapshots.registered import Registered, Registrations
 from replication.audit.snapshots.snapshot import (
     Snapshot,
     expected_in,
@@ -39,6 +40,7 @@ from replication.errors import (
     NothingChosenError,
     SnapshotChangedError,
 )
+from replication.metadata_partition import METADATA_PARTITION
 
 _MICROSECONDS: Final = 1_000_000
 NewExaminer = Callable[[], Examiner]
@@ -156,13 +158,27 @@ def plan_audit(
         copies=tuple(copies),
         tasks=tuple(live_work(jobs) if options.live else plan_work(jobs, options.task_bytes or target(total))),
         missing={each: who for each, who in missing_copies(held, expected).items() if _is_wanted(each, options)},
-        registered={each: said for each, said in expected.registered.items() if each in judged},
+        registered=_registered(found, expected, judged, is_live=options.live),
         findings=(*nowhere_findings(held, expected.about(partial(_is_wanted, options=options))), *unusable),
         begun=begun,
         run_id=uuid4().hex,
         history=history,
         run_before=run_before,
     )
+
+
+def _registered(
+    found: Sequence[Snapshot], expected: Expectations, judged: Collection[TopicPartition], *, is_live: bool
+) -> Registrations:
+    """Complete what the cluster's metadata says of the partitions that are judged by whom Kafka elects."""
+    said = {each: expected.registered.get(each, Registered(None)) for each in judged if each != METADATA_PARTITION}
+    if is_live:
+        return {each: replace(one, election=ForetoldElection(RUNNING)) for each, one in said.items()}
+    if not any(str(METADATA_PARTITION) in root.partitions for snapshot in found for root in snapshot.roots):
+        return said
+    from replication.audit.snapshots.foretelling import foretelling_in  # noqa: PLC0415  start-up time
+
+    return foretelling_in(found).completed(said)
 
 
 def chosen_copies(snapshots: Sequence[Snapshot], options: AuditOptions) -> list[Copy]:

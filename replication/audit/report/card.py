@@ -20,8 +20,8 @@ MOST_FINDINGS: Final = 10
 """Told on one card, the worst first; the table has all."""
 MOST_MARKS: Final = 50
 """Drawn in one picture."""
-RULES: Final = {"kafkas_choice": "Kafka's choice", "least_loss": "least loss"}
-"""The rules by which a leader is chosen, as keys of a partition."""
+RULES: Final = {"latest_and_longest": "latest epoch, longest log", "least_loss": "least loss"}
+"""The rules by which copies compare as leaders, as keys of a partition."""
 _SEVERITIES: Final = frozenset({"error", "warning"})
 """Of the findings that a card tells: what is critical stands with each leader."""
 _IN_STEPS: Final = frozenset({"consumer-offset-beyond-truncation", HANGING_TRANSACTION})
@@ -149,7 +149,12 @@ def _cost(candidate: Json) -> tuple[float, float]:
 
 def _choice(partition: Json, candidate: Json) -> Iterator[str]:
     replica = candidate["replica"]
-    tags = [text for rule, text in RULES.items() if partition[rule] == replica]
+    kafkas = replica in {each["replica"] for each in partition["election"]["together"]}
+    is_certain = partition["kafkas_choice"] == replica
+    tags = [
+        *(["Kafka's choice" if is_certain else "Kafka may elect it"] if kafkas else []),
+        *(text for rule, text in RULES.items() if partition[rule] == replica),
+    ]
     shown_tags = " ".join(f'<span class="badge mild">{tag}</span>' for tag in tags)
     yield f'<li><p class="leader">If <b>{escape(replica)}</b> leads {shown_tags}</p>'
     yield from _lost(partition, candidate)

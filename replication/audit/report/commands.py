@@ -7,9 +7,10 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
+from replication.audit.judgement.elected import absent_in_words, candidate_of, worst_expected
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway, listed
-from replication.audit.judgement.wording import candidate_of, name_of
+from replication.audit.judgement.wording import name_of
 from replication.counted import counted
 
 Json = Mapping[str, Any]
@@ -61,6 +62,9 @@ def steps(
     `stranded` are its committed offsets beyond a truncation, `hanging` the transactions that nobody will end.
     """
     places = {branch["replica"]: branch["directory"] for branch in partition["branches"]}
+    absent = absent_in_words(partition)
+    if absent:
+        yield Step(f"{absent[0].upper()}{absent[1:]}. Let nobody be elected uncleanly before you have looked at it.")
     if Verdict.UNKNOWN in partition["verdicts"]:
         yield _read_again(partition, snapshots)
     yield from _silent(partition, places)
@@ -123,10 +127,10 @@ def _damaged(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
 def _election(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
     """Say how to keep what is lost where the copy leads that loses least: the runbook says how it comes to that."""
     leader = partition["recommended"]
-    kafkas, least = candidate_of(partition, partition["kafkas_choice"]), candidate_of(partition, leader)
-    if not (kafkas and least and kafkas["lost"]) or least["damage"] or is_lost_anyway(partition):
+    expected, least = worst_expected(partition), candidate_of(partition, leader)
+    if not (expected and least) or least["damage"] or is_lost_anyway(partition):
         return
-    if not (kafkas["lost"]["records"] or partition["choices_differ"]):
+    if not (expected["lost"]["records"] or partition["choices_differ"]):
         return
     losing = [pair for pair in partition["pairs"] if pair["leader"] == leader and pair["records_lost"]]
     for pair in losing:

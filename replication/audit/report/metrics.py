@@ -9,11 +9,15 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from logstore.verify import Severity
+from replication.audit.judgement.elected import candidate_of
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import candidate_of
 
 Json = Mapping[str, Any]
-_CHOICES: Final = {"kafkas_choice": "kafka", "least_loss": "least_loss"}
+_CHOICES: Final = {
+    "kafkas_choice": "kafka",
+    "latest_and_longest": "latest_and_longest",
+    "least_loss": "least_loss",
+}
 
 
 def write_metrics(document: Json, file: Path) -> None:
@@ -61,6 +65,8 @@ class _Document(Collector):
         )
         for rule, name in _CHOICES.items():
             chosen = [candidate_of(each, each[rule]) for each in self._document["partitions"]]
+            if not any(chosen):
+                continue
             for kind, label in (("lost", "all"), ("acknowledged", "acknowledged")):
                 known = (each[kind]["records"] for each in chosen if each and each[kind])
                 family.add_metric([name, label], sum(known))

@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 from logstore.shown_text import shown
-from replication.audit.judgement.wording import candidate_of, live_in_words, name_of, reading_in_words, replica_in_words
+from replication.audit.judgement.elected import candidate_of, is_told, leaders_in_words, worst_expected
+from replication.audit.judgement.wording import live_in_words, name_of, reading_in_words, replica_in_words
 from replication.audit.report.card import RULES, Case, card, runbook_list, step_list
 from replication.audit.report.commands import BOOTSTRAP, KEEP_STILL, SET_BOOTSTRAP, Step, last_steps, steps
 from replication.audit.report.lineage import hatching
@@ -141,20 +142,25 @@ def _differing(cases: Sequence[Case], cards: Cards) -> Iterator[str]:
             name_of(each),
             each["verdict"],
             ", ".join(each["verdicts"][1:]),
+            leaders_in_words(each),
             *(_leader(each, each[rule]) for rule in RULES),
             ", ".join(each["missing"]),
             ", ".join(each["unread"]),
             min((pair["truncate_to"] for pair in each["pairs"] if pair["truncate_to"] is not None), default=None),
-            *(_lost(each, each[rule]) for rule in RULES),
+            _lost_of(each, worst_expected(each)) if is_told(each) else None,
+            *(_lost_of(each, candidate_of(each, each[rule])) for rule in RULES),
         )
         for each in partitions
     ]
     columns = (
-        *("partition", "verdict", "also", "Kafka's choice", "least loss", "missing on", "not read on"),
-        *("truncates to, at lowest", "lost under Kafka's choice", "lost under the least loss"),
+        *("partition", "verdict", "also", "Kafka elects", "latest epoch, longest log", "least loss", "missing on"),
+        *("not read on", "truncates to, at lowest", "lost as Kafka elects", "lost under the longest log"),
+        "lost under the least loss",
     )
     links = [cards.get(_key(each)) for each in partitions]
-    yield from data_table("partitions", "Partitions that differ", columns, rows, numbers=(7, 8, 9), link=(0, links))
+    yield from data_table(
+        "partitions", "Partitions that differ", columns, rows, numbers=(8, 9, 10, 11), link=(0, links)
+    )
 
 
 def _leader(partition: Json, replica: str | None) -> str | None:
@@ -162,9 +168,8 @@ def _leader(partition: Json, replica: str | None) -> str | None:
     return replica_in_words(candidate) if candidate else None
 
 
-def _lost(partition: Json, replica: str | None) -> int | None:
+def _lost_of(partition: Json, candidate: Json | None) -> int | None:
     """Return how many records are lost; None where that is not known, since not every copy was read."""
-    candidate = candidate_of(partition, replica)
     return candidate["lost"]["records"] if candidate and candidate["lost"] and not partition["unread"] else None
 
 

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from replication.audit.judgement.elected import candidate_of, is_told, untold_in_words, worst_expected
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway
-from replication.audit.judgement.wording import candidate_of, name_of
+from replication.audit.judgement.wording import name_of
 from replication.audit.report.card import Case
 from replication.audit.report.tables import COLOURS, unbroken
 
@@ -32,6 +33,7 @@ def summary(document: Json, told: Sequence[Case], cards: Cards) -> Iterator[str]
         colour = "bad" if errors else COLOURS[worst]
         yield f'<section class="{colour}"><h2>{_HEADLINES[worst]}</h2><p>{_SENTENCES[worst]}</p></section>'
     yield from _tiles(partitions)
+    yield from _untold(partitions)
     yield from _news(document.get("history"))
     yield from _of_no_partition(document["findings"])
 
@@ -57,11 +59,20 @@ def _acknowledged(partition: Json) -> Iterator[str]:
     if is_lost_anyway(partition):
         yield f"{partition['candidates'][0]['acknowledged']['records']:,} acknowledged records, whichever copy leads"
         return
-    chosen = dict.fromkeys((partition["kafkas_choice"], partition["least_loss"]))
-    for replica, (noun, why) in zip(chosen, ((" acknowledged records", ", as Kafka elects"), ("", "")), strict=False):
-        candidate = candidate_of(partition, replica)
-        if candidate is not None and candidate["lost"] is not None:
-            yield f"{candidate['acknowledged']['records']:,}{noun} if {replica} leads{why}"
+    worst, least = worst_expected(partition), candidate_of(partition, partition["least_loss"])
+    noun = " acknowledged records"
+    if worst is not None:
+        yield f"{worst['acknowledged']['records']:,}{noun} if {worst['replica']} leads, {_why(partition, worst)}"
+        noun = ""
+    if least is not None and least is not worst and least["lost"] is not None:
+        yield f"{least['acknowledged']['records']:,}{noun} if {least['replica']} leads"
+
+
+def _why(partition: Json, candidate: Json) -> str:
+    """Say why a leader has to be reckoned with."""
+    if not is_told(partition):
+        return "with the longest log of the latest epoch"
+    return f"as Kafka {'elects' if candidate['replica'] == partition['kafkas_choice'] else 'may elect'}"
 
 
 def _tiles(partitions: Sequence[Json]) -> Iterator[str]:
@@ -71,6 +82,11 @@ def _tiles(partitions: Sequence[Json]) -> Iterator[str]:
         if counts[verdict]:
             yield f'<li class="tile"><b class="{COLOURS[verdict]}">{counts[verdict]:,}</b> {verdict}</li>'
     yield "</ul>"
+
+
+def _untold(partitions: Sequence[Json]) -> Iterator[str]:
+    """Say why the files do not tell whom Kafka elects, of how many partitions."""
+    yield from (f"<p>{escape(text[0].upper())}{escape(text[1:])}.</p>" for text in untold_in_words(partitions))
 
 
 def _news(history: Json | None) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from logstore.errors import CorruptCheckpointError, CorruptMetadataError
 from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.offline.offline_log_directory import has_root_files, holds_partition
@@ -45,6 +46,9 @@ class Root:
     """The files of the live partitions' directories, by the directories' names."""
     node_id: int | None = None
     cluster_id: str | None = None
+    directory_id: str | None = None
+    clean_stop: CleanShutdown | None = None
+    """What its broker left there when it stopped cleanly; None where it did not."""
     listed: frozenset[TopicPartition] = frozenset()
     """The partitions that its checkpoint files mention, as far as those can be read, but for what it has let go of."""
 
@@ -252,6 +256,8 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
         partitions,
         node_id=properties.node_id if properties else None,
         cluster_id=properties.cluster_id if properties else None,
+        directory_id=properties.directory_id if properties else None,
+        clean_stop=_clean_stop(place) if CLEAN_SHUTDOWN_NAME in tree[directory] else None,
         listed=frozenset(listed - let_go),
     )
 
@@ -260,6 +266,14 @@ def _properties(storage: Storage) -> MetaProperties | None:
     """Read whose root it is; None where that cannot be, which the audit reports."""
     try:
         return MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
+    except (CorruptMetadataError, OSError):
+        return None
+
+
+def _clean_stop(storage: Storage) -> CleanShutdown | None:
+    """Read of which start it was the end; None where that cannot be read."""
+    try:
+        return CleanShutdown.parse(storage.read(CLEAN_SHUTDOWN_NAME, _META_BYTES))
     except (CorruptMetadataError, OSError):
         return None
 

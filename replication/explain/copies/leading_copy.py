@@ -1,4 +1,4 @@
-"""Which copy's log is explained, and which one Kafka would elect."""
+"""Which copy's log is explained, and which one has the most."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ _Standing = tuple[int, int, bool, int, str]
 
 
 def led_last(logs: Mapping[str, RecoveredLog]) -> str:
-    """Return the copy that led last: of the latest epoch, also one under which it wrote nothing, then as `elected`.
+    """Return the copy that led last: of the latest epoch, also one under which it wrote nothing, then as below.
 
     A leader notes its epoch before it writes, and what the others have beyond its log then is cut off. Kafka drops an
     epoch that begins at the log's end when it loads the log: it is known by the checkpoint alone.
@@ -21,8 +21,8 @@ def led_last(logs: Mapping[str, RecoveredLog]) -> str:
     return min(logs, key=standing)
 
 
-def elected(logs: Mapping[str, RecoveredLog]) -> str:
-    """Return the copy that `audit` and `advise` name as Kafka's choice: of the latest epoch that its records have.
+def latest_and_longest(logs: Mapping[str, RecoveredLog]) -> str:
+    """Return the copy that `audit` and `advise` name so: of the latest epoch that its records have.
 
     Of several the longest, then one without damage, then the one that starts earliest, then the first by name.
     """

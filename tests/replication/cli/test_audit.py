@@ -80,7 +80,7 @@ def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path, en
         ("committed-records-lost", "broker-1", "hwloss", 300),
     ]
     assert told["metrics"]["findings_critical"] == 2
-    choices = {each["topic"]: (each["kafkas_choice"], each["least_loss"]) for each in told["partitions"]}
+    choices = {each["topic"]: (each["latest_and_longest"], each["least_loss"]) for each in told["partitions"]}
     assert choices["diverge"] == choices["hwloss"] == ("broker-2", "broker-1")
     stranded = {(each["group"], each["committed_offset"], each["truncate_to"]) for each in told["consumer_offsets"]}
     assert stranded == {("billing", 410, 300), ("ledger", 333, 300), ("mail", 302, 300)}

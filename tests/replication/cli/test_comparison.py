@@ -305,7 +305,8 @@ class TestDamageThatEndsALog:
         assert (outcome.status, outcome.err) == (1, "")
         what = f"damaged, its log counts as ending at offset 5: {damaged}: the checksum of the batch"
         assert f"\tbroker-1 (not to be trusted: {what}" in outcome.out
-        assert "a-0: broker-2 (leader epoch 1, end offset 10) is Kafka's choice and the least loss" in outcome.out
+        told = "whom Kafka elects; broker-2 (leader epoch 1, end offset 10) has the latest leader epoch"
+        assert f"a-0: the files do not tell {told}" in outcome.out
         assert f"\t{damaged.name}\t" in outcome.out.split("\nDamage")[-1]
 
     @pytest.mark.usefixtures("damaged")
@@ -314,8 +315,8 @@ class TestDamageThatEndsALog:
         write_partition(roots[1], [], [], name="a-0")
         outcome = epochlog("advise", *roots)
         told = outcome.out.splitlines()[0]
-        assert told.startswith("a-0: broker-1 (not to be trusted: damaged, its log counts as ending at offset 5: ")
-        expected = "is Kafka's choice and the least loss: no loss was found; what the damaged or differing parts held"
+        assert "whom Kafka elects; broker-1 (not to be trusted: damaged, its log counts as ending at offset 5: " in told
+        expected = "and least is lost under it: no loss was found; what the damaged or differing parts held"
         assert expected in told
 
     def test_is_told_by_advise_without_reading_the_records(self, damaged: Path, roots: list[Path]) -> None:
@@ -443,7 +444,7 @@ def test_a_copy_that_its_broker_will_drop_whole_has_nothing_to_lead_with(roots: 
         each["replica"]: (each["lost"]["records"], each["acknowledged"]["records"]) for each in judged["candidates"]
     }
     assert lost == {"broker-1": (10, 10), "broker-2": (0, 0)}
-    assert (judged["kafkas_choice"], judged["least_loss"]) == ("broker-1", "broker-2")
+    assert (judged["latest_and_longest"], judged["least_loss"]) == ("broker-1", "broker-2")
     assert "retention" not in judged["verdicts"]
     assert outcome.status == 3
 

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,10 @@ def test_copies_of_brokers_without_metadata_have_no_advice_on_it() -> None:
     assert epochlog("advise", *sorted(replicas("diverged").iterdir()), "--json").document["quorum"] is None
 
 
+def but_for_sentences(partition: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in partition.items() if name != "sentences"}
+
+
 def test_an_incident_tells_of_the_quorum_apart_from_partitions(tmp_path: Path) -> None:
     for node, place in enumerate(sorted(replicas("diverged").iterdir()), 1):
         root = shutil.copytree(place, tmp_path / place.name)
@@ -97,7 +102,9 @@ def test_an_incident_tells_of_the_quorum_apart_from_partitions(tmp_path: Path) -
     outcome = epochlog("incident", *sorted(tmp_path.iterdir()), "--json")
     document = outcome.document
     assert document["headline"] == without["headline"]
-    assert document["partitions"] == without["partitions"]
+    assert [*map(but_for_sentences, document["partitions"])] == [*map(but_for_sentences, without["partitions"])]
+    why = "The files do not tell whom Kafka elects: the metadata, as broker-{} has it, has no such partition."
+    assert all(why.format(went_on(ROOT)[0]) in each["sentences"] for each in document["partitions"])
     assert without["quorum"] is None
     assert document["quorum"]["recommended"] == f"broker-{went_on(ROOT)[0]}"
     steps = [step["what"].partition(".")[0].partition(",")[0] for step in document["steps"]]

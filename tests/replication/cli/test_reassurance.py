@@ -159,7 +159,7 @@ def test_what_was_acknowledged_counts_as_such_behind_damage_too(tmp_path: Path) 
     shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
     roots = [tmp_path / "broker-1", tmp_path / "broker-2"]
     [whole] = [each for each in document_of(tmp_path)["partitions"] if each["topic"] == "diverge"]
-    assert (whole["kafkas_choice"], whole["candidates"][1]["acknowledged"]["records"]) == ("broker-2", 120)
+    assert (whole["latest_and_longest"], whole["candidates"][1]["acknowledged"]["records"]) == ("broker-2", 120)
     flip(roots[0] / "diverge-0" / f"{0:020}.log", 40_000)
     outcome = epochlog("advise", *roots, "--json")
     [partition] = [each for each in outcome.document["partitions"] if each["topic"] == "diverge"]
@@ -172,10 +172,10 @@ def test_what_was_acknowledged_counts_as_such_behind_damage_too(tmp_path: Path) 
 
 
 def by_records(roots: list[Path]) -> dict[tuple[str, int], tuple[str, list[tuple[str, int, int]]]]:
-    """Kafka's choice, and what it was chosen by, as `advise` says."""
+    """The copy with the latest epoch and the longest log, and what it was chosen by, as `advise` says."""
     return {
         (each["topic"], each["partition"]): (
-            each["kafkas_choice"],
+            each["latest_and_longest"],
             sorted((it["replica"], it["last_epoch"], it["log_end_offset"]) for it in each["candidates"]),
         )
         for each in epochlog("advise", *roots, "--json").document["partitions"]
@@ -183,7 +183,7 @@ def by_records(roots: list[Path]) -> dict[tuple[str, int], tuple[str, list[tuple
 
 
 def by_epochs(roots: list[Path]) -> dict[tuple[str, int], tuple[str, list[tuple[str, int, int]]]]:
-    """Kafka's choice, and what it was chosen by, as `advise --epochs-only` says."""
+    """The same copy, and what it was chosen by, as `advise --epochs-only` says."""
     return {
         (each["topic"], each["partition"]): (
             each["recommended"],
@@ -207,7 +207,7 @@ def agree(roots: list[Path]) -> None:
 
 
 @pytest.mark.parametrize("kind", damage_kinds())
-def test_kafkas_choice_is_the_same_whether_records_are_read_or_not(kind: str, tmp_path: Path) -> None:
+def test_the_latest_and_longest_is_the_same_whether_records_are_read_or_not(kind: str, tmp_path: Path) -> None:
     damaged(kind, tmp_path)
     agree(sorted(each for each in tmp_path.iterdir() if each.is_dir()))
 
@@ -251,7 +251,7 @@ def test_a_lost_first_segment_is_no_retention(robbed: int, tmp_path: Path) -> No
     outcome = epochlog("advise", *roots, "--json")
     [partition] = outcome.document["partitions"]
     assert outcome.status == 1
-    assert partition["recommended"] == partition["kafkas_choice"] == roots[1 - robbed].name
+    assert partition["recommended"] == partition["latest_and_longest"] == roots[1 - robbed].name
     assert set(partition["verdicts"]) == {"damaged", "missing"}
     assert [each["lost"]["records"] for each in partition["candidates"]] == ([begin, 0] if robbed == 0 else [0, begin])
     assert not reassured(epochlog("advise", *roots).out.replace(f"{roots[1 - robbed].name} (leader", ""))

@@ -14,8 +14,9 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.brokers import broker_changes
 from replication.controller.cluster_state import ClusterState
 from replication.leadership.fencing_order import fencing_turns
-from replication.leadership.foreseen_election import ForeseenElections, Reason
+from replication.leadership.foreseen_election import ForeseenElections
 from replication.leadership.foresight import Foresight, StartingBroker
+from replication.leadership.reason import Reason
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION as LATEST
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from tests.replication.leadership.clusters import TOPIC, Cluster, directory, partition

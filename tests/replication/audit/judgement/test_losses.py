@@ -119,7 +119,7 @@ def test_each_record_that_the_leader_lacks_counts_once(copies: list[Copy], data:
 
 @settings(max_examples=40, deadline=None)
 @given(families(), st.data())
-def test_the_choices_are_the_rules_and_a_critical_finding_says_what_kafkas_choice_loses(
+def test_the_choices_are_the_rules_and_a_critical_finding_says_what_the_longest_log_lacks(
     copies: list[Copy], data: st.DataObject
 ) -> None:
     ends = [sum(batch.count for batch in copy.batches) for copy in copies]
@@ -128,7 +128,7 @@ def test_the_choices_are_the_rules_and_a_critical_finding_says_what_kafkas_choic
     told, recommendation = candidates(verdict), verdict.recommendation
     assert recommendation is not None
     kafkas, least = (
-        recommendation.candidate(name) for name in (recommendation.kafkas_choice, recommendation.least_loss)
+        recommendation.candidate(name) for name in (recommendation.latest_and_longest, recommendation.least_loss)
     )
     assert kafkas is not None
     assert least is not None
@@ -163,7 +163,7 @@ def test_a_few_records_of_a_later_epoch_do_not_outweigh_many_that_were_acknowled
     old = (*trunk, *(Written(1, 90) for _ in range(10)))
     verdict = judged([Copy(each, BIG) for each in (old, old, (*trunk, Written(2, 34, "n")))], [900, 900, 44])
     assert verdict.recommendation is not None
-    assert (verdict.recommendation.kafkas_choice, verdict.recommendation.least_loss) == ("broker-3", "broker-1")
+    assert (verdict.recommendation.latest_and_longest, verdict.recommendation.least_loss) == ("broker-3", "broker-1")
     assert verdict.as_json()["choices_differ"] is True
     [first, second] = [each for each in verdict.findings if each.finding.severity is Severity.CRITICAL]
     assert (first.replica, second.replica) == ("broker-1", "broker-2")

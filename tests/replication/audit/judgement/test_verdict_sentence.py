@@ -11,7 +11,7 @@ from replication.audit.judgement.verdict_sentence import (
     records_in_words,
     verdict_in_words,
 )
-from tests.replication.audit.report.documents import agreeing, candidate, fork, forked, pair, span
+from tests.replication.audit.report.documents import agreeing, candidate, elects, fork, forked, pair, span, untold
 
 
 def doubted(**changes: Any) -> dict[str, Any]:
@@ -43,9 +43,33 @@ def test_a_fork_says_what_each_choice_loses_and_when_it_was_written() -> None:
 
 
 def test_one_choice_is_said_once() -> None:
-    told = verdict_in_words({**forked(), "kafkas_choice": "broker-1", "choices_differ": False})
+    told = verdict_in_words({**elects(forked(), "broker-1"), "choices_differ": False})
     assert told.count(" leads") == 1
     assert "if broker-1 leads, as Kafka elects, 50 records" in told
+
+
+def test_where_the_files_do_not_tell_whom_kafka_elects_the_longest_log_is_called_that() -> None:
+    told = verdict_in_words(untold(forked()))
+    assert "the files do not tell whom Kafka elects; if broker-2 leads, with the latest leader epoch and the " in told
+    assert "as Kafka" not in told
+
+
+def test_each_leader_that_kafka_may_elect_is_named() -> None:
+    told = verdict_in_words(elects(forked(), "broker-2", "broker-3"))
+    assert "if broker-2 leads, as Kafka may elect, 120 acknowledged" in told
+    assert "if broker-3 leads, as Kafka may elect, 170 records, 120 of them acknowledged" in told
+    assert "if broker-1 leads, 50 records" in told
+
+
+def test_that_kafka_elects_nobody_is_said() -> None:
+    assert "Kafka elects nobody; if broker-1 leads, 50 records" in verdict_in_words(elects(forked(), None))
+
+
+def test_who_is_known_to_have_everything_and_is_not_at_hand_comes_first() -> None:
+    told = verdict_in_words(elects(forked(), None, absent=(9,)))
+    assert (
+        "offset 300 on: broker 9 is the only one that is known to have everything of payments-0: find its disk" in told
+    )
 
 
 def test_what_is_lost_under_every_leader_is_no_matter_of_choice() -> None:

@@ -78,6 +78,51 @@ def candidate(
     }
 
 
+def election(*leaders: str | None, absent: tuple[int, ...] = (), why_unknown: str | None = None) -> dict[str, Any]:
+    """Kafka elects one of these, by names that end with the brokers' ids; None stands for nobody."""
+    together = [
+        {
+            "replica": name,
+            "leader": None if name is None else int(name[-1]) if name[-1].isdigit() else 2,
+            "reason": "nobody" if name is None else "in sync",
+            "epochs": [3],
+            "isr": [],
+            "elr": [],
+            "unclean": False,
+        }
+        for name in leaders
+    ]
+    return {
+        "why_unknown": why_unknown,
+        "metadata_of": None if why_unknown else "controller-1",
+        "is_complete": why_unknown is None,
+        "together": together,
+        "orders": [],
+        "forced": [],
+        "absent": list(absent),
+        "unclean_allowed": None if why_unknown else False,
+        "min_isr": None if why_unknown else 1,
+        "has_elr": None if why_unknown else False,
+        "leader": None,
+        "leader_epoch": None if why_unknown else 2,
+        "replicas": [] if why_unknown else [1, 2, 3],
+        "isr": [] if why_unknown else [each["leader"] or 9 for each in together],
+        "elr": [],
+        "last_known_elr": [],
+    }
+
+
+def elects(partition: dict[str, Any], *leaders: str | None, absent: tuple[int, ...] = ()) -> dict[str, Any]:
+    """Return a partition of which Kafka elects one of these."""
+    kafkas = leaders[0] if len(leaders) == 1 else None
+    return {**partition, "kafkas_choice": kafkas, "election": election(*leaders, absent=absent)}
+
+
+def untold(partition: dict[str, Any]) -> dict[str, Any]:
+    """Return a partition of which the files do not tell whom Kafka elects."""
+    return {**partition, "kafkas_choice": None, "election": election(why_unknown="there is no copy of the metadata")}
+
+
 def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
     """Two branches from 300 on: broker-1 wrote 120 records of epoch 1, broker-2 50 of epoch 2."""
     return {
@@ -87,6 +132,8 @@ def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
         "verdicts": ["forked", "lagging"],
         "recommended": "broker-1",
         "kafkas_choice": "broker-2",
+        "election": election("broker-2"),
+        "latest_and_longest": "broker-2",
         "least_loss": "broker-1",
         "choices_differ": True,
         "candidates": [
@@ -121,6 +168,8 @@ def agreeing(topic: str, partition: int, verdict: str = "identical") -> dict[str
         "verdicts": [verdict],
         "recommended": "broker-1",
         "kafkas_choice": "broker-1",
+        "election": election("broker-1"),
+        "latest_and_longest": "broker-1",
         "least_loss": "broker-1",
         "choices_differ": False,
         "candidates": [candidate(f"broker-{number}", 0, 100, span(0), span(0)) for number in (1, 2)],

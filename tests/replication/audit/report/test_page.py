@@ -10,7 +10,7 @@ from replication.audit.report.card import MOST_FINDINGS
 from replication.audit.report.commands import BOOTSTRAP
 from replication.audit.report.summary import MOST_LISTED
 from replication.audit.runbook.runbook import runbook
-from tests.replication.audit.report.documents import CRITICAL, STRANDED, agreeing, document, finding, forked
+from tests.replication.audit.report.documents import CRITICAL, STRANDED, agreeing, document, elects, finding, forked
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 
@@ -40,7 +40,8 @@ def test_names_from_files_stay_text() -> None:
                 each[name] = (
                     HOSTILE if each.get(name) in {"broker-2", "/copies/broker-2/payments-0"} else each.get(name)
                 )
-    partition |= {"kafkas_choice": HOSTILE, "missing": [HOSTILE], "unread": [HOSTILE], "least_loss": HOSTILE}
+    partition |= {"missing": [HOSTILE], "unread": [HOSTILE], "least_loss": HOSTILE, "latest_and_longest": HOSTILE}
+    partition = elects(partition, HOSTILE)
     hostile = finding(file=HOSTILE, message=HOSTILE, topic=HOSTILE, replica=HOSTILE)
     offset = {**STRANDED, "group": HOSTILE, "topic": HOSTILE}
     history = {"new": [HOSTILE], "gone": []}
@@ -136,7 +137,7 @@ def test_a_partition_with_an_unread_copy_is_unknown_and_nothing_in_it_is_called_
     assert "The copy on broker-3 could not be read whole, or changed meanwhile: what it held is not known" in page
     assert "nothing is lost" not in page
     assert "All copies agree" not in page
-    assert rows_of(page, "partitions") == [["orders-0", "unknown", "broker-1", "broker-1", "broker-3", 100]], (
+    assert rows_of(page, "partitions") == [["orders-0", "unknown", *["broker-1"] * 3, "broker-3", 100]], (
         "how many records are lost is not known"
     )
 

@@ -1,0 +1,131 @@
+"""Whom Kafka elects is taken from the cluster's metadata: what is said is what Kafka did with the same directories."""
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from tests.replication.cli.command import Outcome, epochlog
+
+ELECTED = Path(__file__).parents[3] / "data/elected"
+TRUTH = json.loads((ELECTED / "truth.json").read_text())
+METADATA = "__cluster_metadata-0"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> dict[str, Path]:
+    """Two dead brokers and their controller, before Kafka started them again."""
+    with tarfile.open(ELECTED / "quiet-4.3.1.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return {place.name: place for place in tmp_path.iterdir()}
+
+
+def asked(command: str, *roots: Path) -> Any:
+    return epochlog(command, *roots, "--json").document
+
+
+def partition_of(document: Any) -> dict[str, Any]:
+    [found] = [each for each in document["partitions"] if each["topic"] == TRUTH["topic"]]
+    return dict(found)
+
+
+def in_a_line(outcome: Outcome) -> str:
+    return " ".join(outcome.out.split())
+
+
+def without_metadata(cluster: dict[str, Path]) -> list[Path]:
+    for place in cluster.values():
+        shutil.rmtree(place / METADATA)
+    return [cluster["broker-1"], cluster["broker-2"]]
+
+
+@pytest.mark.parametrize("command", ["advise", "audit"])
+def test_kafkas_choice_is_whom_kafka_elected_and_what_it_loses_is_what_was_lost(
+    cluster: dict[str, Path], command: str
+) -> None:
+    partition = partition_of(asked(command, *cluster.values()))
+    election = partition["election"]
+    assert partition["kafkas_choice"] == f"broker-{TRUTH['elected']}"
+    assert (election["metadata_of"], election["is_complete"], election["why_unknown"]) == ("controller-100", True, None)
+    assert {name: election[name] for name in ("leader", "leader_epoch", "isr", "elr")} == {
+        name: TRUTH[name] for name in ("leader", "leader_epoch", "isr", "elr")
+    }
+    [candidate] = [each for each in partition["candidates"] if each["replica"] == partition["kafkas_choice"]]
+    assert candidate["acknowledged"]["records"] == TRUTH["acknowledged_records_lost"]
+    [cut] = [each for each in partition["pairs"] if each["leader"] == partition["kafkas_choice"]]
+    assert cut["truncate_to"] == TRUTH["cut_on_broker_1"]["to"]
+    assert (partition["latest_and_longest"], partition["least_loss"]) == ("broker-1", "broker-1")
+    assert partition["choices_differ"]
+
+
+def test_an_incident_says_whom_kafka_elects_what_that_loses_and_which_course_keeps_it(cluster: dict[str, Path]) -> None:
+    outcome = epochlog("incident", *cluster.values())
+    told = in_a_line(outcome)
+    assert "Kafka elects broker-2, as the last known leader, for nobody is left who is known to have everything" in told
+    assert "if broker-2 leads, 70 records of 2026-11-28 18:30:34 UTC are lost, all of them known to be ackn" in told
+    assert "least is lost under broker-1: choose before it elects" in told
+    assert "Let Kafka elect" not in told
+    assert outcome.status == 3
+
+
+def test_no_order_of_starts_but_an_election_that_is_asked_for_keeps_it(cluster: dict[str, Path]) -> None:
+    election = partition_of(asked("audit", *cluster.values()))["election"]
+    assert {each["leader"] for order in election["orders"] for each in order["elections"]} == {2}
+    forced = {order["started"][0]: [each["leader"] for each in order["elections"]] for order in election["forced"]}
+    assert forced == {1: [1], 2: [2]}
+
+
+def test_a_brokers_copy_of_the_metadata_tells_it_too_and_what_it_may_lack_is_said(cluster: dict[str, Path]) -> None:
+    brokers = cluster["broker-1"], cluster["broker-2"]
+    election = partition_of(asked("audit", *brokers))["election"]
+    assert (election["metadata_of"], election["is_complete"]) == ("broker-2", False)
+    told = in_a_line(epochlog("incident", *brokers))
+    assert "known to have everything (by broker-2's copy of the metadata, which may lack what was decided last)" in told
+
+
+def test_a_broker_that_stopped_cleanly_is_still_eligible(cluster: dict[str, Path]) -> None:
+    CleanShutdown(78).write(cluster["broker-2"] / CLEAN_SHUTDOWN_NAME)
+    [elected] = partition_of(asked("audit", *cluster.values()))["election"]["together"]
+    assert (elected["replica"], elected["reason"], elected["unclean"]) == ("broker-2", "eligible", False)
+
+
+@pytest.mark.parametrize("command", ["incident", "advise", "audit"])
+def test_without_metadata_the_files_do_not_tell_whom_kafka_elects(cluster: dict[str, Path], command: str) -> None:
+    outcome = epochlog(command, *without_metadata(cluster))
+    told = in_a_line(outcome)
+    assert "Kafka elects broker" not in told
+    assert "he files do not tell whom Kafka elects" in told
+    named = (
+        "lagging not known broker-1" if command == "audit" else "broker-1 has the latest leader epoch and the longest"
+    )
+    assert named in told.replace(" (leader epoch 0, end offset 570)", "")
+    assert outcome.status == 1
+
+
+def test_without_metadata_the_reason_is_said(cluster: dict[str, Path]) -> None:
+    brokers = without_metadata(cluster)
+    assert partition_of(asked("audit", *brokers))["kafkas_choice"] is None
+    assert "none of the directories holds the cluster's metadata" in in_a_line(epochlog("incident", *brokers))
+
+
+def test_who_is_known_to_have_everything_and_is_not_at_hand_comes_first(cluster: dict[str, Path]) -> None:
+    shutil.copytree(cluster["broker-1"], cluster["broker-1"].with_name("broker-9"))
+    other = cluster["broker-1"].with_name("broker-9")
+    properties = (other / "meta.properties").read_text()
+    (other / "meta.properties").write_text(properties.replace("node.id=1", "node.id=9"))
+    shutil.rmtree(other / METADATA)
+    told = asked("incident", cluster["broker-1"], other, cluster["controller-100"])
+    [stake] = told["partitions"]
+    assert stake["sentences"][0] == (
+        "Broker 2 is the only one that is known to have everything of quiet-0: find its disk."
+    )
+    assert told["headline"].endswith("find its disk first.")
+    for command in ("advise", "audit"):
+        outcome = epochlog(command, cluster["broker-1"], other, cluster["controller-100"])
+        assert "nothing is lost" not in outcome.out
+        assert "broker 2" in outcome.out
+        assert outcome.status == 1
