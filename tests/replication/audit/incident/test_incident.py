@@ -32,7 +32,7 @@ def test_an_unclean_election_is_told_with_times_and_both_choices() -> None:
     assert found.headline.startswith("Who leads decides what is lost in 2 of 9 partitions: up to 240 records")
     first = found.stakes[0]
     assert first.partition == "diverge-0"
-    fork, choices, recommendation = first.sentences
+    fork, choices, untold, recommendation = first.sentences
     assert fork == (
         "Two leaders wrote from offset 300 on: broker-1 under epoch 4 since 2026-11-21 07:55:55 UTC and broker-2 under "
         "epoch 5 since 2026-11-21 07:56:18 UTC."
@@ -41,7 +41,11 @@ def test_an_unclean_election_is_told_with_times_and_both_choices() -> None:
         "If broker-1 leads, 77 records of 2026-11-21 07:56:18 UTC are lost, all of them known to be acknowledged; if "
         "broker-2 leads, 120 records of 2026-11-21 07:55:55 UTC are lost, all of them known to be acknowledged."
     )
-    assert recommendation == "Kafka elects broker-2, but least is lost under broker-1: choose before it elects."
+    assert untold.startswith("The files do not tell whom Kafka elects: none of the directories holds the cluster's")
+    assert recommendation == (
+        "broker-2 has the latest leader epoch and the longest log, but least is lost under broker-1: choose before one "
+        "leads."
+    )
     assert found.damage == ()
 
 

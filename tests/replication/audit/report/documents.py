@@ -78,27 +78,29 @@ def candidate(
     }
 
 
+def _foreseen(name: str | None) -> dict[str, Any]:
+    return {
+        "replica": name,
+        "leader": None if name is None else int(name[-1]) if name[-1].isdigit() else 2,
+        "reason": "nobody" if name is None else "in sync",
+        "epochs": [3],
+        "isr": [],
+        "elr": [],
+        "unclean": False,
+    }
+
+
 def election(*leaders: str | None, absent: tuple[int, ...] = (), why_unknown: str | None = None) -> dict[str, Any]:
     """Kafka elects one of these, by names that end with the brokers' ids; None stands for nobody."""
-    together = [
-        {
-            "replica": name,
-            "leader": None if name is None else int(name[-1]) if name[-1].isdigit() else 2,
-            "reason": "nobody" if name is None else "in sync",
-            "epochs": [3],
-            "isr": [],
-            "elr": [],
-            "unclean": False,
-        }
-        for name in leaders
-    ]
+    together = [_foreseen(name) for name in leaders]
+    alone = [{"started": [each], "elections": [_foreseen(f"broker-{each}")]} for each in (1, 2, 3)]
     return {
         "why_unknown": why_unknown,
         "metadata_of": None if why_unknown else "controller-1",
         "is_complete": why_unknown is None,
         "together": together,
-        "orders": [],
-        "forced": [],
+        "orders": [order for order in alone if order["elections"][0] in together],
+        "forced": [] if why_unknown else alone,
         "absent": list(absent),
         "unclean_allowed": None if why_unknown else False,
         "min_isr": None if why_unknown else 1,
