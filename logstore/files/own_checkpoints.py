@@ -17,6 +17,7 @@ from logstore.files.offset_checkpoint import (
     OffsetCheckpoint,
 )
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.files.space_reserve import RESERVE_NAME, SpaceReserve
 from logstore.topic_partition import TopicPartition
 
 OWN_CHECKPOINTS: Final = frozenset(
@@ -26,9 +27,10 @@ OWN_CHECKPOINTS: Final = frozenset(
         RECOVERY_POINT_CHECKPOINT,
         CLEANER_OFFSET_CHECKPOINT,
         CLEAN_SHUTDOWN_NAME,
+        RESERVE_NAME,
     }
 )
-"""The names of these files."""
+"""The names of these files, and of what keeps space for them."""
 
 
 class OwnCheckpoints:
@@ -40,6 +42,8 @@ class OwnCheckpoints:
         self._topic_partition = topic_partition
         self._filesystem = filesystem
         self._written: dict[str, int | None] = {}
+        self.reserve: SpaceReserve = SpaceReserve(directory, filesystem)
+        """Space to write them in where the disk is full."""
 
     def read(self) -> PartitionCheckpoints:
         """Read what is there; a file that cannot be read counts as missing."""

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import RLock
+from typing import TypeVar
 
 from epoch.resource_limits import is_limit, name_memory
 from logstore.files.own_checkpoints import OwnCheckpoints
@@ -13,6 +14,8 @@ from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_file import SegmentFile
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -232,6 +235,18 @@ class Flusher:
         if start < base_offset and not contents.gaps.covers(start, base_offset):
             contents.gaps = contents.gaps.with_skipped(start, base_offset)
             contents.gaps.write(self._directory, self._filesystem)
+
+    def insist(self, call: Callable[[], T]) -> T:
+        """Call, again where the disk is full, in the space that a log that stands alone keeps for that. Raises OSError.
+
+        Each step of `call` may be done again.
+        """
+        return call() if self._own_checkpoints is None else self._own_checkpoints.reserve.spend(call)
+
+    def fill_reserve(self) -> None:
+        """Keep that space again, once there is some."""
+        if self._own_checkpoints is not None:
+            self._own_checkpoints.reserve.fill()
 
     def write_checkpoints(self, log_start_offset: int | None = None) -> None:
         """Write where the log begins and up to where it is synced; only a log that stands alone does. Raises OSError.

@@ -52,7 +52,7 @@ class LogClosing:
             self._let_go()
 
     def _close(self) -> None:
-        self._guard.do_locked(ADDING, self._complete)
+        self._guard.do_locked(ADDING, lambda: self._flusher.insist(self._complete))
         # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
         self._guard.do_locked(REMOVING, self._release)
         self._deleted.close()
@@ -67,9 +67,9 @@ class LogClosing:
     def _release(self) -> None:
         for segment in self._contents.segments.segments:
             segment.close()
-        self._flusher.write_checkpoints()
+        self._flusher.insist(self._flusher.write_checkpoints)
         if self._own_checkpoints is not None:
-            self._own_checkpoints.mark_closed()
+            self._flusher.insist(self._own_checkpoints.mark_closed)
         self.is_complete = True
 
     def _let_go(self) -> None:

@@ -49,8 +49,8 @@ class Retention:
         if before <= contents.log_start_offset:
             return False
         # All that a full disk can fail comes first: nothing has changed in memory then.
-        self._flusher.flush_to(before, include_active=False)
-        self._flusher.write_checkpoints(before)
+        self._flusher.insist(lambda: self._flusher.flush_to(before, include_active=False))
+        self._flusher.insist(lambda: self._flusher.write_checkpoints(before))
         self._guard.state = CHANGING
         contents.move_start(before)
         return True
@@ -63,6 +63,7 @@ class Retention:
             deleted += self._delete_segments(exceeds_size(self._contents.segments.size, config))
             deleted += self._delete_segments(exceeds_age(self._environment.clock(), self._environment.retention_ms))
         self._deleted.remove_due()
+        self._flusher.fill_reserve()
         return deleted
 
     def _delete_segments(self, condition: Condition) -> int:
@@ -76,10 +77,10 @@ class Retention:
         if not expired:
             return 0
         if len(expired) == len(contents.segments):
-            self._roller.roll(contents.log_end_offset)
+            self._flusher.insist(lambda: self._roller.roll(contents.log_end_offset))
         kept = contents.segments.segments[len(expired) :]
         # All that a full disk can fail comes first: nothing has changed then.
-        self._flusher.flush_to(kept[0].base_offset, include_active=False)
+        self._flusher.insist(lambda: self._flusher.flush_to(kept[0].base_offset, include_active=False))
         self._flusher.promise_from(max(kept[0].base_offset, contents.log_start_offset))
         self._guard.remove(lambda: self._drop_first_segments(expired, kept))
         self._note_start()
@@ -100,7 +101,7 @@ class Retention:
     def _note_start(self) -> None:
         """Write where the log begins; without space for that its first segment tells, and some has just been made."""
         try:
-            self._flusher.write_checkpoints()
+            self._flusher.insist(self._flusher.write_checkpoints)
         except OSError as error:
             if not is_passing(error):
                 raise

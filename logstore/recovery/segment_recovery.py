@@ -1,12 +1,13 @@
 """Recover one segment: find what is valid, cut off the rest, build the indexes anew (Kafka: LogSegment.recover)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import OUT_OF_SPACE
 from logstore.batch.columns import StopReason
 from logstore.errors import SegmentTooLargeError
 from logstore.file_name import FileFate, FileKind, file_name
@@ -78,8 +79,21 @@ def _replace_indexes(directory: Path, walk: SegmentWalk, filesystem: FileSystem)
     made = {FileKind.TIME_INDEX: walk.time_index(), FileKind.OFFSET_INDEX: walk.indexes.offset_index()}
     if walk.aborted or (directory / file_name(FileKind.TRANSACTION_INDEX, walk.base_offset)).exists():
         made = {FileKind.TRANSACTION_INDEX: TransactionIndex(tuple(walk.aborted), 0).encode(), **made}
+    try:
+        _put(made, directory, walk.base_offset, filesystem)
+    except OSError as error:
+        if error.errno not in OUT_OF_SPACE:
+            raise
+        # Without the offset index the others are not looked at, whatever a crash leaves of them.
+        for path in (directory / file_name(kind, walk.base_offset) for kind in reversed(made)):
+            if path.exists():
+                filesystem.unlink(path)
+        _put(made, directory, walk.base_offset, filesystem)
+
+
+def _put(made: Mapping[FileKind, bytes], directory: Path, base_offset: int, filesystem: FileSystem) -> None:
     for kind, data in made.items():
         # A start removes left-over files with that suffix; Kafka's does too.
-        temporary = directory / file_name(kind, walk.base_offset, FileFate.CLEANED)
-        filesystem.replace(directory / file_name(kind, walk.base_offset), data, temporary)
+        temporary = directory / file_name(kind, base_offset, FileFate.CLEANED)
+        filesystem.replace(directory / file_name(kind, base_offset), data, temporary)
     filesystem.fsync_directory(directory)

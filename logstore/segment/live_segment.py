@@ -249,7 +249,7 @@ class LiveSegment:
                 return info
             if size:
                 # What was written goes; writing it again tells the error.
-                file.truncate_to(position)
+                file.take_back(position)
         plain = plain_batch(data, next_offset, leader_epoch)
         return None if plain is None else self.append_batch(data, plain, clock, jitter_ms)
 
@@ -369,7 +369,7 @@ class LiveSegment:
         else:
             # What completes the time index before the next segment may have been broken off.
             self.indexes.take_back_time(end_offset)
-        self.file.truncate_to(size)
+        self.file.take_back(size)
 
     def _cut_indexes(self, offset: int) -> None:
         self._index_room = self._bytes_since_index_entry = 0

@@ -168,15 +168,22 @@ class SegmentFile:
             if self.path.stat().st_size <= size:
                 return
             self._unmap()
-            # A copy may take the file's place, which the descriptor would not lead to.
-            self._close()
-            try:
-                cut_file(self._filesystem, self.path, size)
+            self._cut(size)
+
+    def take_back(self, size: int) -> None:
+        """Cut off what no reader was told of, such as a part of a batch that found no space. Raises OSError.
+
+        Readers go on meanwhile: what is mapped stays so, unless it reaches into what is cut.
+        """
+        with self.lock, self._map_lock:
+            size = min(size, self.size)
+            if self.path.stat().st_size <= size:
+                return
+            if len(self._view) > size:
+                self._cut(size)
+            else:
+                self._filesystem.truncate(self.path, size)
                 self.size = size
-            finally:
-                # Of the file as it was: a signal handler may have looked.
-                self._cuts += 1
-                self._view = _NOTHING
 
     def release(self) -> bool:
         """Give back descriptor and mapping until the next use; readers keep what they hold."""
@@ -269,6 +276,17 @@ class SegmentFile:
         if self._view is not _NOTHING:  # which all files share
             with suppress(BufferError):  # a reader is at work on it
                 self._view.release()
+            self._view = _NOTHING
+
+    def _cut(self, size: int) -> None:
+        # A copy may take the file's place, which the descriptor would not lead to.
+        self._close()
+        try:
+            cut_file(self._filesystem, self.path, size)
+            self.size = size
+        finally:
+            # Of the file as it was: a signal handler may have looked.
+            self._cuts += 1
             self._view = _NOTHING
 
     def _close(self) -> None:

@@ -51,6 +51,28 @@ def test_a_reader_keeps_the_bytes_that_a_cut_takes_away(tmp_path: Path) -> None:
     assert (tmp_path / "a.log").read_bytes() == b"one"
 
 
+def test_what_no_reader_was_told_of_goes_under_what_they_have_mapped(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.log", b"one")
+    mapped = file.data()
+    with open(file.path, "ab") as torn:
+        torn.write(b"tw")
+    file.take_back(3)
+    assert file.path.read_bytes() == b"one"
+    assert file.data() is mapped
+    file.append(b"six")
+    assert bytes(mapped) == b"one"
+    assert bytes(file.data()) == b"onesix"
+
+
+def test_who_has_mapped_that_too_keeps_it(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.log", b"onetwo")
+    mapped = file.data()
+    file.take_back(3)
+    file.append(b"six")
+    assert bytes(mapped) == b"onetwo"
+    assert bytes(file.data()) == b"onesix"
+
+
 def test_a_released_file_is_opened_again(tmp_path: Path) -> None:
     file = written(tmp_path / "a.log", b"one")
     assert file.release()
