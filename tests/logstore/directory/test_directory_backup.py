@@ -53,7 +53,7 @@ def test_a_backup_opens_without_recovery_and_holds_all(tmp_path: Path) -> None:
         }
         expected = held(directory)
     assert_sound_root(tmp_path / "backup")
-    with LogDirectory.open(tmp_path / "backup", CONFIG) as copy:
+    with LogDirectory.open(tmp_path / "backup", CONFIG, replicated=True) as copy:
         assert held(copy) == expected
         assert [log.report.recovered_segments for log in copy.partitions.values()] == [0, 0, 0]
     assert (tmp_path / "backup" / "meta.properties").read_text().startswith("version=1")
@@ -67,7 +67,7 @@ def test_a_backup_is_brought_up_to_date(tmp_path: Path) -> None:
         directory.log(FIRST).append([b"more"])
         directory.backup(tmp_path / "backup")
         expected = held(directory)
-    with LogDirectory.open(tmp_path / "backup", CONFIG) as copy:
+    with LogDirectory.open(tmp_path / "backup", CONFIG, replicated=True) as copy:
         assert held(copy) == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "root"]
 
@@ -93,12 +93,12 @@ def test_a_backup_that_is_broken_off_anywhere_leaves_the_earlier_one_or_the_new_
                 assert_sound_root(backup)
                 looked_at = tmp_path / "looked-at" / str(number)
                 shutil.copytree(backup, looked_at)
-                with LogDirectory.open(looked_at, CONFIG) as copy:
+                with LogDirectory.open(looked_at, CONFIG, replicated=True) as copy:
                     assert held(copy) in (earlier, later)
             else:  # between the two renames both are whole
                 assert {path.name for path in backup.parent.iterdir()} == {"backup.partial", "backup.replaced"}
             directory.backup(backup)
-            with LogDirectory.open(backup, CONFIG) as copy:
+            with LogDirectory.open(backup, CONFIG, replicated=True) as copy:
                 assert held(copy) == later
                 assert [log.report.recovered_segments for log in copy.partitions.values()] == [0, 0, 0]
             assert [path.name for path in backup.parent.iterdir()] == ["backup"]

@@ -171,7 +171,7 @@ class TestStopping:
         log.delete_records(2)
         directory.close()
         assert checkpoint(root, "recovery-point-offset") == {ORDERS: 3, OTHERS: 3}
-        assert checkpoint(root, "replication-offset") == {ORDERS: 3, OTHERS: 0}
+        assert checkpoint(root, "replication-offset") == {ORDERS: 3, OTHERS: 3}
         assert checkpoint(root, "log-start-offset") == {ORDERS: 2}
         with LogDirectory.open(root) as again:
             assert (again.log(ORDERS).log_start_offset, again.log(ORDERS).high_watermark) == (2, 3)

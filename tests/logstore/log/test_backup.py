@@ -48,7 +48,7 @@ def assert_holds(backup: Path, expected: tuple[object, ...]) -> None:
     """A backup is a log that was closed in order, and holds what is expected; it stays as it is."""
     before = {path.name: path.read_bytes() for path in backup.iterdir()}
     assert_sound(backup, expected[0], expected=GAPS)  # type: ignore[arg-type]  the log's start
-    with Log.open(backup, CONFIG) as log:
+    with Log.open(backup, CONFIG, replicated=True) as log:
         assert (log.report.recovered_segments, log.report.dropped, log.report.rebuilt_indexes) == (0, [], [])
         assert state(log) == expected
         log.abandon()
@@ -154,7 +154,7 @@ def test_what_happens_meanwhile_is_in_the_backup_as_a_whole_or_not_at_all(seed: 
                 each for each in seen if each[:3] == (made.log_start_offset, made.log_end_offset, made.high_watermark)
             ]
             assert found
-            with Log.open(backup, CONFIG) as copy:
+            with Log.open(backup, CONFIG, replicated=True) as copy:
                 assert copy.report.recovered_segments == 0
                 assert state(copy) in found
                 copy.abandon()
@@ -182,7 +182,7 @@ def test_a_backup_that_is_broken_off_anywhere_is_not_taken_for_a_whole_one_and_g
                 assert_sound(backup)
             disk.steps_left, disk.failed = 1 << 30, ""
             log.backup(backup)
-            with Log.open(backup, CONFIG) as copy:
+            with Log.open(backup, CONFIG, replicated=True) as copy:
                 assert state(copy) == before
             assert [path.name for path in backup.parent.iterdir()] == ["t-0"]
             if not broken_off:
@@ -210,13 +210,13 @@ def test_an_update_that_is_broken_off_anywhere_leaves_the_earlier_backup_or_the_
             broken_off = bool(disk.failed)
             disk.steps_left, disk.failed = 1 << 30, ""
             if backup.exists():
-                with Log.open(backup, CONFIG) as copy:
+                with Log.open(backup, CONFIG, replicated=True) as copy:
                     assert (copy.report.recovered_segments, state(copy) in (earlier, later)) == (0, True)
             else:  # between the two renames both are whole
                 names = sorted(path.name for path in backup.parent.iterdir())
                 assert names == ["t-0.partial", "t-0.replaced"]
             log.backup(backup)
-            with Log.open(backup, CONFIG) as copy:
+            with Log.open(backup, CONFIG, replicated=True) as copy:
                 assert state(copy) == later
             assert [path.name for path in backup.parent.iterdir()] == ["t-0"]
             if not broken_off:
@@ -287,7 +287,7 @@ def test_appends_and_reads_go_on_while_files_are_copied(tmp_path: Path) -> None:
             log.backup(tmp_path / "b" / "t-0")
         go_on.set()
         thread.join()
-        with Log.open(tmp_path / "b" / "t-0", CONFIG) as copy:
+        with Log.open(tmp_path / "b" / "t-0", CONFIG, replicated=True) as copy:
             assert copy.log_end_offset == end
 
 
@@ -313,13 +313,13 @@ def test_a_backup_that_was_written_to_is_a_log_of_its_own(tmp_path: Path) -> Non
     backup = tmp_path / "b" / "t-0"
     with prepared(tmp_path, FileSystem()) as log:
         log.backup(backup)
-        with Log.open(backup, CONFIG) as copy:
+        with Log.open(backup, CONFIG, replicated=True) as copy:
             with pytest.raises(DirectoryLockedError):
                 log.backup(backup)
             copy.append([b"of its own"])
         with pytest.raises(FileExistsError, match="was written to since it was made"):
             log.backup(backup)
-        with Log.open(backup, CONFIG) as copy:
+        with Log.open(backup, CONFIG, replicated=True) as copy:
             assert copy.log_end_offset == log.log_end_offset + 1
 
 
@@ -340,7 +340,7 @@ def test_a_backup_that_was_written_to_is_not_replaced(tmp_path: Path, write: str
         log.append([b"second"])
         log.update_high_watermark(2)
         log.backup(backup)
-        with Log.open(backup, CONFIG) as copied:
+        with Log.open(backup, CONFIG, replicated=True) as copied:
             if write == "truncate and append":
                 copied.truncate_to(1)
                 copied.append([b"others"])
@@ -397,6 +397,6 @@ def test_a_backup_knows_how_far_the_log_was_compacted(tmp_path: Path) -> None:
         log.update_high_watermark(20)
         log.compact()
         log.backup(backup)
-        with Log.open(backup, config) as copied:
+        with Log.open(backup, config, replicated=True) as copied:
             assert copied.cleaner_offset == log.cleaner_offset
             assert log.cleaner_offset is not None

@@ -14,6 +14,7 @@ import pytest
 
 from logstore.batch.record import Record
 from logstore.errors import LogPoisonedError
+from logstore.files.space_reserve import RESERVE_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.campaign import Campaign
@@ -146,7 +147,9 @@ def test_whichever_step_fails_nothing_acknowledged_is_lost(memory_dir: Path) -> 
         survivor = Survivor(root / PARTITION, FailingDisk(number, failure))
         try:
             use = survivor.live()
-            assert len(survivor.errors) == 1
+            # Space that is kept is no promise; a full disk is met again in that space.
+            may_be_silent = RESERVE_NAME in survivor.disk.failed or failure in {Failure.FULL, Failure.SHORT}
+            assert len(survivor.errors) == 1 or (may_be_silent and not survivor.errors)
             with Log.open(root / PARTITION, CONFIG, clock=lambda: NOW) as log:
                 assert log.report.recovered_segments == 0
                 check_log(log, use, use.promise)
