@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
-from logstore.arguments import ensure_bool, offset_span
+from logstore.arguments import ensure_bool, offset_span, whole_number
 from logstore.batch.record import Record
 from logstore.files.offset_gaps import Hole
 from logstore.log.cursors.cursor import Cursor
@@ -18,6 +18,7 @@ from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.log_streams import LogStreams
+from logstore.log.reading.sound_ranges import SoundRanges
 from logstore.log.reading.tail import Tail
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
@@ -167,6 +168,14 @@ class ReadableLog:
         if min_one_batch is not True:
             ensure_bool(min_one_batch, "min_one_batch")
         return self._reader.read(offset, max_bytes, isolation, min_one_batch)
+
+    def sound_ranges(self, max_age_ms: int) -> SoundRanges:
+        """Return what checks that reads are sound, unless they were checked or appended within `max_age_ms`.
+
+        >>> ranges = log.sound_ranges(3_600_000)
+        >>> view = ranges.checked(log.read(0, 1 << 20))
+        """
+        return SoundRanges(self._contents, whole_number(max_age_ms, "max_age_ms"))
 
     def columns(
         self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END

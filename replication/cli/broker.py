@@ -189,6 +189,7 @@ def _settings(properties: "JoiningProperties") -> "BrokerNodeSettings":
         topic_defaults=of_broker.topic_defaults,
         replica_lag_time_max_ms=of_broker.replica_lag_time_max_ms,
         heartbeat_interval_ms=of_broker.heartbeat_interval_ms,
+        fetch_verify_interval_ms=of_broker.fetch_verify_interval_ms,
         auto_create_topics=of_broker.auto_create_topics,
         compacts=of_broker.compacts,
         registration_seconds=properties.registration_seconds,

@@ -8,6 +8,7 @@ from typing import Final, Self
 from logstore.directory.directory_settings import DirectorySettings
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
 from replication.broker.broker_settings import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS
+from replication.broker.replicas.read_damages import VERIFY_INTERVAL_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
 from replication.cli.metrics_address import MetricsAddress
@@ -20,6 +21,8 @@ from replication.protocol.errors import InvalidSettingsError
 _NODE_ID: Final = "node.id"
 _AUTO_CREATE: Final = "auto.create.topics.enable"
 _CLEANER: Final = "log.cleaner.enable"
+_VERIFY: Final = "fetch.verify.interval.ms"
+"""Of ours: Kafka's broker sends what its files hold, unchecked."""
 _LAG: Final = "replica.lag.time.max.ms"
 _HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 _SESSION: Final = "broker.session.timeout.ms"
@@ -42,9 +45,10 @@ _LEAST: Final = {
     _NODE_ID: 0,
     **dict.fromkeys((_LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES), 1),
     "log.cleaner.backoff.ms": 0,
+    _VERIFY: 0,
 }
 """The least value of settings in which another would be no broker, no time, or nothing at all."""
-_NUMBERS: Final = (_NODE_ID, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
+_NUMBERS: Final = (_NODE_ID, _VERIFY, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
 AUTHORIZER: Final = "authorizer.class.name"
 _AUTHORIZER_CLASS: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _EVERYONE: Final = "allow.everyone.if.no.acl.found"
@@ -65,6 +69,7 @@ class BrokerProperties:
     auto_create_topics: bool
     compacts: bool
     topic_defaults: Mapping[str, str]
+    fetch_verify_interval_ms: int
     replica_lag_time_max_ms: int
     heartbeat_interval_ms: int
     controller: ControllerSettings
@@ -96,6 +101,7 @@ class BrokerProperties:
             auto_create_topics=given.get(_AUTO_CREATE, "true").lower() == "true",
             compacts=given.get(_CLEANER, "true").lower() == "true",
             topic_defaults=topics,
+            fetch_verify_interval_ms=numbers.get(_VERIFY, VERIFY_INTERVAL_MS),
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
             heartbeat_interval_ms=numbers.get(_HEARTBEAT, HEARTBEAT_INTERVAL_MS),
             controller=ControllerSettings(

@@ -103,6 +103,7 @@ def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "B
         topic_defaults=properties.topic_defaults,
         replica_lag_time_max_ms=properties.replica_lag_time_max_ms,
         heartbeat_interval_ms=properties.heartbeat_interval_ms,
+        fetch_verify_interval_ms=properties.fetch_verify_interval_ms,
         auto_create_topics=properties.auto_create_topics,
         compacts=properties.compacts,
         authorizer=properties.authorizer,

@@ -352,6 +352,7 @@ class BrokerNode:
             traffic=self.traffic,
             remakes_only=self._settings.remakes_only_replicas,
             accepted_losses=self._settings.accepted_losses,
+            verify_interval_ms=self._settings.fetch_verify_interval_ms,
         )
 
     def _known(self, thread: BrokerThread) -> KnownCluster:

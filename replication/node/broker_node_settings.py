@@ -6,6 +6,7 @@ from uuid import UUID
 
 from logstore import TopicPartition
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
+from replication.broker.replicas.read_damages import VERIFY_INTERVAL_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.protocol.client.client_settings import ClientSettings
 from replication.server.connections.listener_settings import ListenerSettings
@@ -25,6 +26,8 @@ class BrokerNodeSettings:
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     """For topics for which nothing else is set, under the names of their settings."""
     replica_lag_time_max_ms: int = REPLICA_LAG_TIME_MAX_MS
+    fetch_verify_interval_ms: int = VERIFY_INTERVAL_MS
+    """What consumers and followers fetch was checked, or appended, so long ago at most; 0: it is checked each time."""
     heartbeat_interval_ms: int = 2_000
     auto_create_topics: bool = False
     """Whether a topic is made once a client asks for it."""

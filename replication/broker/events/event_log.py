@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 
 from replication.broker.events.departure_events import DepartureEvent, Left
 from replication.broker.events.partition_events import (
+    DamageRead,
     PartitionEvent,
     ReplicaLost,
     ReplicaShort,
@@ -52,6 +53,8 @@ def _level(event: BrokerEvent) -> int:
         return logging.WARNING
     if isinstance(event, ReplicaShort):
         return logging.ERROR if event.standing is Standing.WITHHELD or event.is_only else logging.WARNING
+    if isinstance(event, DamageRead):
+        return logging.ERROR
     if isinstance(event, ReplicaLost):
         return logging.ERROR if event.is_only else logging.WARNING
     return logging.ERROR if isinstance(event, RoleChanged) and event.after is Role.OFFLINE else logging.INFO

@@ -223,7 +223,31 @@ class ReplicaShort:
                 return "nobody is left who has more" if self.is_only else "it copies from whoever leads what it lacks"
 
 
-PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated | ReplicaLost | ReplicaShort
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DamageRead:
+    """A batch that somebody fetches is damaged: it is not sent, and nothing behind it in the same fetch."""
+
+    event: ClassVar[str] = "damage-read"
+    partition: TopicPartition
+    file: str | None
+    position: int | None
+    """Bytes from the file's beginning."""
+    offset: int | None
+    why: str
+
+    def fields(self) -> Mapping[str, Value]:
+        """Return what a line says, in order."""
+        return {
+            **fields_of(self.event, self.partition),
+            "file": self.file,
+            "position": self.position,
+            "offset": self.offset,
+            "why": self.why,
+            "next": "who fetches it is told CORRUPT_MESSAGE; let another replica lead, and take this one from it",
+        }
+
+
+PartitionEvent: TypeAlias = RoleChanged | IsrChanged | Truncated | ReplicaLost | ReplicaShort | DamageRead
 
 
 def fields_of(event: str, partition: TopicPartition) -> dict[str, Value]:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from logstore import LogStoreError
 from logstore.log.readable_log import ReadableLog
+from logstore.log.reading.sound_ranges import SoundRanges
 from logstore.log.state.waiters import Waiter, Waiters
 from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.partitions.partition_traffic import PartitionTraffic
@@ -35,6 +36,8 @@ class HostedPartition:
     guards: TransactionGuards = field(default_factory=TransactionGuards, repr=False)
     """By which it appends what is transactional."""
     traffic: PartitionTraffic = field(default_factory=PartitionTraffic, repr=False)
+    sound_ranges: SoundRanges | None = field(default=None, repr=False)
+    """What checks what is sent; None where the log does so by itself."""
     on_failure: Callable[[Exception], object] = field(default=_ignore, repr=False)
     """Called with what reading the log has raised, each time that somebody is told KAFKA_STORAGE_ERROR for it."""
     _waiters: Waiters = field(default_factory=Waiters, init=False, repr=False)
@@ -49,6 +52,8 @@ class HostedPartition:
     def replace_log(self, log: ReadableLog, root: str) -> None:
         """Go on with a log of another directory, which holds the same."""
         self.log, self.root = log, root
+        if self.sound_ranges is not None:
+            self.sound_ranges = log.sound_ranges(self.sound_ranges.max_age_ms)
         # After that: who attends meanwhile attends to one of them, and is woken.
         for waiter in self._waiters.living():
             log.attend(waiter)

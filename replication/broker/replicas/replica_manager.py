@@ -24,6 +24,7 @@ from replication.broker.replicas.broker_view import BrokerView
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.partition_roles import PartitionRoles
 from replication.broker.replicas.passing_failures import PassingFailures, is_torn
+from replication.broker.replicas.read_damages import VERIFY_INTERVAL_MS, ReadDamages
 from replication.broker.replicas.replica_logs import ReplicaLogs
 from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.broker.replicas.replica_places import ReplicaPlaces
@@ -66,11 +67,14 @@ class ReplicaManager:
         traffic: BrokerTraffic | None = None,
         remakes_only: bool = True,
         accepted_losses: Collection[TopicPartition] = (),
+        verify_interval_ms: int = VERIFY_INTERVAL_MS,
     ) -> None:
         """Serve nothing yet. Leaders are followed by their `listener`; `clock` gives milliseconds.
 
         `wake` is called when `move_on` has something to do. `throttles` hears of the settings that concern it, `tell`
         of roles and ISRs, in any thread, and must return quickly; `traffic` counts what is appended and sent.
+
+        `verify_interval_ms` is for how long a check of what is sent counts.
 
         `broker_epoch` is that of the registration of this start: metadata that knows it is no older than the start.
         `remakes_only` lets the only replica of a partition begin anew where its directory is gone. The replicas in
@@ -81,6 +85,8 @@ class ReplicaManager:
         self._tell: Final = tell
         self._traffic: Final = BrokerTraffic() if traffic is None else traffic
         self._roles: Final = PartitionRoles(tell)
+        self._damages: Final = ReadDamages(tell)
+        self._verify_interval_ms: Final = verify_interval_ms
         self._broker_id: Final = broker_id
         self._directories: Final = directories
         self._directory_ids: Final = directory_ids
@@ -333,7 +339,14 @@ class ReplicaManager:
     ) -> HostedPartition:
         root, traffic = str(log.directory.parent), self._traffic.of(partition)
         return HostedPartition(
-            log, state.leader_epoch, is_leader=is_leader, topic_id=topic_id, root=root, traffic=traffic
+            log,
+            state.leader_epoch,
+            is_leader=is_leader,
+            topic_id=topic_id,
+            root=root,
+            traffic=traffic,
+            sound_ranges=log.sound_ranges(self._verify_interval_ms),
+            on_failure=partial(self._damages.note, partition),
         )
 
     def _drop(self, changed: PartitionId) -> None:
@@ -349,6 +362,7 @@ class ReplicaManager:
             self._stop(partition)
             self._directories.delete(partition)
             self._traffic.forget(partition)
+            self._damages.forget(partition)
         gone = partition or given_up
         if gone is not None:
             self._directories.disregard(gone)

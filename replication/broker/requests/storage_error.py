@@ -1,9 +1,14 @@
 """What is answered where a log cannot be read."""
 
 from epoch.resource_limits import is_limit
-from logstore import UnsupportedFormatError
+from logstore import CorruptBatchError, TornBatchError, UnsupportedFormatError
 from replication.broker.partitions.hosted_partition import HostedPartition
 from replication.protocol.error_code import ErrorCode
+
+
+def is_damage(error: Exception) -> bool:
+    """Tell whether a batch that was to be read is damaged: clients are told CORRUPT_MESSAGE then, as by Kafka's."""
+    return isinstance(error, CorruptBatchError | TornBatchError)
 
 
 def storage_error(hosted: HostedPartition, error: Exception) -> ErrorCode:

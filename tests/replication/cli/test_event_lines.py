@@ -15,6 +15,7 @@ from replication.broker.events.trouble_events import TroubleKind
 from replication.cli.event_lines import events_printed
 from tests.replication.broker.events.samples import (
     CUT,
+    DAMAGE,
     DROPPED,
     ISR,
     LEAVING,
@@ -33,9 +34,10 @@ from tests.replication.cli.schemas import validate
 ANY_TROUBLE = tuple(replace(TROUBLE, kind=kind) for kind in TroubleKind)
 SHORT_OF_ONLY = replace(SHORT, state=replace(SHORT.state, replicas=(9,)), standing=Standing.ACCEPTED)
 DEPARTURES = (LEAVING, LEFT, LEFT_BEHIND)
-KNOWN = (ROLE, ISR, CUT, LOST, SHORT, SHORT_OF_ONLY, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
+KNOWN = (DAMAGE, ROLE, ISR, CUT, LOST, SHORT, SHORT_OF_ONLY, RECOVERY_CUT, RECOVERED, OVER, *ANY_TROUBLE, *DEPARTURES)
 UNKNOWN = (
     replace(SHORT, short=replace(SHORT.short, first_offset=None, log_end_offset=None)),
+    replace(DAMAGE, file=None, position=None, offset=None),
     replace(CUT, records=None, size=None),
     replace(ROLE, log_end_offset=None, high_watermark=None),
     replace(RECOVERY_CUT, report=replace(DROPPED, dropped=[])),
@@ -47,6 +49,7 @@ DEFINITIONS = {
     "truncation": "replica_truncated",
     "replica-lost": "replica_lost",
     "replica-short": "replica_short",
+    "damage-read": "damage_read",
     "recovery-truncation": "recovery_truncated",
     "recovery": "directory_recovered",
     "trouble": "trouble_began",

@@ -13,7 +13,7 @@ from replication.broker.partitions.hosted_partitions import Pair
 from replication.broker.requests.fetch.fetch_terms import FetchTerms
 from replication.broker.requests.fetch.watched_partition import WatchedPartition
 from replication.broker.requests.partition_lookup import ANY_EPOCH, PartitionLookup, refusal
-from replication.broker.requests.storage_error import storage_error
+from replication.broker.requests.storage_error import is_damage, storage_error
 from replication.clock import monotonic_ms
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import AbortedTransaction, FetchedPartition, FetchPartition, LeaderIdAndEpoch
@@ -162,7 +162,8 @@ class FetchPass:
         `failure` is what became of the look at `log`.
         """
         if hosted.log is log:
-            return self._refuse(partition, hosted, storage_error(hosted, failure))
+            error = storage_error(hosted, failure)
+            return self._refuse(partition, hosted, ErrorCode.CORRUPT_MESSAGE if is_damage(failure) else error)
         return FetchPass.read(self, partition, hosted, None, asked)
 
     def _read(self, hosted: HostedPartition, asked: FetchPartition, offsets: LogOffsets) -> FetchedPartition | None:
@@ -191,18 +192,26 @@ class FetchPass:
         """Return what `_records` does; nothing to a follower that is not in sync while too much is fetched."""
         throttle, led = self._terms.throttle, hosted.led
         if throttle is None or led is None or not throttle.covers(led.partition):
-            return self._records(log, offset, max_bytes)
+            return self._records(hosted, log, offset, max_bytes)
         if self._terms.replica_id not in led.isr and throttle.is_exceeded(monotonic_ms()):
             return _NO_BYTES, None
-        records, aborted = self._records(log, offset, max_bytes)
+        records, aborted = self._records(hosted, log, offset, max_bytes)
         self.throttled.append((led.partition, len(records)))
         return records, aborted
 
-    def _records(self, log: ReadableLog, offset: int, max_bytes: int) -> tuple[memoryview, Any]:
-        """Return whole batches and, of committed records, which to skip; the first of all comes however large it is."""
+    def _records(
+        self, hosted: HostedPartition, log: ReadableLog, offset: int, max_bytes: int
+    ) -> tuple[memoryview, Any]:
+        """Return whole batches and, of committed records, which to skip; the first of all comes however large it is.
+
+        Raises CorruptBatchError where the first is damaged.
+        """
         terms = self._terms
         room = min(max_bytes, max(0, terms.max_bytes - self._size))
         view = log.read(offset, room, isolation=terms.isolation, min_one_batch=not self._size)
+        ranges = hosted.sound_ranges
+        if ranges is not None and hosted.log is log:
+            view = ranges.checked(view)
         self._size += len(view.data)
         if view.data and view.segment_base_offset != log.segments[-1].base_offset:
             self._is_urgent = True  # no later read gives more: one segment at a time

@@ -7,6 +7,7 @@ from logstore.directory.shortfall import Shortfall
 from logstore.files.kept_claims import Claims
 from replication.broker.events.departure_events import Leaving, Left
 from replication.broker.events.partition_events import (
+    DamageRead,
     IsrChanged,
     ReplicaLost,
     ReplicaShort,
@@ -68,6 +69,13 @@ SHORT = ReplicaShort(
         log_end_offset=60,
     ),
     standing=Standing.WITHHELD,
+)
+DAMAGE = DamageRead(
+    partition=ORDERS,
+    file="/disk-1/orders-3/00000000000000000080.log",
+    position=1_400,
+    offset=95,
+    why="the checksum of the batch of 300 bytes does not match",
 )
 DROPPED = RecoveryReport(
     dropped=[

@@ -9,6 +9,7 @@ from replication.broker.events.event_log import FIELDS, LOGGER_NAME, BrokerEvent
 from replication.broker.events.partition_events import Role, Standing
 from tests.replication.broker.events.samples import (
     CUT,
+    DAMAGE,
     DROPPED,
     ISR,
     LEAVING,
@@ -63,6 +64,14 @@ def logged(caplog: pytest.LogCaptureFixture, event: BrokerEvent) -> logging.LogR
                 "event=replica-lost topic=orders partition=3 leader_epoch=8 from=lP_ODQaETWKSpmNnja0EVA "
                 'to=/disk-2/kafka-logs only_replica=false why="the directory that held it is none of the log.dirs any '
                 "more: it copies the leader's records\""
+            ),
+        ),
+        (
+            DAMAGE,
+            (
+                "event=damage-read topic=orders partition=3 file=/disk-1/orders-3/00000000000000000080.log "
+                'position=1400 offset=95 why="the checksum of the batch of 300 bytes does not match" next="who fetches '
+                'it is told CORRUPT_MESSAGE; let another replica lead, and take this one from it"'
             ),
         ),
         (
