@@ -1,6 +1,9 @@
 """Which bytes of a log were found sound, and when."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from operator import itemgetter
+from threading import Lock
 from typing import Final, NamedTuple
 
 from logstore.batch.batch_order import ADVICE, BatchOrder
@@ -12,27 +15,32 @@ from logstore.log.state.log_contents import LogContents, LogPlace
 from logstore.segment.read_view import ReadView
 from logstore.segment.view_records import VIEW_SCAN
 
-MOST_RANGES: Final = 64
-"""That are remembered of a log; of more, the ones used least are checked again."""
+MOST_RANGES: Final = 256
+"""That are remembered of a log: where more are read, in pieces far apart, some are checked again."""
 _PARTS: Final = 8
 """Into which the time is divided that a check counts: what is added to a range was checked that much later at most."""
 
 
 class _Range(NamedTuple):
-    segment: int
     start: int
     stop: int
     since_ms: int
     """Nothing of it was checked before."""
 
 
+Ranges = tuple[_Range, ...]
+"""Of a segment, by position; none overlap."""
+_start_of: Final = itemgetter(0)
+_stop_of: Final = itemgetter(1)
+
+
 class SoundRanges:
     """Checks what is read of a log unless it was checked, or appended, not long ago. Any number of threads may call.
 
-    They change nothing but by putting something else in its place: what one of them misses is checked once more.
+    Who looks takes no lock: what is known is put in place as a whole.
     """
 
-    __slots__ = ("_clock", "_contents", "_ends", "_max_age_ms", "_ranges")
+    __slots__ = ("_clock", "_contents", "_ends", "_lock", "_max_age_ms", "_ranges")
 
     def __init__(
         self, contents: LogContents, max_age_ms: int | None = None, clock: Callable[[], int] = monotonic_ms
@@ -41,8 +49,10 @@ class SoundRanges:
         self._contents = contents
         self._max_age_ms = max_age_ms
         self._clock = clock
-        self._ranges: tuple[_Range, ...] = ()
-        """The ones used last come first."""
+        self._lock = Lock()
+        """Of who adds to the ranges."""
+        self._ranges: dict[int, Ranges] = {}
+        """By the segments' base offsets; those that were added to last come last."""
         self._ends: tuple[tuple[int, LogPlace], ...] = ((clock(), contents.end),)
         """Where the log ended, and when, in the order of time: what lies behind was appended, and checked, since."""
 
@@ -80,25 +90,35 @@ class SoundRanges:
         return now - since <= age and (view.segment_base_offset, view.position) >= (segment, position)
 
     def _is_known(self, segment: int, start: int, stop: int, now: int) -> bool:
-        age = self._max_age_ms
-        for known in self._ranges:
-            if known.segment == segment and known.start <= start and stop <= known.stop:
-                return age is None or now - known.since_ms <= age
+        ranges, age = self._ranges.get(segment, ()), self._max_age_ms
+        for known in ranges[bisect_right(ranges, start, key=_stop_of) :]:
+            if known.start > start or (age is not None and now - known.since_ms > age):
+                return False
+            if known.stop >= stop:
+                return True
+            start = known.stop
         return False
 
     def _note(self, segment: int, start: int, stop: int, now: int) -> None:
-        """Remember a range; one that it goes on from, and is not much older, grows."""
-        since, age, others = now, self._max_age_ms, []
+        """Remember a range: what touches it and is not much older becomes one with it."""
+        age = self._max_age_ms
         if age == 0:
             return
-        for known in self._ranges:
-            is_young = age is None or now - known.since_ms <= age // _PARTS
-            touches = known.segment == segment and known.start <= stop and start <= known.stop
-            if touches and is_young:
-                start, stop, since = min(start, known.start), max(stop, known.stop), min(since, known.since_ms)
-            elif not (known.segment == segment and start <= known.start and known.stop <= stop):
-                others.append(known)
-        self._ranges = (_Range(segment, start, stop, since), *others)[:MOST_RANGES]
+        with self._lock:
+            ranges = self._ranges.pop(segment, ())
+            first, last = bisect_left(ranges, start, key=_stop_of), bisect_right(ranges, stop, key=_start_of)
+            since, rest = now, []
+            for known in ranges[first:last]:
+                if age is None or now - known.since_ms <= age // _PARTS:
+                    start, stop, since = min(start, known.start), max(stop, known.stop), min(since, known.since_ms)
+                else:
+                    rest.append(known)
+            before = [known._replace(stop=start) for known in rest if known.start < start]
+            after = [known._replace(start=stop) for known in rest if known.stop > stop]
+            whole = (*ranges[:first], *before, _Range(start, stop, since), *after, *ranges[last:])
+            self._ranges[segment] = whole[-MOST_RANGES:]
+            while sum(map(len, self._ranges.values())) > MOST_RANGES:
+                del self._ranges[next(iter(self._ranges))]
 
     def _damaged(self, view: ReadView, fault: LogStoreError | None) -> CorruptBatchError:
         segments = self._contents.segments.segments
