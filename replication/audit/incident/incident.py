@@ -151,5 +151,6 @@ def _transaction(each: Json) -> str:
 def _group(each: Json) -> str:
     return (
         f"{each['topic']}-{each['partition']}: group {each['group']} stands at {each['committed_offset']:,}; what it "
-        f"has read matches {each['replica']} only up to {each['truncate_to']:,}"
+        f"has read matches {each['replica']} only up to {each['truncate_to']:,}; what it has read beyond that was "
+        "acknowledged"
     )
