@@ -34,6 +34,7 @@ LONGEST: Final = (
     "tests/epoch/test_belonging.py",
     "tests/replication/salvage/cluster/test_real_elections.py",
     "tests/replication/leadership/histories/test_foretold_elections.py",
+    "tests/replication/audit/runbook/test_followed_runbook.py",
     "tests/replication/operations/test_real_cluster.py",
     "tests/replication/audit/spark/test_s3.py",
     "tests/replication/audit/spark/test_interruptions.py",

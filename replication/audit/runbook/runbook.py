@@ -14,7 +14,7 @@ from replication.audit.judgement.elected import candidate_of
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import name_of, open_in_leader, span_of
 from replication.audit.runbook.contest import NOBODY, Contest
-from replication.audit.runbook.start_plan import plan_start
+from replication.audit.runbook.start_plan import StartPlan, plan_start
 from replication.audit.runbook.start_steps import StartSteps
 from replication.counted import counted
 from replication.metadata_partition import METADATA_PARTITION
@@ -82,15 +82,22 @@ def _loses_under_the_best(partition: Json) -> bool:
     return bool(least and least["lost"] and least["lost"]["records"])
 
 
-def _start(document: Json, bootstrap: str) -> Iterator[Step]:
-    """Say in which order brokers start."""
+def planned_start(document: Json) -> StartPlan:
+    """Decide in which order brokers start, from the object that `epochlog audit --json` prints."""
     snapshots = document["snapshots"]
     names = {each["node_id"]: each["name"] for each in snapshots if each["node_id"] is not None}
     chosen = (each for each in document["partitions"] if _has_costs(each) and not _is_left_alone(each))
     contests = [Contest.of(each, names) for each in chosen]
-    brokers = [each["name"] for each in snapshots if any(each["name"] in one.costs for one in contests)]
-    if brokers:
-        yield from StartSteps(plan_start(contests, brokers), snapshots, bootstrap).steps()
+    return plan_start(
+        contests, [each["name"] for each in snapshots if any(each["name"] in one.costs for one in contests)]
+    )
+
+
+def _start(document: Json, bootstrap: str) -> Iterator[Step]:
+    """Say in which order brokers start, where there are any."""
+    plan = planned_start(document)
+    if any(stage.brokers for stage in plan.stages):
+        yield from StartSteps(plan, document["snapshots"], bootstrap).steps()
 
 
 def _has_costs(partition: Json) -> bool:

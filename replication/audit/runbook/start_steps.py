@@ -51,8 +51,9 @@ class StartSteps:
         forced = stage.forced
         if forced:
             what += (
-                f". Then hold an unclean election of {_some(_names(forced))}: only a broker that runs can win it. Look "
-                "at the dry run first; where it says that a partition has its leader, that is as good"
+                f". A minute later, once the controllers have given up all that do not run, hold an unclean election "
+                f"of {_some(_names(forced))}: only a broker that runs can win it. Look at the dry run first; where it "
+                "says that a partition has its leader, that is as good"
             )
         return Step(
             what,

@@ -48,7 +48,7 @@ def test_what_is_foreseen_is_taken_by_names() -> None:
     assert contest.is_told
     assert not contest.is_settled
     assert contest.after(("broker-1",)) is None
-    assert contest.after(("broker-1", "broker-2")) == {"broker-2"}
+    assert contest.after(("broker-1", "broker-2")) == frozenset(["broker-2"])
     assert contest.forced_after("broker-1") == {"broker-1"}
     assert contest.absent == (7,)
     plan = plan_start([contest], list(NAMES.values()))
