@@ -49,6 +49,7 @@ class LeaderEpochFileCache:
         self._write_lock: Lock | RefusedLock = Lock()
         # How often memory changed; the change that the file must reach; the change that it has reached.
         self._version = self._wanted = self._written = 0
+        self._reserved: EpochEntry | None = None
         detach_after_fork(self)
 
     def __repr__(self) -> str:
@@ -95,6 +96,12 @@ class LeaderEpochFileCache:
     def previous_epoch(self) -> int | None:
         """The epoch before the latest one (Kafka: previousEpoch)."""
         return self._history.previous_epoch
+
+    @property
+    def reserved(self) -> EpochEntry | None:
+        """What `reserve` keeps for the next leader; None where it keeps nothing, or that leads already."""
+        reserved = self._reserved
+        return None if reserved is None or reserved.epoch <= self._history._latest else reserved
 
     def entry_for(self, epoch: int) -> EpochEntry | None:
         """Return the entry of exactly this epoch (Kafka: epochEntry)."""
@@ -188,6 +195,17 @@ class LeaderEpochFileCache:
             self._put(EpochHistory(), wanted=True)
         self._write()
 
+    def reserve(self, entry: EpochEntry | None) -> None:
+        """Keep an epoch, and the offset that it is to begin at, for the next leader; with None keep none any more.
+
+        The history does not have it before it is assigned. The file has it as its last entry as long as it is above the
+        others, from the next `flush` or `assign` on: there it outlives those that a truncation removes.
+        """
+        with self._change_lock:
+            if entry != self._reserved:
+                self._reserved = entry
+                self._put(self._history, wanted=True)
+
     def restore(self, history: EpochHistory) -> None:
         """Go back to the `history` from before changes that are not to count; the file follows as after truncations."""
         with self._change_lock:
@@ -218,6 +236,12 @@ class LeaderEpochFileCache:
         if self._checkpoint is None or self._checkpoint.path.parent.is_dir():
             self._write()
 
+    def rewrite(self) -> None:
+        """Write the file anew, whatever it holds now. Raises OSError; the next `flush` or `assign` then tries again."""
+        with self._change_lock:
+            self._put(self._history, wanted=True)
+        self._write()
+
     def _replace(self, history: EpochHistory, *, wanted: bool) -> bool:
         changed = history is not self._history
         if changed:
@@ -235,10 +259,14 @@ class LeaderEpochFileCache:
         """Bring the file to what memory holds now, unless another thread has already."""
         with self._write_lock:
             with self._change_lock:
-                history, version = self._history, self._version
+                history, version = self._with_reserved(), self._version
             if self._checkpoint is not None and self.pending:
                 self._checkpoint.write_history(history)
                 self._written = version
+
+    def _with_reserved(self) -> EpochHistory:
+        reserved = self.reserved
+        return self._history if reserved is None else self._history.assign(*reserved)
 
     def _refuse(self) -> NoReturn:
         place = self._checkpoint.path if self._checkpoint is not None else "memory"

@@ -24,6 +24,7 @@ from logstore.batch.buffer import BUFFERS, Buffer
 from logstore.batch.layout import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
 from logstore.batch.record import Record
 from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
+from logstore.log.leadership import Leadership
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
@@ -74,8 +75,9 @@ class Appender:
         template: BatchTemplate | None,
         origin: AppendOrigin,
         transaction_version: int | None,
+        leadership: Leadership | None = None,
     ) -> AppendInfo:
-        """Append one batch as the leader; see `Log.append`."""
+        """Append one batch as the leader, or as that `leadership`; see `Log.append`."""
         contents, guard = self._contents, self._guard
         own: EncodedBatch | None = None
         if isinstance(records, BUFFERS):
@@ -98,9 +100,13 @@ class Appender:
                 # It cannot be taken back once it is flushed: what that opens must be there before.
                 ensure_room(self._directory)
             next_offset, now = contents.end[0], self._clock()
-            if leader_epoch is None:
-                leader_epoch = contents.epochs.latest_epoch or 0
             try:
+                if leader_epoch is None:
+                    leader_epoch = contents.current_epoch
+                    if leader_epoch < 0 or contents.needs_epoch:
+                        leader_epoch = self._epochs.own_epoch()
+                elif leadership is not None:
+                    self._epochs.ensure_leads(leadership)
                 if leader_epoch == contents.current_epoch and origin is _CLIENT and self._environment.accepts_unchanged:
                     done = self._append_plain(data, own, next_offset, leader_epoch, now)
                     if done is not None:
@@ -160,7 +166,7 @@ class Appender:
                 ensure_room(self._directory)
             next_offset = contents.end[0]
             try:
-                if contents.current_epoch <= leader_epoch:
+                if contents.current_epoch <= leader_epoch and contents.is_following:
                     size = len(data)
                     # Whoever unpacks sees to it, too, that the bytes are contiguous.
                     is_one = size >= HEADER_SIZE and unpack_int32(data, LENGTH_AT)[0] == size - LOG_OVERHEAD
@@ -237,6 +243,8 @@ class Appender:
         try:
             self._undo.begin()
             guard.state = ADDING
+            if origin is AppendOrigin.REPLICATION and not contents.is_following:
+                self._epochs.follow()
             for batch in batches:
                 if batch.leader_epoch != contents.current_epoch:
                     self._epochs.assign(batch.leader_epoch, batch.base_offset, magic=batch.magic)

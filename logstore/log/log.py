@@ -29,6 +29,7 @@ from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
 from logstore.log.keep import Keep, default_retention_ms
+from logstore.log.leadership import Leadership, Records
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening, ignore_progress, refuse_to_readers
@@ -328,9 +329,12 @@ class Log(ReadableLog):
     ) -> AppendInfo | Future[AppendInfo]:
         """Append one batch as the leader, which assigns offsets, epoch and, with LogAppendTime, timestamps.
 
-        `leader_epoch` defaults to the latest epoch, in a new log to 0. Records are encoded according to `template`
-        (codec, producer); bytes in a list are the values of records without keys, written now. Bytes that stand alone
-        are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
+        `leader_epoch` defaults to the latest epoch, in a new log to 0, and to a new one where records were cut off or
+        may have been lost. A log that has followed another leader has no default: pass it, or use a `Leadership`.
+
+        Records are encoded according to `template` (codec, producer); bytes in a list are the values of records without
+        keys, written now. Bytes that stand alone are a batch as a producer sends it, with base offset 0. Kafka:
+        appendAsLeader.
 
         >>> log.append([b"first", b"second", Record.of(b"third", "key")]).last_offset
         2
@@ -342,9 +346,9 @@ class Log(ReadableLog):
         >>> log.append([Record.of(b"paid")], durable=True).result().last_offset
         0
 
-        Raises FencedLeaderEpochError for an epoch below the latest, InvalidRecordError for bytes that hold no whole
-        batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
-        and OSError, with nothing appended.
+        Raises FencedLeaderEpochError for an epoch that is over, or where one is missing, InvalidRecordError for bytes
+        that hold no whole batch, what `validate_for_leader` and `ProducerState.prepare` raise,
+        RecordBatchTooLargeError, LogPoisonedError and OSError, with nothing appended.
         """
         if durable is not False:
             ensure_bool(durable, "durable")
@@ -356,6 +360,7 @@ class Log(ReadableLog):
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
 
+        From then on, also once it is opened again, `append` has to be told the epoch: the latest may be another's.
         An incomplete batch at the end is ignored, and so is everything from the first batch of a later epoch on.
         Offsets may have gaps but must ascend. Epochs may go back, as in logs of old clusters: this removes the higher
         ones from the history, as in Kafka. Kafka: appendAsFollower.
@@ -438,6 +443,51 @@ class Log(ReadableLog):
         """
         epoch, start_offset = leader_epoch_number(epoch), whole_number(start_offset, "start_offset")
         self._guard.do(ADDING, lambda: self._leader_epochs.begin(epoch, start_offset))
+
+    def lead(self, epoch: int) -> Leadership:
+        """Return the leadership of `epoch`, which begins at the log's end, and fences all that were returned before.
+
+        Whoever was elected appends by it: once another leads, follows or cuts the log, its appends are refused. Each
+        leadership has an epoch of its own, above all that the log has seen. Raises FencedLeaderEpochError for another,
+        LogPoisonedError, LogClosedError and OSError.
+
+        >>> log.lead(4).append([b"first"])
+        """
+        epoch = leader_epoch_number(epoch)
+
+        def begin() -> Leadership:
+            contents = self._contents
+            leadership = Leadership(
+                epoch,
+                contents.log_end_offset,
+                append=self._append_led,
+                advance=self._advance_led,
+                is_current=lambda asked: contents.leadership is asked,
+            )
+            self._leader_epochs.lead(leadership)
+            return leadership
+
+        return self._guard.do(ADDING, begin)
+
+    def _append_led(
+        self,
+        leadership: Leadership,
+        records: Records,
+        template: BatchTemplate | None,
+        origin: AppendOrigin,
+        transaction_version: int | None,
+        *,
+        durable: bool,
+    ) -> AppendInfo | Future[AppendInfo]:
+        info = self._appender.append(records, leadership.epoch, template, origin, transaction_version, leadership)
+        if self._environment.flushes_by_count:
+            self._flush_by_count()
+        return self._durable_appends.when_synced(info) if durable else info
+
+    def _advance_led(self, leadership: Leadership, offset: int) -> int:
+        with self._guard.lock:
+            self._leader_epochs.ensure_leads(leadership)
+            return self.advance_high_watermark(offset)
 
     # --- moving the ends
 

@@ -54,6 +54,7 @@ class Truncation:
     def start_at(self, offset: int, log_start_offset: int) -> None:
         """Drop everything; the log goes on at `offset`."""
         self._guard.state = CHANGING
+        self._epochs.end_before_cut(offset)
         self._flusher.promise_nothing()
         self._truncate(lambda: self._begin_anew(offset, log_start_offset))
 
@@ -69,6 +70,7 @@ class Truncation:
             refuse_beyond_limit(error, self._environment.directory)
             raise
         self._guard.state = CHANGING
+        self._epochs.end_before_cut(first_gone)
         self._flusher.promise_up_to(first_gone)
         self._truncate(lambda: self._truncate_to(offset, first_gone, kept, producers))
 

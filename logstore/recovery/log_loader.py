@@ -19,6 +19,7 @@ from pathlib import Path
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
@@ -40,6 +41,7 @@ from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
 from logstore.recovery.held_damage import held_damage, is_followed
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
+from logstore.recovery.next_epoch import next_epoch
 from logstore.recovery.only_copy import OnlyCopy, Treatment
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
 from logstore.recovery.segment_ends import end_of_segment, skips_offsets
@@ -85,9 +87,10 @@ def load_log(
 
     `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `damage` says what
-    becomes of records that are lost below what `promise` tells, if that is known. `clock` gives milliseconds since 1970
-    UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with
-    the number of bytes that were recovered since.
+    becomes of records that are lost below what `promise` tells, if that is known; of a log that is the only copy the
+    next leader epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970
+    UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with the number of bytes that
+    were recovered since.
 
     Raises OSError, SegmentTooLargeError, and DamagedLogError.
     """
@@ -167,7 +170,8 @@ class _Loader:
         log_start_offset = max(self._log_start_offset, segments[0].base_offset)
         self._gaps = self._gaps.within(log_start_offset, end)
         self._report.holes = list(self._gaps.holes)
-        epochs = self._reconcile_epochs(checkpoint, history, log_start_offset, end)
+        history = self._reconciled(history, log_start_offset, end)
+        epochs = self._open_epochs(checkpoint, history, end, clean_shutdown=clean_shutdown)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
         recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
         self._report.log_end_offset = end
@@ -518,18 +522,36 @@ class _Loader:
             return checkpoint, EpochHistory()
         return checkpoint, EpochHistory(self._report.epochs_before)
 
-    def _reconcile_epochs(
-        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, start: int, end: int
-    ) -> LeaderEpochFileCache:
+    def _reconciled(self, history: EpochHistory, start: int, end: int) -> EpochHistory:
         if self._started_over:
             history = EpochHistory()
         if self._report.damaged_epoch_checkpoint:
             self._epochs = self._epochs_of_all_batches()
-        history = history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
-        self._report.epochs_after = history.entries
-        if history.entries != self._report.epochs_before or self._report.damaged_epoch_checkpoint:
-            checkpoint.write(history.entries)
-        return LeaderEpochFileCache(history, checkpoint)
+        return history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
+
+    def _open_epochs(
+        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, end: int, *, clean_shutdown: bool
+    ) -> LeaderEpochFileCache:
+        """Bring the checkpoint up to date; an epoch that is only reserved is written before its first batch is."""
+        report, before = self._report, self._report.epochs_before
+        cache = LeaderEpochFileCache(history, checkpoint)
+        after = history.entries
+        may_lack = not clean_shutdown or bool(report.dropped) or end < self._recovery_point
+        epoch = next_epoch(before, history, may_lack=may_lack) if not self.policy.is_replicated else None
+        if epoch is not None:
+            reserved = EpochEntry(epoch, end)
+            cache.reserve(reserved)
+            if before == [*after, reserved]:
+                after = before
+        report.epochs_after = after
+        if after != before or report.damaged_epoch_checkpoint:
+            try:
+                cache.rewrite()
+            except OSError as error:
+                if error.errno not in OUT_OF_SPACE:
+                    raise
+                # It is written before the next batch is, or found as it was by the next start.
+        return cache
 
     def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
         epochs: list[tuple[int, int]] = []

@@ -9,6 +9,7 @@ from logstore.errors import InvalidDirectoryNameError
 from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.backup_mark import BACKUP_MARK, BackupMark, told_of
 from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.followed_mark import FOLLOWED_MARK
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.log.backup.backup_place import BackupPlace, ensure_unwritten, remove_if_there
@@ -103,6 +104,9 @@ class LogBackups:
             return False
         topic_id = metadata.read_bytes() if metadata.is_file() else b""
         copies.bring_small(PARTITION_METADATA_NAME, topic_id, is_needed=bool(topic_id))
+        mark = self._directory / FOLLOWED_MARK
+        followed = mark.read_bytes() if mark.is_file() else b""
+        copies.bring_small(FOLLOWED_MARK, followed, is_needed=bool(followed))
         copies.bring_small(file_name(FileKind.PRODUCER_SNAPSHOT, moment.log_end_offset), moment.producers)
         return True
 
@@ -121,7 +125,7 @@ class LogBackups:
                 file_name(FileKind.PRODUCER_SNAPSHOT, each)
                 for each in (*moment.snapshot_offsets, moment.log_end_offset)
             ),
-            *(FileKind.LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_NAME, BACKUP_MARK, LOCK_NAME),
+            *(FileKind.LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_NAME, FOLLOWED_MARK, BACKUP_MARK, LOCK_NAME),
         }
         for path in sorted(target.iterdir()):
             if path.name not in names:

@@ -1,17 +1,81 @@
 """Which leader epochs a log takes, and what they change in its history of epochs."""
 
+from typing import Final
+
+from epoch.entry import EpochEntry
+from epoch.history import MAX_EPOCH
 from logstore.errors import FencedLeaderEpochError
+from logstore.files.followed_mark import is_followed, mark_followed
+from logstore.log.leadership import Leadership
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 
+_LEAD: Final = (
+    "append by `leadership = log.lead(epoch)`, or pass `leader_epoch`, with the epoch that you were elected in"
+)
+
 
 class LeaderEpochs:
-    """Notes each new leader before it writes, and refuses one whose epoch is over."""
+    """Notes each new leader before it writes, and refuses one whose epoch is over.
+
+    An append that says no epoch never goes on in one of which readers may have seen records that are gone: the cache
+    has reserved the next one then. Where epochs come from elsewhere, as a broker's from its controller, nothing is
+    reserved, and every append says in which epoch it is.
+    """
 
     def __init__(self, environment: LogEnvironment, contents: LogContents) -> None:
-        """Change the history of a log."""
+        """Change the history of a log. Raises OSError."""
         self._environment = environment
         self._contents = contents
+        contents.needs_epoch = environment.is_replicated or is_followed(environment.directory)
+
+    # --- leading
+
+    def own_epoch(self) -> int:
+        """Return the epoch of an append that says none. Raises FencedLeaderEpochError where it has to."""
+        contents = self._contents
+        if contents.needs_epoch:
+            raise FencedLeaderEpochError(
+                "no leader epoch was given, and others lead this log, too",
+                file=self._environment.directory,
+                offset=contents.log_end_offset,
+                advice=_LEAD,
+            )
+        reserved = contents.epochs.reserved
+        return reserved.epoch if reserved is not None else contents.epochs.latest_epoch or 0
+
+    def lead(self, leadership: Leadership) -> None:
+        """Note that this one leads from the log's end on. Raises FencedLeaderEpochError."""
+        contents, epoch = self._contents, leadership.epoch
+        latest, reserved = contents.epochs.latest_epoch, contents.epochs.reserved
+        lowest = reserved.epoch if reserved is not None else 0 if latest is None else latest + 1
+        if epoch < lowest:
+            raise FencedLeaderEpochError(
+                f"leader epoch {epoch} is no new one: readers of this log may have seen epochs up to {lowest - 1}",
+                file=self._environment.directory,
+                offset=contents.log_end_offset,
+                advice=f"pass the epoch that you were elected in, from {lowest} on",
+            )
+        self.assign(epoch, contents.log_end_offset, magic=2)
+        contents.is_following = False
+        contents.leadership = leadership
+
+    def ensure_leads(self, leadership: Leadership) -> None:
+        """Raise FencedLeaderEpochError where this leadership is over."""
+        contents = self._contents
+        if contents.leadership is not leadership:
+            latest = contents.epochs.latest
+            raise FencedLeaderEpochError(
+                f"the leadership of epoch {leadership.epoch} is fenced: "
+                + (
+                    f"epoch {latest.epoch} leads from offset {latest.start_offset:,} on"
+                    if latest
+                    else "the log was cut"
+                ),
+                file=self._environment.directory,
+                offset=contents.log_end_offset,
+                advice="append nothing more by it: whoever is elected in a later epoch begins with `log.lead(epoch)`",
+            )
 
     def begin(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` leads from `start_offset` on. Raises FencedLeaderEpochError, InvalidEpochEntryError."""
@@ -26,21 +90,59 @@ class LeaderEpochs:
                 f"leader epoch {epoch} is fenced: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
                 file=self._environment.directory,
                 offset=self._contents.log_end_offset,
-                advice="omit `leader_epoch` to use the latest one, or pass a higher one",
+                advice=_LEAD
+                if self._contents.needs_epoch
+                else "omit `leader_epoch` to use the latest one, or pass a higher one",
             )
+
+    # --- following, and cuts
+
+    def follow(self) -> None:
+        """Note that another leader writes here. Raises OSError."""
+        contents, environment = self._contents, self._environment
+        if not contents.needs_epoch:
+            mark_followed(environment.directory, environment.filesystem)
+            contents.needs_epoch = True
+        contents.epochs.reserve(None)
+        contents.leadership = None
+        contents.is_following = True
+
+    def end_before_cut(self, first_gone: int) -> None:
+        """Let nobody who led so far go on behind a cut, so that readers tell what follows from what is gone.
+
+        The next leader leads from the first offset on that is gone, where the log goes on behind a gap, too.
+        """
+        contents = self._contents
+        contents.leadership = None
+        latest, reserved = contents.epochs.latest_epoch, contents.epochs.reserved
+        if reserved is not None:
+            contents.epochs.reserve(EpochEntry(reserved.epoch, min(reserved.start_offset, first_gone)))
+        elif latest is not None and not contents.needs_epoch:
+            contents.epochs.reserve(EpochEntry(min(latest + 1, MAX_EPOCH), first_gone))
+
+    def truncate_to_end(self) -> None:
+        """Make room for another leader: one that wrote nothing may have left an entry at the log's end."""
+        self._contents.leadership = None
+        self._contents.epochs.truncate_to(self._contents.log_end_offset)
+        self._contents.current_epoch = -1
+
+    # --- both
 
     def assign(self, epoch: int, start_offset: int, *, magic: int) -> None:
         """Note whose batches come next; those of magic 0 and 1 have no epochs, and end the history."""
         contents = self._contents
+        if contents.leadership is not None and contents.leadership.epoch != epoch:
+            contents.leadership = None
         if magic < 2:
+            contents.current_epoch = -1
             if contents.epochs:
                 contents.epochs.clear_and_flush()
             return
+        reserved = contents.epochs.reserved
+        if reserved is not None and epoch >= reserved.epoch:
+            start_offset = min(start_offset, reserved.start_offset)
+        elif reserved is not None:
+            contents.epochs.reserve(None)  # who says in which epoch it is knows who led
         contents.epochs.assign(epoch, start_offset)
         # From here on this epoch's batches change nothing, as long as the log only grows.
         contents.current_epoch = epoch if start_offset <= contents.log_end_offset else -1
-
-    def truncate_to_end(self) -> None:
-        """Make room for another leader: one that wrote nothing may have left an entry at the log's end."""
-        self._contents.epochs.truncate_to(self._contents.log_end_offset)
-        self._contents.current_epoch = -1

@@ -2,6 +2,7 @@
 
 from epoch.cache import LeaderEpochFileCache
 from logstore.files.offset_gaps import OffsetGaps
+from logstore.log.leadership import Leadership
 from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters
 from logstore.producers.producer_state import ProducerState
@@ -32,9 +33,12 @@ class LogContents:
         "follows_flush",
         "gaps",
         "high_watermark",
+        "is_following",
         "is_readable",
         "last_cut",
+        "leadership",
         "log_start_offset",
+        "needs_epoch",
         "producers",
         "recovery_point",
         "segments",
@@ -58,6 +62,12 @@ class LogContents:
         self.epochs: LeaderEpochFileCache = loaded.epochs
         self.current_epoch: int = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
+        self.needs_epoch: bool = False
+        """Whether each append as the leader has to say in which epoch it is: other leaders write here, too."""
+        self.is_following: bool = False
+        """Whether the last one that wrote, or led, was another leader."""
+        self.leadership: Leadership | None = None
+        """The one that leads; None where that is nobody, or who appends without one."""
         self.producers: ProducerState = loaded.producers
         self.gaps: OffsetGaps = loaded.gaps
         """Offsets that are not there between two segments; each read asks whether there are holes."""

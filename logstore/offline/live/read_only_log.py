@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
+from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.history import MAX_EPOCH, EpochHistory
 from logstore.arguments import whole_number
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, NextBatch, Surroundings, next_batch
@@ -118,6 +119,20 @@ class ReadOnlyLog:
         """Which leader wrote which offsets, by the checkpoint as it is now. Raises epoch.EpochError, OSError."""
         return checkpointed_history(self._listed())
 
+    def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
+        """Return the largest epoch up to `epoch` in this log, and where it ends; None if that is unknown.
+
+        Both as the files are now. Raises ValueError for what is no epoch, epoch.EpochError, and OSError.
+        """
+        epoch = whole_number(epoch, "epoch")
+        if epoch < UNDEFINED_EPOCH:
+            raise ValueError(f"epoch is {epoch:,}: pass one from 0 on")
+        # In this order: who leads behind a cut is in the checkpoint before the log grows again. Until then there may be
+        # entries of what was cut.
+        end = self.log_end_offset
+        answer = self.epochs.truncate_to(end).end_offset_for(epoch, end)
+        return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
+
     # --- reading
 
     def read(self, offset: int, max_bytes: int) -> ReadView:
@@ -217,6 +232,7 @@ class ReadOnlyLog:
     append_batches = _refuse
     append_end_transaction = _refuse
     assign_epoch = _refuse
+    lead = _refuse
     update_high_watermark = _refuse
     advance_high_watermark = _refuse
     producer = _refuse

@@ -762,7 +762,7 @@ class TestAppendsToSeveralPartitions:
 
         filled(root).close()
         disk = Fails()
-        with LogDirectory.open(root, filesystem=disk) as directory:
+        with LogDirectory.open(root, replicated=True, filesystem=disk) as directory:
             disk.error = errno.EIO
             done = directory.append_batches({ORDERS: self.fetched(3), OTHERS: self.fetched(3)})
             assert isinstance(done[ORDERS], OSError)

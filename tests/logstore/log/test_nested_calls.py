@@ -29,7 +29,7 @@ Call = Callable[[Log, Acknowledged], None]
 
 def append(value: bytes) -> Call:
     def call(log: Log, acknowledged: Acknowledged) -> None:
-        offset = log.append([Record.of(value)]).last_offset
+        offset = log.append([Record.of(value)], leader_epoch=1).last_offset
         assert offset not in acknowledged
         acknowledged[offset] = value
 
@@ -38,7 +38,7 @@ def append(value: bytes) -> Call:
 
 def append_with_producer(log: Log, acknowledged: Acknowledged) -> None:
     template = BatchTemplate(producer_id=7, producer_epoch=0, base_sequence=0)
-    info = log.append([Record.of(b"producer")], template=template)
+    info = log.append([Record.of(b"producer")], leader_epoch=1, template=template)
     # Either call may have written it: it is in the log some bytecodes before its call returns.
     assert acknowledged.get(info.last_offset, b"producer") == b"producer"
     acknowledged[info.last_offset] = b"producer"

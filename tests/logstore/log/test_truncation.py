@@ -164,7 +164,7 @@ def test_a_transaction_that_is_truncated_holds_up_no_reader(log: Log, truncate: 
     assert log.last_stable_offset == 22
     truncate(log)
     for number in range(4):
-        log.append([Record.of(b"%d" % number)])
+        log.append([Record.of(b"%d" % number)], leader_epoch=9)
     log.update_high_watermark(log.log_end_offset)
     assert log.last_stable_offset == log.log_end_offset
 

@@ -36,11 +36,11 @@ def test_the_latest_epoch_goes_on(log: Log, change: str) -> None:
             log.close()
             log = Log.open(log.directory)
         case "truncation":
-            log.truncate_to(2)
+            log.truncate_to(2)  # what follows is told from what is gone
         case "new epoch":
             log.assign_epoch(7, 3)
     info = log.append(RECORDS)
-    expected = {"truncation": 2, "new epoch": 7}.get(change, 3)
+    expected = {"truncation": 4, "new epoch": 7}.get(change, 3)
     assert [batch.leader_epoch for batch in log.read(info.first_offset, 1).batches()] == [expected]
     log.close()
 

@@ -1,0 +1,190 @@
+"""Who leads a log says in which epoch, and appends nothing once another does."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from epoch import diverging_epoch
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
+from logstore.errors import FencedLeaderEpochError
+from logstore.files.followed_mark import FOLLOWED_MARK
+from logstore.log.leadership import Leadership
+from logstore.log.log import Log
+from logstore.offline.offline_log_directory import open_offline
+from logstore.topic_partition import TopicPartition
+from logstore.verify import verify
+from tests.crash_states import crash_states, write_state
+from tests.recording_disk import RecordingDisk
+
+
+def fetched(log: Log, epoch: int, value: bytes = b"fetched") -> bytes:
+    """A batch as it comes from the leader of an epoch."""
+    return bytes(encode_batch([Record.of(value)], BatchTemplate(base_offset=log.log_end_offset, leader_epoch=epoch)))
+
+
+def epochs_of(log: Log) -> list[int]:
+    return [batch.leader_epoch for batch in log.read(log.log_start_offset, 1 << 20).batches()]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    log = Log.open(tmp_path / "t-0")
+    log.append([b"one", b"two"])
+    return log
+
+
+def test_a_deposed_leader_writes_nothing_into_its_successors_epoch(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    with Log.open(tmp_path / "a" / "t-0") as a, Log.open(tmp_path / "b" / "t-0") as b:
+        deposed = a.lead(0)
+        deposed.append([b"1", b"2"])
+        b.append_batches(bytes(a.read(0, 1 << 20).data))
+        elected = b.lead(1)
+        elected.append([b"3"])
+        a.append_batches(bytes(b.read(2, 1 << 20).data))
+        for late in (deposed.append, a.append, lambda records: a.append(records, leader_epoch=0)):
+            with pytest.raises(FencedLeaderEpochError, match="epoch"):
+                late([b"late"])
+        elected.append([b"4"])
+        assert diverging_epoch(b.epochs.history, b.log_end_offset, a.log_end_offset, 1) is None
+        assert epochs_of(a) == [0, 1]
+        assert a.epochs.entries == b.epochs.entries == [(0, 0), (1, 2)]
+
+
+FENCES: dict[str, Callable[[Log], object]] = {
+    "a later leadership": lambda log: log.lead(6),
+    "a later epoch that is assigned": lambda log: log.assign_epoch(6, log.log_end_offset),
+    "a later epoch that is appended in": lambda log: log.append([b"x"], leader_epoch=6),
+    "a later epoch that is followed": lambda log: log.append_batches(fetched(log, 6)),
+    "its own epoch that is followed": lambda log: log.append_batches(fetched(log, 5)),
+    "a truncation": lambda log: log.truncate_to(1),
+    "a truncation to its end": lambda log: log.truncate_to(log.log_end_offset),
+    "a new beginning": lambda log: log.truncate_fully_and_start_at(7),
+}
+
+
+@pytest.mark.parametrize("has_appended", [True, False])
+@pytest.mark.parametrize("fence", FENCES)
+def test_a_leadership_is_fenced_by(log: Log, fence: str, has_appended: bool) -> None:
+    leadership = log.lead(5)
+    assert (leadership.epoch, leadership.start_offset, leadership.is_fenced) == (5, 2, False)
+    if has_appended:
+        leadership.append([b"three"])
+    FENCES[fence](log)
+    assert leadership.is_fenced
+    end, entries, high_watermark = log.log_end_offset, log.epochs.entries, log.high_watermark
+    calls: list[Callable[[], object]] = [
+        lambda: leadership.append([b"late"]),
+        lambda: leadership.append([b"late"], durable=True),
+        lambda: leadership.append(encode_batch([Record.of(b"late")], BatchTemplate())),
+        lambda: leadership.advance_high_watermark(end),
+    ]
+    for call in calls:
+        with pytest.raises(FencedLeaderEpochError, match=r"leadership of epoch 5 is fenced.*append nothing more"):
+            call()
+    assert (log.log_end_offset, log.epochs.entries, log.high_watermark) == (end, entries, high_watermark)
+    log.close()
+
+
+def test_a_leadership_appends_all_that_a_log_does(log: Log) -> None:
+    leadership = log.lead(5)
+    assert leadership.append([b"three"]).last_offset == 2
+    assert leadership.append([b"four"], durable=True).result(10).last_offset == 3
+    template = BatchTemplate(producer_id=7, producer_epoch=0, base_sequence=0)
+    assert leadership.append([b"five"], template=template).last_offset == 4
+    assert log.append([b"six"], leader_epoch=5).last_offset == 5
+    assert leadership.advance_high_watermark(3) == log.high_watermark == 3
+    assert epochs_of(log) == [0, 5, 5, 5, 5]
+    assert not leadership.is_fenced
+    assert repr(leadership) == "Leadership(epoch=5, start_offset=2)"
+    log.close()
+
+
+@pytest.mark.parametrize("epoch", [0, 3, 5])
+def test_each_leadership_has_an_epoch_above_all_before(log: Log, epoch: int) -> None:
+    leadership = log.lead(5)
+    with pytest.raises(FencedLeaderEpochError, match=rf"leader epoch {epoch} is no new one.*from 6 on"):
+        log.lead(epoch)
+    assert leadership.append([b"three"]).last_offset == 2
+    log.close()
+
+
+def test_behind_a_cut_nobody_leads_in_an_epoch_that_was_cut(log: Log) -> None:
+    log.append([b"three"], leader_epoch=4)
+    log.truncate_to(1)
+    with pytest.raises(FencedLeaderEpochError, match="from 5 on"):
+        log.lead(4)
+    assert isinstance(log.lead(5), Leadership)
+    log.close()
+
+
+@pytest.mark.parametrize("stop", ["open", "close", "abandon"])
+def test_a_log_that_has_followed_has_to_be_told_the_epoch(log: Log, stop: str) -> None:
+    log.append_batches(fetched(log, 0))
+    if stop != "open":
+        log.close() if stop == "close" else log.abandon()
+        log = Log.open(log.directory)
+    for append in (log.append, log.producer(7).append):
+        with pytest.raises(FencedLeaderEpochError, match=r"no leader epoch was given.*log\.lead"):
+            append([b"four"])
+    assert log.append([b"four"], leader_epoch=0).last_offset == 3
+    with pytest.raises(FencedLeaderEpochError, match="no leader epoch was given"):
+        log.append([b"five"])
+    assert log.lead(1).append([b"five"]).last_offset == 4
+    log.close()
+
+
+def test_what_is_no_batch_is_not_followed(log: Log) -> None:
+    assert log.append_batches(b"hello").size == 0
+    assert log.append([b"three"]).last_offset == 2
+    log.close()
+    assert not (log.directory / FOLLOWED_MARK).exists()
+
+
+def test_whatever_a_crash_leaves_no_batch_of_another_leader_is_taken_for_an_own_one(tmp_path: Path) -> None:
+    disk = RecordingDisk()
+    (tmp_path / "live").mkdir()
+    log = Log.open(tmp_path / "live" / "t-0", filesystem=disk)
+    log.append_batches(fetched(log, 3))
+    log.flush()
+    log.abandon()
+    found = 0
+    for number, (_, state) in enumerate(crash_states(disk.steps, tmp_path / "live")):
+        root = tmp_path / f"state-{number}"
+        root.mkdir()
+        write_state(state, root)
+        if (root / "t-0").is_dir():
+            with Log.open(root / "t-0") as crashed:
+                if crashed.log_end_offset:
+                    found += 1
+                    with pytest.raises(FencedLeaderEpochError, match="no leader epoch was given"):
+                        crashed.append([b"mine"])
+    assert found
+
+
+def test_a_replicated_log_is_always_told_the_epoch(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path / "root", replicated=True) as directory:
+        log = directory.create(TopicPartition("t", 0))
+        with pytest.raises(FencedLeaderEpochError, match="no leader epoch was given"):
+            log.append([b"one"])
+        log.append([b"one"], leader_epoch=0)
+        log.append_batches(fetched(log, 0))
+        assert not (log.directory / FOLLOWED_MARK).exists()
+
+
+def test_the_mark_is_part_of_the_log(log: Log, tmp_path: Path) -> None:
+    log.append_batches(fetched(log, 0))
+    (tmp_path / "backups").mkdir()
+    log.backup(tmp_path / "backups" / "t-0")
+    log.close()
+    assert list(verify(open_offline(log.directory))) == []
+    with (
+        Log.open(tmp_path / "backups" / "t-0") as restored,
+        pytest.raises(FencedLeaderEpochError, match="no leader epoch was given"),
+    ):
+        restored.append([b"four"])

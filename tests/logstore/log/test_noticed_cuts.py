@@ -1,0 +1,170 @@
+"""Readers of a log that is the only copy notice every cut by its leader epochs: who comes back begins another."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.errors import LogTruncatedError
+from logstore.log.log import Log
+from logstore.log_config import LogConfig
+from logstore.offline.live.read_only_log import ReadOnlyLog
+from logstore.offline.log_file import LogFile
+from tests.campaign import Campaign
+from tests.crash_states import crash_states, write_state
+from tests.recording_disk import RecordingDisk
+
+HISTORIES = Campaign("readers of a log that is cut", full=5_000, share=60)
+STATES = Campaign("crash states of a new epoch", full=2_000, share=60)
+CONFIG = LogConfig(segment_bytes=400, retention_ms=-1, file_delete_delay_ms=0)
+
+Seen = dict[int, tuple[int, bytes]]
+"""What a reader has taken over: by offset, the leader epoch and the value."""
+
+
+def take_over(log: Log | ReadOnlyLog, seen: Seen) -> None:
+    """Take back what the log has lost, by offset and epoch, and read on: as docs/embedding.md says."""
+    while seen and len(log.epochs):
+        offset = max(seen)
+        epoch, _ = seen[offset]
+        end = log.end_offset_for_epoch(epoch)
+        if end is not None and end.epoch == epoch and offset < end.end_offset:
+            break
+        for each in list(seen):
+            if seen[each][0] == epoch if end is None or end.epoch < epoch else each >= end.end_offset:
+                del seen[each]
+    offset = max(seen) + 1 if seen else log.log_start_offset
+    while view := log.read(offset, max_bytes=1 << 20):
+        for batch in view.batches():
+            for record in batch.records():
+                assert record.value is not None
+                seen[record.offset] = batch.leader_epoch, bytes(record.value)
+        offset = view.next_offset
+
+
+def assert_has_all(seen: Seen, log: Log) -> None:
+    """A reader has what the log has, and what the log has deleted at its start since."""
+    there: Seen = {}
+    take_over(log, there)
+    assert {offset: each for offset, each in seen.items() if offset >= log.log_start_offset} == there
+
+
+def follow_by_name(log: Log, seen: Seen) -> None:
+    """Read on by a cursor, and take back what it says the log has lost."""
+    cursor = log.cursor("reader")
+    try:
+        cursor.records()
+    except LogTruncatedError as error:
+        diverging = error.offset or 0
+        for offset in [offset for offset in seen if offset >= diverging]:
+            del seen[offset]
+        cursor.seek(diverging)
+    for record in cursor:
+        epoch = log.epochs.epoch_for_offset(record.offset)
+        assert epoch is not None
+        assert record.value is not None
+        seen[record.offset] = epoch, bytes(record.value)
+    cursor.commit()
+
+
+class Writer:
+    """Writes a log at random, loses its ends, and comes back."""
+
+    def __init__(self, directory: Path, random: Random, disk: FileSystem = REAL, first_value: int = 0) -> None:
+        self.log = Log.open(directory, CONFIG, filesystem=disk)
+        self._random = random
+        self._disk = disk
+        self._written = first_value
+
+    def step(self) -> None:
+        log, random = self.log, self._random
+        match random.choice(["append", "append", "append", "flush", "cut", "begin anew", "close", "die", "lose"]):
+            case "append":
+                self.append(random.randrange(1, 5))
+            case "flush":
+                log.flush()
+            case "cut":
+                log.truncate_to(random.randint(log.log_start_offset, log.log_end_offset))
+                self.append(1)  # of a batch that was cut in the middle, readers hear with the next one
+            case "begin anew" if random.random() < 0.2:
+                log.truncate_fully_and_start_at(log.log_start_offset)
+            case "close":
+                log.close()
+                self._open_again()
+            case "die":
+                log.abandon()
+                self._open_again()
+            case "lose" if self._disk is REAL:
+                log.abandon()
+                lose_end(log.segments[-1].path, log.recovery_point, random)
+                self._open_again()
+
+    def append(self, count: int) -> None:
+        for _ in range(count):
+            self._written += 1
+            self.log.append([b"%d" % self._written] * self._random.randrange(1, 4))
+
+    def _open_again(self) -> None:
+        self.log = Log.open(self.log.directory, CONFIG, filesystem=self._disk)
+
+
+def lose_end(path: Path, recovery_point: int, random: Random) -> None:
+    """Let a power loss take some of what a segment holds from the recovery point on."""
+    with LogFile.open(path) as file:
+        flushed = sum(batch.size for batch in file.batches() if batch.last_offset < recovery_point)
+        size = file.size
+    os.truncate(path, random.randint(flushed, size))
+
+
+def test_every_reader_has_what_the_log_has_whatever_was_cut(tmp_path: Path) -> None:
+    for number in range(HISTORIES.count):
+        random = Random(HISTORIES.seed * HISTORIES.full + number)
+        writer = Writer(tmp_path / f"t-{number}", random)
+        beside = ReadOnlyLog.open(writer.log.directory)
+        readers: list[tuple[Callable[[Log, Seen], None], Seen]] = [
+            (take_over, {}),
+            (lambda _, seen, beside=beside: take_over(beside, seen), {}),
+            (follow_by_name, {}),
+        ]
+        for _ in range(40):
+            writer.step()
+            # A log that has lost all has no epochs: to read it says that the offset is out of its range.
+            for read, seen in readers if writer.log.epochs else ():
+                if random.random() < 0.3:
+                    read(writer.log, seen)
+                    assert_has_all(seen, writer.log)
+        writer.log.abandon()
+    HISTORIES.report(HISTORIES.count)
+
+
+def test_no_reader_goes_on_behind_what_a_power_loss_took(tmp_path: Path) -> None:
+    disk = RecordingDisk()
+    (tmp_path / "live").mkdir()
+    writer, seen = Writer(tmp_path / "live" / "t-0", Random(STATES.seed), disk), Seen()
+    for _ in range(60):
+        writer.step()
+        if writer.log.epochs:
+            take_over(writer.log, seen)
+            disk.tell(dict(seen))
+    writer.log.abandon()
+    states = list(crash_states(disk.steps, tmp_path / "live"))
+    stride = max(1, len(states) // STATES.count)
+    tried = 0
+    for number, (told, state) in enumerate(states):
+        if (number + STATES.seed) % stride or Path("t-0") not in state or not isinstance(told, dict):
+            continue
+        root = tmp_path / f"state-{number}"
+        root.mkdir()
+        write_state(state, root)
+        crashed = Writer(root / "t-0", Random(number), first_value=1_000)
+        if number % 2:  # a stop in order, before the new epoch has a batch
+            crashed.log.close()
+            crashed = Writer(root / "t-0", Random(number), first_value=1_000)
+        crashed.append(20)
+        known = dict(told)
+        take_over(crashed.log, known)
+        assert_has_all(known, crashed.log)
+        crashed.log.abandon()
+        tried += 1
+    STATES.report(tried, f"of {len(states):,}")
