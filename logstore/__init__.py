@@ -88,6 +88,7 @@ _NAMES_BY_MODULE = {
     "log.isolation": ("Isolation",),
     "log.frozen.checked_log": ("CheckedLog",),
     "log.frozen.frozen_log": ("FrozenLog",),
+    "log.leadership": ("Leadership",),
     "log.log": ("Log",),
     "log.backup.log_backup": ("LogBackup",),
     "log.producing.log_producer": ("LogProducer",),

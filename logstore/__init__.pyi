@@ -102,6 +102,7 @@ from logstore.log.cursors.cursor import Cursor as Cursor
 from logstore.log.frozen.checked_log import CheckedLog as CheckedLog
 from logstore.log.frozen.frozen_log import FrozenLog as FrozenLog
 from logstore.log.isolation import Isolation as Isolation
+from logstore.log.leadership import Leadership as Leadership
 from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver
 from logstore.log.producing.log_producer import LogProducer as LogProducer

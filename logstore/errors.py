@@ -145,7 +145,7 @@ class TransactionCoordinatorFencedError(AppendError):
 
 
 class FencedLeaderEpochError(AppendError):
-    """The leader epoch is older than the log's latest one (Kafka: FencedLeaderEpochException)."""
+    """The leader epoch is over, or missing where others lead the log, too (Kafka: FencedLeaderEpochException)."""
 
 
 class SegmentTooLargeError(LogStoreError, ValueError):

@@ -447,9 +447,9 @@ class Log(ReadableLog):
     def lead(self, epoch: int) -> Leadership:
         """Return the leadership of `epoch`, which begins at the log's end, and fences all that were returned before.
 
-        Whoever was elected appends by it: once another leads, follows or cuts the log, its appends are refused. Each
-        leadership has an epoch of its own, above all that the log has seen. Raises FencedLeaderEpochError for another,
-        LogPoisonedError, LogClosedError and OSError.
+        Whoever was elected appends by it: once another leads, follows or cuts the log, its appends are refused. It
+        moves the high watermark from then on. Each leadership has an epoch of its own, above all that the log has seen.
+        Raises FencedLeaderEpochError for another, LogPoisonedError, LogClosedError and OSError.
 
         >>> log.lead(4).append([b"first"])
         """

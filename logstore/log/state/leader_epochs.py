@@ -58,6 +58,7 @@ class LeaderEpochs:
             )
         self.assign(epoch, contents.log_end_offset, magic=2)
         contents.is_following = False
+        contents.follows_flush = False  # a leader knows what is committed
         contents.leadership = leadership
 
     def ensure_leads(self, leadership: Leadership) -> None:

@@ -51,11 +51,6 @@ class LogEnvironment:
         self.writes = self.observer if listens else None
         self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()
 
-    @property
-    def is_replicated(self) -> bool:
-        """Whether other nodes have copies of the log, and its epochs come from whoever elects their leader."""
-        return self.damage is DamagePolicy.REPLICATED
-
     def configure(self, config: LogConfig) -> None:
         """Take another configuration. Raises ValueError for what a log that stands alone cannot do."""
         if self.stands_alone and config.flush_ms < MAX_INT64:
@@ -69,7 +64,7 @@ class LogEnvironment:
 
     @property
     def is_replicated(self) -> bool:
-        """Whether other nodes have copies of the log."""
+        """Whether other nodes have copies of the log, and its epochs come from whoever elects their leader."""
         return self.damage.is_replicated
 
     @property
