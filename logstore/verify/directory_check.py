@@ -13,6 +13,7 @@ from logstore.files.followed_mark import FOLLOWED_MARK
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.files.quorum_state import QuorumState
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
@@ -35,7 +36,12 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
-    for name in sorted(filter(_is_odd, partition.listing.files.keys() - own - {LOCK_NAME, BACKUP_MARK, FOLLOWED_MARK})):
+    for name in sorted(
+        filter(
+            _is_odd,
+            partition.listing.files.keys() - own - {LOCK_NAME, BACKUP_MARK, FOLLOWED_MARK, PROMISED_OFFSETS_NAME},
+        )
+    ):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in sorted(partition.listing.directories.keys() - own):
         yield _no_file(name, "a directory", report)

@@ -105,7 +105,6 @@ def test_a_leadership_appends_all_that_a_log_does(log: Log) -> None:
     log.close()
 
 
-@pytest.mark.parametrize("epoch", [0, 3, 5])
 def test_from_then_on_the_leader_moves_the_high_watermark(log: Log) -> None:
     log.flush()
     assert log.high_watermark == 2
@@ -118,6 +117,7 @@ def test_from_then_on_the_leader_moves_the_high_watermark(log: Log) -> None:
     log.close()
 
 
+@pytest.mark.parametrize("epoch", [0, 3, 5])
 def test_each_leadership_has_an_epoch_above_all_before(log: Log, epoch: int) -> None:
     leadership = log.lead(5)
     with pytest.raises(FencedLeaderEpochError, match=rf"leader epoch {epoch} is no new one.*from 6 on"):

@@ -85,8 +85,8 @@ class Writer:
             case "flush":
                 log.flush()
             case "cut":
-                log.truncate_to(random.randint(log.log_start_offset, log.log_end_offset))
-                self.append(1)  # of a batch that was cut in the middle, readers hear with the next one
+                starts = [start for each in log.segments for start, _, _ in starts_and_sizes(each.path)]
+                log.truncate_to(random.choice([*starts, log.log_end_offset]))
             case "begin anew" if random.random() < 0.2:
                 log.truncate_fully_and_start_at(log.log_start_offset)
             case "close":
@@ -109,12 +109,16 @@ class Writer:
         self.log = Log.open(self.log.directory, CONFIG, filesystem=self._disk)
 
 
+def starts_and_sizes(path: Path) -> list[tuple[int, int, int]]:
+    """The batches of a segment: base offset, last offset, bytes."""
+    with LogFile.open(path) as file:
+        return [(batch.base_offset, batch.last_offset, batch.size) for batch in file.batches()]
+
+
 def lose_end(path: Path, recovery_point: int, random: Random) -> None:
     """Let a power loss take some of what a segment holds from the recovery point on."""
-    with LogFile.open(path) as file:
-        flushed = sum(batch.size for batch in file.batches() if batch.last_offset < recovery_point)
-        size = file.size
-    os.truncate(path, random.randint(flushed, size))
+    flushed = sum(size for _, last_offset, size in starts_and_sizes(path) if last_offset < recovery_point)
+    os.truncate(path, random.randint(flushed, path.stat().st_size))
 
 
 def test_every_reader_has_what_the_log_has_whatever_was_cut(tmp_path: Path) -> None:
@@ -136,6 +140,20 @@ def test_every_reader_has_what_the_log_has_whatever_was_cut(tmp_path: Path) -> N
                     assert_has_all(seen, writer.log)
         writer.log.abandon()
     HISTORIES.report(HISTORIES.count)
+
+
+def test_a_cut_in_the_middle_of_a_batch_is_noticed_once_the_log_goes_on(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"one"])
+        log.append([b"two", b"three", b"four"])
+        seen: Seen = {}
+        take_over(log, seen)
+        log.truncate_to(3)  # the whole batch goes, and the log goes on behind a gap
+        log.append([b"another"])
+        assert log.epochs.entries == [(0, 0), (1, 1)]
+        take_over(log, seen)
+        assert_has_all(seen, log)
+        assert sorted(seen) == [0, 3]
 
 
 def test_no_reader_goes_on_behind_what_a_power_loss_took(tmp_path: Path) -> None:
