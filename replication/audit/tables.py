@@ -202,6 +202,7 @@ PARTITIONS: Final[Columns] = {
     ),
     "missing": _TEXTS,
     "unread": _TEXTS,
+    "topic_id": _TEXT,
 }
 """One row a partition: what `epochlog audit --json` prints of it."""
 _HELD: Final[Columns] = {"leader_epoch": _INT, "timestamp": TIMESTAMP, "key": _BYTES, "value": _BYTES}

@@ -91,6 +91,7 @@ def judge(
             ),
         ),
         comparisons=tuple(comparisons.values()),
+        topic_id=registered.topic_id if registered else None,
     )
 
 

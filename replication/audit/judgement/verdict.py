@@ -171,6 +171,8 @@ class PartitionVerdict:
     findings: tuple[ReplicaFinding, ...]
     """What only the comparison of copies shows."""
     comparisons: tuple[Comparison, ...]
+    topic_id: str | None = None
+    """By the cluster's metadata; None where that does not tell it."""
 
     @property
     def verdict(self) -> Verdict:
@@ -203,4 +205,5 @@ class PartitionVerdict:
             "forks": [fork.as_json() for fork in self.forks],
             "missing": list(self.missing),
             "unread": list(self.unread),
+            "topic_id": self.topic_id,
         }

@@ -1,7 +1,7 @@
 """What to do next, in order, as commands to copy. None of them is run here."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -154,28 +154,32 @@ def _read_again(unknown: Sequence[str]) -> Iterator[Step]:
 
 def _restore_ids(document: Json) -> Iterator[Step]:
     """Say whose logs would be set aside at a start, and which file keeps them from it."""
-    kinds = {TOPIC_ID_MISSING, TOPIC_ID_DIFFERS}
-    found = [each for each in document["findings"] if each["kind"] in kinds]
+    found = dict.fromkeys((*_place(each), each["replica"]) for each in document["findings"] if _is_of_an_id(each))
     if found:
-        copies = list(dict.fromkeys(f"{name_of(each)} on {each['replica']}" for each in found))
-        ids = {name_of(each): each["topic_id"] for each in document["partitions"] if each.get("topic_id")}
-        places = {
-            (name_of(each), branch["replica"]): branch["directory"]
-            for each in document["partitions"]
-            for branch in each["branches"]
-            if "://" not in branch["directory"]
-        }
-        commands = (
-            f"printf 'version: 0\\ntopic_id: %s' {ids[name]} > {shlex.quote(f'{place}/{PARTITION_METADATA_NAME}')}"
-            for (name, replica), place in places.items()
-            if name in ids and f"{name} on {replica}" in copies
-        )
         yield Step(
-            f"Give {counted(len(copies), 'log')} the topic's id, with the broker stopped, unless it is another topic's "
-            f"log: else a start sets it aside, and begins an empty one ({_some(copies)}). A sound copy's "
-            f"{PARTITION_METADATA_NAME} has it",
-            tuple(commands)[:MOST_COMMANDS],
+            f"Give {counted(len(found), 'log')} the topic's id, with the broker stopped, unless it is another topic's "
+            f"log: else a start sets it aside, and begins an empty one ({_some([_copy(*each) for each in found])}). A "
+            f"sound copy's {PARTITION_METADATA_NAME} has it",
+            tuple(_id_files(document["partitions"], found))[:MOST_COMMANDS],
         )
+
+
+def _is_of_an_id(finding: Json) -> bool:
+    return finding["kind"] in {TOPIC_ID_MISSING, TOPIC_ID_DIFFERS}
+
+
+def _copy(topic: str, partition: int, replica: str) -> str:
+    return f"{topic}-{partition} on {replica}"
+
+
+def _id_files(partitions: Sequence[Json], copies: Collection[tuple[str, int, str]]) -> Iterator[str]:
+    """Give what writes the file, where the cluster's metadata has the id."""
+    for each in partitions:
+        for branch in each["branches"]:
+            place = branch["directory"]
+            if each["topic_id"] and (*_place(each), branch["replica"]) in copies and "://" not in place:
+                file = shlex.quote(f"{place}/{PARTITION_METADATA_NAME}")
+                yield f"printf 'version: 0\\ntopic_id: %s' {shlex.quote(each['topic_id'])} > {file}"
 
 
 def _repair(document: Json) -> Iterator[Step]:
@@ -196,7 +200,8 @@ def _repair(document: Json) -> Iterator[Step]:
 
 
 def _is_damage(finding: Json) -> bool:
-    return bool(finding["severity"] == Severity.ERROR.value and finding["topic"] is not None)
+    is_error = finding["severity"] == Severity.ERROR.value and finding["topic"] is not None
+    return bool(is_error and not _is_of_an_id(finding))
 
 
 def _place(partition: Json) -> tuple[str, int]:
