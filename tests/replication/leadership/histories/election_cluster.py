@@ -123,8 +123,10 @@ class ElectionCluster(MixedCluster):
         self._format(node)
 
     def lose_log(self, node: int, partition: TopicPartition) -> None:
-        """Remove one partition's directory of a broker that is down."""
-        shutil.rmtree(self.log_dir(node) / str(partition))
+        """Remove one partition's directory of a broker that is down, unless it went down before it made one."""
+        directory = self.log_dir(node) / str(partition)
+        if directory.exists():
+            shutil.rmtree(directory)
 
     def copy(self, target: Path) -> None:
         """Copy the directories of all nodes."""
