@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from logstore import TopicPartition
 from logstore.errors import CorruptMetadataError
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.offline.recovered_log import RecoveredLog
+from replication.audit.local.auditing import audit_locally
 from replication.leadership.foreseen_election import ForeseenElection, ForeseenElections
 from replication.leadership.foresight import Foresight, StartingBroker
 from replication.metadata.loading import load_image
@@ -28,6 +30,9 @@ class Foretold:
         """Where the metadata's log ends before the start."""
         starting = [starting_broker(self._root(node), node) for node in starts.order]
         self._foresight = Foresight(loaded_image.image, starting)
+        roots = [copies / "controller", *(self._root(node) for node in starts.order)]
+        told = audit_locally(roots, records=True, workers=0).document["partitions"]
+        self._audited = {TopicPartition(each["topic"], each["partition"]): each for each in told}
 
     def outcomes(self, partition: TopicPartition) -> Mapping[int | None, set[int]]:
         """Return who may lead, None for nobody, and in which leader epochs: several leaders where nobody can know."""
@@ -68,6 +73,16 @@ class Foretold:
     def lost(self, partition: TopicPartition, leader: int, acknowledged: Collection[bytes]) -> set[bytes]:
         """Return the values that were acknowledged and are lost under a leader."""
         return set(acknowledged).difference(self.values(partition, leader))
+
+    def loss(self, partition: TopicPartition, leader: int) -> Mapping[str, Any] | None:
+        """Return what an audit says of a leader: `lost` and how much of it is `acknowledged`, or may be."""
+        candidates = self._audited[partition]["candidates"] if partition in self._audited else ()
+        found = (each for each in candidates if each["replica"] == self._root(leader).name)
+        return next((each for each in found if each["lost"] is not None), None)
+
+    def held(self, partition: TopicPartition) -> set[bytes | None]:
+        """Return the values that any of the brokers has that start."""
+        return {value for node in self.starts.order for value in self.values(partition, node)}
 
     def _root(self, node: int) -> Path:
         return self._copies / f"broker-{node}"

@@ -83,9 +83,23 @@ class Restart:
         if lost != self.foretold.lost(partition, leader, acknowledged):
             yield f"{partition}: {sorted(map(int, lost))} are lost under {leader}"
         self.counted["acknowledged records lost"] += len(lost)
+        yield from self._compare_loss(partition, leader, set(values))
         for follower in state.replicas:
             if follower != leader and follower in self.cuts:
                 yield from self._compare_follower(partition, leader, follower, kept.log_end_offset)
+
+    def _compare_loss(self, partition: TopicPartition, leader: int, values: set[bytes | None]) -> Iterator[str]:
+        told = self.foretold.loss(partition, leader)
+        if told is None:
+            return
+        lost = self.foretold.held(partition) - values
+        if told["lost"]["records"] != len(lost):
+            yield f"{partition}: under {leader} {len(lost)} records are lost, and {told['lost']} were said to be"
+        by_all = len(self.history.ledger.by_all.intersection(lost))
+        may_be = told["acknowledged"]["records"] + told["maybe_acknowledged"]["records"]
+        self.counted["losses told"] += 1
+        if by_all > may_be:
+            yield f"{partition}: under {leader} {by_all} records of acks=all are lost, and {may_be} were feared"
 
     def _compare_follower(self, partition: TopicPartition, leader: int, follower: int, end: int) -> Iterator[str]:
         foretold = self.foretold.end_after_cut(partition, leader, follower)
