@@ -74,6 +74,16 @@ class Foretold:
         """Return the values that were acknowledged and are lost under a leader."""
         return set(acknowledged).difference(self.values(partition, leader))
 
+    def audited(self, partition: TopicPartition) -> set[int | None] | None:
+        """Return who leads by an audit, once all start at once; None where none of them has the partition."""
+        told = self._audited.get(partition)
+        return told and {each["leader"] for each in told["election"]["together"]}
+
+    def together(self, partition: TopicPartition) -> set[int | None]:
+        """Return who may lead once all start at once."""
+        foreseen = self._foresight.of(partition)
+        return {each.leader for each in foreseen.together} if foreseen else set()
+
     def loss(self, partition: TopicPartition, leader: int) -> Mapping[str, Any] | None:
         """Return what an audit says of a leader: `lost` and how much of it is `acknowledged`, or may be."""
         candidates = self._audited[partition]["candidates"] if partition in self._audited else ()

@@ -67,6 +67,9 @@ class Restart:
         together = self.foretold.starts.together
         self.counted[TOGETHER if together else IN_ORDER] += 1
         self.counted[SINGLE_TOGETHER if together else SINGLE_IN_ORDER] += len(outcomes) == 1
+        audited = self.foretold.audited(partition)
+        if audited not in (None, self.foretold.together(partition)):
+            yield f"{partition}: an audit says that one of {audited} leads, and foreseen was {outcomes}"
         came = state.leader if state.has_leader else None
         if came not in outcomes or (came is not None and state.leader_epoch not in outcomes[came]):
             yield f"{partition}: {came} leads in epoch {state.leader_epoch}, and foretold was {outcomes}"
