@@ -8,6 +8,7 @@ from replication.audit.judgement.committed_records import number_in_words
 from replication.audit.judgement.elected import (
     LATEST_AND_LONGEST,
     absent_in_words,
+    beginning_empty,
     candidate_of,
     expected_of,
     is_told,
@@ -69,7 +70,11 @@ class Stake:
 
 def stake_of(partition: Json) -> Stake | None:
     """Say what is at stake; None where copies agree, but for what retention and compaction do."""
-    if set(partition["verdicts"]) <= _QUIET and not lacks_everybody_eligible(partition):
+    if (
+        set(partition["verdicts"]) <= _QUIET
+        and not beginning_empty(partition)
+        and not lacks_everybody_eligible(partition)
+    ):
         return None
     lost = [span_of(each["lost"]) for each in partition["candidates"] if each["lost"]]
     acknowledged = [span_of(each["acknowledged"]) for each in partition["candidates"] if each["acknowledged"]]
@@ -157,7 +162,7 @@ def _recommendation(partition: Json) -> Iterator[str]:
     kafka = kafka_in_words(partition)
     if least is None:
         yield f"{kafka}; under whom least is lost is not known."
-    elif any(each is not least for each in expected):
+    elif beginning_empty(partition) or any(each is not least for each in expected):
         yield f"{kafka}, but least is lost under {least['replica']}: choose before it elects."
     elif expected:
         yield f"{kafka}, and least is lost under it."

@@ -45,7 +45,25 @@ def committed_findings(
             is_told = (span.last_offset or 0) < own[replica]
             what = f"but {chosen.replica}, {_who(recommendation, chosen)}, {how}"
             yield _finding(partition, replica, span, what, is_told=is_told)
+    for leader in recommendation.beginning_empty:
+        yield from _all_lost(summaries, leader, is_certain=leader == recommendation.kafkas_choice)
     yield from _lost_anyway(partition, recommendation)
+
+
+def _all_lost(summaries: Sequence[CopySummary], leader: str, *, is_certain: bool) -> Iterator[ReplicaFinding]:
+    """Report what is lost under a leader that lacks its copy."""
+    elects = "elects" if is_certain else "may elect"
+    for each in summaries:
+        end = each.checkpointed_high_watermark or 0
+        if end > each.log_start_offset:
+            message = (
+                f"{leader}, which Kafka {elects}, has no copy of {each.topic_partition}: it begins an empty log, and "
+                f"what this copy has below its high watermark, {end:,}, which was acknowledged, will be lost once that "
+                "leads; keep this copy"
+            )
+            reporter = Reporter(each.topic_partition)
+            finding = reporter.critical(COMMITTED_RECORDS_LOST, message, file=None, offset=each.log_start_offset)
+            yield ReplicaFinding(each.replica, finding)
 
 
 def _lost_anyway(partition: TopicPartition, recommendation: Recommendation) -> Iterator[ReplicaFinding]:

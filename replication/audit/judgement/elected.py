@@ -55,7 +55,10 @@ def kafka_in_words(partition: Json) -> str:
     reasons = {each["reason"] for each in partition["election"]["together"]}
     why = [text for reason, text in _REASONS.items() if reasons == {reason.value}]
     several = ", whichever is ready first" if len(_named(partition)) > 1 else ""
-    return ", ".join([f"Kafka elects {names}{several}", *why]) + _by_whom(partition)
+    empty = [
+        f"{each} has no copy here, begins with an empty log, and all is lost" for each in beginning_empty(partition)
+    ]
+    return "; ".join([", ".join([f"Kafka elects {names}{several}", *why]) + _by_whom(partition), *empty])
 
 
 def leaders_in_words(partition: Json) -> str:
@@ -106,6 +109,11 @@ def absent_in_words(partition: Json) -> str | None:
     return f"{_listed(absent)} {only} known to have everything of {name}: find {'its disk' if one else 'a disk of one'}"
 
 
+def beginning_empty(partition: Json) -> list[str]:
+    """Name those whom Kafka may elect although they lack their copy: they begin with an empty log."""
+    return [each for each in dict.fromkeys(_leaders(partition)) if each in partition["missing"]]
+
+
 def lacks_everybody_eligible(partition: Json) -> bool:
     """Whether no replica that is known to have everything is at hand, although there is one."""
     election = partition["election"]
@@ -122,6 +130,8 @@ def _by_whom(partition: Json) -> str:
 
 
 def _leaders(partition: Json) -> list[str]:
+    if not is_told(partition):
+        return []
     return [each["replica"] for each in partition["election"]["together"] if each["replica"] is not None]
 
 

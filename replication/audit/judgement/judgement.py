@@ -69,7 +69,7 @@ def judge(
     # Of the metadata's copies nobody chooses the one that leads: the quorum does, by epochs, whatever that loses.
     is_chosen = partition != METADATA_PARTITION
     told = losses(copies, comparisons, registered)
-    recommendation = recommend(summaries, found, told, election) if is_chosen else None
+    recommendation = recommend(summaries, found, told, election, missing) if is_chosen else None
     recommended = None if unread or recommendation is None else recommendation.least_loss
     return PartitionVerdict(
         topic=partition.topic,

@@ -53,6 +53,8 @@ class Recommendation:
     """Under whom fewest distinct records are lost; None where no candidate's loss is known."""
     candidates: tuple[Candidate, ...]
     """By replica."""
+    missing: tuple[str, ...] = ()
+    """Replicas that should have a copy and have none."""
 
     @property
     def kafkas_choice(self) -> str | None:
@@ -69,9 +71,16 @@ class Recommendation:
         return tuple(each for each in self.candidates if each.replica in names)
 
     @property
+    def beginning_empty(self) -> tuple[str, ...]:
+        """Those whom Kafka may elect although they lack their copy."""
+        return tuple(each for each in self.election.leaders if each in self.missing)
+
+    @property
     def differs(self) -> bool:
         """Whether another copy may lead than the one under which least is lost."""
-        return self.least_loss is not None and any(each.replica != self.least_loss for each in self.expected)
+        if self.least_loss is None:
+            return False
+        return bool(self.beginning_empty) or any(each.replica != self.least_loss for each in self.expected)
 
     def candidate(self, replica: str | None) -> Candidate | None:
         """Return a replica's candidate."""
@@ -83,6 +92,7 @@ def recommend(
     comparisons: Sequence[Comparison],
     losses: Mapping[str, Loss],
     election: ForetoldElection = UNTOLD,
+    missing: Sequence[str] = (),
 ) -> Recommendation:
     """Choose among the copies of a partition, of which there is at least one.
 
@@ -105,9 +115,13 @@ def recommend(
     )
     known = all(each.loss for each in candidates)
     least = min(candidates, key=partial(_by_loss, election.leader)).replica if known else None
-    at_stake = any(each.loss is None or each.loss.lost.records for each in candidates)
+    at_stake = bool(missing) or any(each.loss is None or each.loss.lost.records for each in candidates)
     return Recommendation(
-        election if at_stake else election.without_orders(), min(candidates, key=_by_epochs).replica, least, candidates
+        election if at_stake else election.without_orders(),
+        min(candidates, key=_by_epochs).replica,
+        least,
+        candidates,
+        tuple(missing),
     )
 
 

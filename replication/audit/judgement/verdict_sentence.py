@@ -9,6 +9,7 @@ from replication.audit.judgement.elected import (
     LATEST_AND_LONGEST,
     NOT_TOLD,
     absent_in_words,
+    beginning_empty,
     candidate_of,
     expected_of,
     is_told,
@@ -148,7 +149,7 @@ def _choices(partition: Json) -> Iterator[str]:
         return
     if not is_told(partition) and any(each["lost"] is None or each["lost"]["records"] for each in expected):
         yield NOT_TOLD
-    if is_told(partition) and not expected:
+    if is_told(partition) and (not expected or beginning_empty(partition)):
         yield kafka_in_words(partition)
     for each in expected:
         yield f"if {each['replica']} leads, {_as_elected(partition, each)}, {_loss(partition, each)}"

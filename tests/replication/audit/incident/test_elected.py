@@ -129,3 +129,15 @@ def test_who_is_known_to_have_everything_and_is_not_at_hand_comes_first(cluster:
         assert "nothing is lost" not in outcome.out
         assert "broker 2" in outcome.out
         assert outcome.status == 1
+
+
+def test_a_broker_that_kafka_elects_without_its_copy_loses_everything(cluster: dict[str, Path]) -> None:
+    shutil.rmtree(cluster["broker-2"] / "quiet-0")
+    outcome = epochlog("incident", *cluster.values())
+    told = in_a_line(outcome)
+    assert "broker-2 has no copy here, begins with an empty log, and all is lost" in told
+    assert "least is lost under broker-1: choose before it elects" in told
+    assert outcome.status == 3
+    [critical] = [each for each in asked("audit", *cluster.values())["findings"] if each["severity"] == "critical"]
+    assert (critical["replica"], critical["offset"]) == ("broker-1", 0)
+    assert "what this copy has below its high watermark, 570, which was acknowledged" in critical["message"]
