@@ -43,6 +43,12 @@ class RebuiltIndexes:
         one, two, three, four = (np.array([value]) for value in row)
         self._rows.append((one, two, three, four))
 
+    @property
+    def last_but_one(self) -> int:
+        """The position of the last entry but one; 0 where there is none."""
+        positions = [position for row in self._rows[-2:] for position in row[1][-2:].tolist()]
+        return int(positions[-2]) if len(positions) > 1 else 0
+
     def offset_index(self) -> bytes:
         """Return the `.index` file's bytes."""
         slots = np.empty(min(len(self._column(0)), self._max_offsets), OFFSET_SLOT)

@@ -12,7 +12,7 @@ from logstore.compaction.dirty_section import DirtySection
 from logstore.compaction.offset_map import BYTES_PER_KEY
 from logstore.compaction.seen_transactions import SeenTransactions
 from logstore.compaction.segment_groups import Group, group_segments
-from logstore.errors import CompactionAbortedError
+from logstore.errors import CompactionAbortedError, DamagedLogError
 from logstore.file_name import FileFate
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
@@ -71,12 +71,12 @@ class Compaction:
     def is_due(self) -> bool:
         """Whether a log that is compacted has enough to compact, or has had it for too long. Raises as `section`."""
         config = self._environment.config
-        return config.is_compacted and self._is_enough(config, self._locked(lambda: self._find_section(config)))
+        return self._may_compact(config) and self._is_enough(config, self._locked(lambda: self._find_section(config)))
 
     def compact_if_due(self, dedupe_buffer_bytes: int) -> CompactionReport | None:
         """Do both by the same configuration, whoever changes it meanwhile; None where it is not due."""
         config = self._environment.config
-        if not config.is_compacted:
+        if not self._may_compact(config):
             return None
         return self._in_turn(config, lambda begun: self._compact_by_need(begun, dedupe_buffer_bytes))
 
@@ -85,7 +85,17 @@ class Compaction:
         config = self._environment.config
         if not config.is_compacted:
             raise ValueError("the log is not compacted: its cleanup_policy has to contain 'compact'")
+        if self._contents.gaps.holes:
+            raise DamagedLogError(
+                "the log has holes, and compaction would let readers pass over them untold",
+                file=self._environment.directory,
+                offset=self._contents.gaps.holes[0].start_offset,
+                advice="delete the records up to behind the holes first: see `Log.holes`",
+            )
         return self._in_turn(config, lambda begun: self._compact(begun, dedupe_buffer_bytes))
+
+    def _may_compact(self, config: LogConfig) -> bool:
+        return config.is_compacted and not self._contents.gaps.holes
 
     def _in_turn(self, config: LogConfig, call: Callable[[_Round], T]) -> T:
         guard, turn = self._guard, self._turn

@@ -40,7 +40,7 @@ from logstore.producers.unwritten_files import UnwrittenFiles
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
 from logstore.recovery.held_damage import held_damage, is_followed
-from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
+from logstore.recovery.left_over_files import LeftOvers, orphaned_indexes, plan_left_overs
 from logstore.recovery.next_epoch import next_epoch
 from logstore.recovery.only_copy import OnlyCopy, Treatment
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
@@ -183,6 +183,9 @@ class _Loader:
     def _finish_what_was_left_over(self) -> None:
         names = self._names()
         left_over = plan_left_overs(names, self._end_of_swap)
+        if self._only_copy is not None and not left_over.rename:  # nothing that follows depends on it
+            self._waiting += [partial(self._remove_if_there, name) for name in left_over.remove]
+            left_over = LeftOvers()
         for name in left_over.remove:
             self._remove(name)
         for name in left_over.rename:
@@ -210,8 +213,11 @@ class _Loader:
         self._report.removed_files.append(name)
 
     def _remove_orphan(self, name: str) -> None:
-        base_offset = parse_file_name(name).base_offset
-        if base_offset not in self._base_offsets and (self._directory / name).exists():
+        if parse_file_name(name).base_offset not in self._base_offsets:
+            self._remove_if_there(name)
+
+    def _remove_if_there(self, name: str) -> None:
+        if (self._directory / name).exists():
             self._remove(name)
 
     def _end_of_swap(self, name: str) -> int:
@@ -235,6 +241,7 @@ class _Loader:
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
             if not has_indexes or not self._ends_well(base_offset):
                 self._recover_in_turn([base_offset], UnwrittenFiles(), self._behind(base_offset))
+        self._look_for_missing_segments()  # before anything is written
         self._recover_in_turn([each for each in unflushed if each in self._base_offsets], self._filesystem)
 
     def _behind(self, base_offset: int) -> Sequence[int]:
@@ -253,7 +260,10 @@ class _Loader:
             return False
         if end is not None:
             self._ends[base_offset] = end
-        return True
+        only_copy = self._only_copy
+        if not only_copy.was_closed or only_copy.recovery_point is None or base_offset != self._base_offsets[-1]:
+            return True
+        return end in {None, only_copy.recovery_point}  # no checksum covers the offsets of the last batch
 
     def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem, behind: Sequence[int] = ()) -> None:
         """Recover segments that follow one another, split where they must be, and drop those behind damage.
@@ -285,6 +295,7 @@ class _Loader:
             self._config,
             on_producer_batch=producers.replay,
             on_damage=lambda found: self._treat(found, later),
+            promised=None if self._only_copy is None else self._only_copy.recovery_point,
             put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,
             filesystem=self._filesystem,

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch import RecordBatch
+from logstore.batch.batches import read_batches
 from logstore.batch.columns import StopReason
+from logstore.batch.layout import MAGIC
 from logstore.batch.legacy_batch import LegacyBatch
 from logstore.errors import LogStoreError
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
@@ -80,6 +82,7 @@ class SegmentWalk:
         self.aborted: list[AbortedTransaction] = []
         self._log = log
         self.base_offset = base_offset
+        self._config = config
         self._interval = config.index_interval_bytes
         self._on_producer_batch = on_producer_batch
         self._epochs: list[tuple[int, int]] = []
@@ -114,6 +117,28 @@ class SegmentWalk:
             epochs=(*self._epochs, *last),
             reason=REASONS.get(stop, ""),
         )
+
+    def misplaced_last(self, promised: int) -> tuple[int, int] | None:
+        """Return where the last batch begins, and where the one before it ends, if the last's base offset is wrong.
+
+        No checksum covers that, but it follows the batch before, and no batch lies around the offset up to where all
+        was `promised`: there a flush has ended. None where it fits.
+        """
+        first, position, end, before = self._log.data[: self.position], -1, self.base_offset, self.base_offset
+        for batch in read_batches(first, self.indexes.last_but_one):
+            if batch.magic < MAGIC:
+                return None
+            position, before, end = batch.position, end, batch.last_offset + 1
+        base_offset = int(self._state[Slot.BASE_OFFSET])
+        fits = before <= base_offset and not (before < promised <= base_offset or base_offset < promised < end)
+        return None if position < 0 or fits else (position, before)
+
+    def without(self, position: int) -> "SegmentWalk":
+        """Return what was found before the batch at `position`."""
+        walk = SegmentWalk(self._log, self.base_offset, self._config, lambda _: [])
+        walk.go_to(position)
+        walk.aborted = [each for each in self.aborted if each.last_offset < int(walk._state[Slot.LAST_OFFSET]) + 1]
+        return walk
 
     def time_index(self) -> bytes:
         """Return the `.timeindex` file's bytes."""

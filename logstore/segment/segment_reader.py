@@ -7,7 +7,8 @@ from epoch.history import MAX_EPOCH
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, BatchOrder, NextBatch, Surroundings, next_batch
 from logstore.batch.batches import read_batches
 from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
-from logstore.errors import CorruptBatchError, LogStoreError
+from logstore.errors import CorruptBatchError, CorruptIndexError, LogStoreError
+from logstore.file_name import FileKind
 from logstore.segment.read_view import ReadView
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
@@ -92,6 +93,8 @@ class SegmentReader:
         """
         data, begin, start = part
         position = start if start >= 0 else self._indexes.offset.lookup(offset)
+        if position:
+            self._ensure_led_right(data[: end - begin], position - begin, offset)
         order = BatchOrder()
         order.last_offset = -1 if position else self._base_offset - 1
         try:
@@ -100,6 +103,19 @@ class SegmentReader:
                 order.take(batch, _Bound(next_offset))
         except LogStoreError as error:
             raise _moved(error, begin) from error
+
+    def _ensure_led_right(self, data: memoryview, at: int, offset: int) -> None:
+        """Raise CorruptIndexError where an index entry for `offset` leads past it, as one with a flipped bit does."""
+        if len(data) - at >= _HEADER_BYTES:
+            base_offset, _, magic, delta = _unpack(data, at)
+            if magic != MAGIC or base_offset + delta <= offset:
+                return
+        raise CorruptIndexError(
+            "the index leads past the batch that it has to lead to",
+            file=self._file.path.with_suffix(f".{FileKind.OFFSET_INDEX}"),
+            offset=offset,
+            advice="close the log and remove the file: the next open makes it anew",
+        )
 
     def ensure_first(self, base_offset: int, position: int) -> None:
         """Raise CorruptBatchError where a batch begins below the segment that it is in."""

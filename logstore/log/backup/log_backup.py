@@ -10,6 +10,7 @@ from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.backup_mark import BACKUP_MARK, BackupMark, told_of
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.followed_mark import FOLLOWED_MARK
+from logstore.files.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.log.backup.backup_place import BackupPlace, ensure_unwritten, remove_if_there
@@ -127,6 +128,10 @@ class LogBackups:
             ),
             *(FileKind.LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_NAME, FOLLOWED_MARK, BACKUP_MARK, LOCK_NAME),
         }
+        gaps = self._contents.gaps.within(moment.log_start_offset, moment.log_end_offset)
+        if gaps != OffsetGaps():
+            gaps.write(target, filesystem)
+            names.add(OFFSET_GAPS_NAME)
         for path in sorted(target.iterdir()):
             if path.name not in names:
                 remove_if_there(path, filesystem)

@@ -1,15 +1,16 @@
 """What happens to logs, for Python's logging: under the name `logstore`."""
 
 import logging
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from logstore.log.log_observer import LogObserver
-from logstore.log.observers.logging_thread import LoggingThread
+from logstore.log.observers.logging_thread import LoggingThread, QuietHandler
 from logstore.recovery.recovery_report import RecoveryReport
 
 _LOGGER: Final = logging.getLogger("logstore")
-_LOGGER.addHandler(logging.NullHandler())  # a library prints nothing by itself
+_LOGGER.addHandler(QuietHandler())
 LOGGING: Final = LoggingThread(_LOGGER)
 _tell: Final = LOGGING.tell
 
@@ -35,8 +36,12 @@ class LoggingObserver(LogObserver):
 
     def recovered(self, directory: Path, report: RecoveryReport, /) -> None:
         """Warn of what was lost, and tell of recovery; a log that needed none is opened quietly."""
+        warn = LOGGING.warn_surely if report.is_only_copy else partial(_tell, logging.WARNING)
         for tail in report.dropped:
-            _tell(logging.WARNING, "%s: dropped %d bytes of %s: %s", directory, tail.bytes, tail.file, tail.reason)
+            kept = f"; they are in {tail.set_aside}" if tail.set_aside else ""
+            warn("%s: dropped %d bytes of %s: %s%s", directory, tail.bytes, tail.file, tail.reason, kept)
+        for hole in report.holes:
+            (warn if report.dropped else partial(_tell, logging.WARNING))("%s: the log has a hole: %s", directory, hole)
         if report.damaged_epoch_checkpoint:
             _tell(
                 logging.WARNING,

@@ -21,6 +21,20 @@ PATIENCE_SECONDS: Final = 5.0
 """So long the end of the program waits for handlers."""
 
 
+_SURELY: Final = "is_to_be_heard"
+
+
+class QuietHandler(logging.NullHandler):
+    """Prints nothing, as a library does by itself, but what is told by `warn_surely` where nobody listens."""
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Hand it to Python's handler of last resort, which writes to stderr."""
+        others = {*logging.getLogger(record.name).handlers, *logging.getLogger().handlers} - {self}
+        if getattr(record, _SURELY, False) and not others and logging.lastResort is not None:
+            logging.lastResort.handle(record)
+        return True
+
+
 class LoggingThread:
     """Started by the first message, and again by later ones; messages keep their order."""
 
@@ -46,6 +60,14 @@ class LoggingThread:
         logger = self._logger
         if logger.isEnabledFor(level):
             self._put(logger.makeRecord(logger.name, level, "", 0, message, what, None))
+
+    def warn_surely(self, message: str, *what: object) -> None:
+        """Log a warning soon, which is printed where nobody has set up logging."""
+        logger = self._logger
+        if logger.isEnabledFor(logging.WARNING):
+            record = logger.makeRecord(logger.name, logging.WARNING, "", 0, message, what, None)
+            setattr(record, _SURELY, True)
+            self._put(record)
 
     def drain(self, timeout: float) -> bool:
         """Return once all that was told is logged; False where that takes longer than so many seconds."""
