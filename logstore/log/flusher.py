@@ -209,6 +209,11 @@ class Flusher:
         if self._promised is not None:
             self._promised.take_back(self._contents.recovery_point, log_start_offset)
 
+    def settle_promise(self) -> None:
+        """Sync what is promised, as a log is closed that stands alone. Raises OSError."""
+        if self._promised is not None and self._own_checkpoints is not None:
+            self._promised.take_back(self._contents.recovery_point, self._contents.log_start_offset)
+
     def promise_up_to(self, offset: int) -> None:
         """Say durably, before the log is cut at `offset`, that nothing from there on is promised. Raises OSError."""
         contents = self._contents

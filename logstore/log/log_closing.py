@@ -68,6 +68,7 @@ class LogClosing:
         for segment in self._contents.segments.segments:
             segment.close()
         self._flusher.insist(self._flusher.write_checkpoints)
+        self._flusher.settle_promise()
         if self._own_checkpoints is not None:
             self._flusher.insist(self._own_checkpoints.mark_closed)
         self.is_complete = True

@@ -258,12 +258,20 @@ class _Loader:
             end = end_of_segment(self._directory, base_offset)
         except (TornBatchError, InvalidBatchHeaderError):
             return False
-        if end is not None:
-            self._ends[base_offset] = end
-        only_copy = self._only_copy
-        if not only_copy.was_closed or only_copy.recovery_point is None or base_offset != self._base_offsets[-1]:
+        if end is None:
             return True
-        return end in {None, only_copy.recovery_point}  # no checksum covers the offsets of the last batch
+        self._ends[base_offset] = end
+        promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
+        if base_offset == self._base_offsets[-1]:
+            return not self._only_copy.was_closed or promised in {None, end}
+        return promised in {None, end} or (end < promised and self._may_lack(end, promised, base_offset))
+
+    def _promised_in(self, base_offset: int) -> int | None:
+        """Return an offset that no batch of a segment lies around: where the next begins, or a flush has ended."""
+        if self._only_copy is None:
+            return None
+        behind = self._behind(base_offset)
+        return behind[0] if behind else self._only_copy.recovery_point
 
     def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem, behind: Sequence[int] = ()) -> None:
         """Recover segments that follow one another, split where they must be, and drop those behind damage.
@@ -295,7 +303,7 @@ class _Loader:
             self._config,
             on_producer_batch=producers.replay,
             on_damage=lambda found: self._treat(found, later),
-            promised=None if self._only_copy is None else self._only_copy.recovery_point,
+            promised=self._promised_in(base_offset),
             put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,
             filesystem=self._filesystem,
@@ -413,6 +421,7 @@ class _Loader:
         if start is None or not 0 <= start < first:
             return
         only_copy.judge_missing(start, first, "the first segment is missing", start)
+        self._begins_at = None
         if only_copy.policy is DamagePolicy.HOLE:
             self._add_hole(Hole(start, first))
             self._begin_file(start)

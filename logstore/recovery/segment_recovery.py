@@ -54,7 +54,7 @@ def recover_segment(
         walk = SegmentWalk(log, base_offset, config, on_producer_batch)
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
-        if reason == StopReason.OUT_OF_RANGE:
+        if reason == StopReason.OUT_OF_RANGE and not _is_beyond(log, found, promised):
             parts = plan_split(log, base_offset)
             if parts:
                 return replace(found, parts=parts)
@@ -69,6 +69,14 @@ def recover_segment(
         cut_file(filesystem, path, found.valid_bytes)
     put(partial(_replace_indexes, directory, walk, filesystem))
     return found
+
+
+def _is_beyond(log: LogFile, found: SegmentRecovery, promised: int | None) -> bool:
+    """Whether the batch behind what is valid passes over an offset around which none lies."""
+    if promised is None or found.next_offset >= promised:
+        return False
+    batch = next(log.batches(found.valid_bytes), None)
+    return batch is not None and batch.base_offset >= promised
 
 
 def check_part(log: LogFile, base_offset: int, start: int, end: int) -> int:

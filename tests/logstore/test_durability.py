@@ -20,13 +20,16 @@ from epoch.resource_limits import ResourceLimitError
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
+    DamagedLogError,
     DirectoryLockedError,
+    HoleError,
     LogClosedError,
     LogPoisonedError,
     NotALogDirectoryError,
     ReentrantCallError,
 )
 from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.offset_gaps import Hole
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log_config import DAY_MS, LogConfig
@@ -582,6 +585,85 @@ def test_p22_a_forked_child_cannot_write_to_it(tmp_path: Path) -> None:
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
         assert log.append([RECORD], leader_epoch=0).first_offset == 0
+
+
+# --- damaged files
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Path:
+    """A log of nine flushed batches whose process died, and whose fourth batch has lost a bit."""
+    log = Log.open(tmp_path / PARTITION)
+    ends = [log.append([RECORD]) and log.size for _ in range(9)]
+    log.flush()
+    log.abandon()
+    segment = log.segments[0].path
+    data = bytearray(segment.read_bytes())
+    data[ends[3] - 1] ^= 1
+    segment.write_bytes(data)
+    return log.directory
+
+
+def test_p35_nothing_is_cut_below_the_recovery_point(damaged: Path) -> None:
+    before = {path: path.read_bytes() for path in damaged.iterdir()}
+    for _ in range(2):
+        with pytest.raises(DamagedLogError, match=r"\.log: .*offset 3 .*hole.*cut"):
+            Log.open(damaged)
+        assert {path: path.read_bytes() for path in damaged.iterdir()} == before
+    with LogDirectory.open(damaged.parent) as directory:
+        assert isinstance(directory.unreadable[TopicPartition("t", 0)], DamagedLogError)
+        other = directory.create(TopicPartition("other", 0))
+        assert other.append([RECORD]).first_offset == 0
+    with LogDirectory.open(damaged.parent) as directory:
+        assert isinstance(directory.unreadable[TopicPartition("t", 0)], DamagedLogError)
+
+
+def test_p36_a_hole_is_told_to_readers_and_all_else_stays(damaged: Path) -> None:
+    with Log.open(damaged, damage="hole") as log:
+        assert log.holes == (Hole(3, 4),)
+        with pytest.raises(HoleError) as told:
+            list(log.records())
+        assert told.value.next_offset == 4
+        assert [record.offset for record in log.records(skip_holes=True)] == [0, 1, 2, 4, 5, 6, 7, 8]
+        log.config = replace(log.config, cleanup_policy=frozenset({"compact"}))
+        with pytest.raises(DamagedLogError, match="holes"):
+            log.compact()
+        assert log.compact_if_due() is None
+        log.backup(damaged.parent / "backup" / PARTITION)
+    with Log.open(damaged.parent / "backup" / PARTITION) as log:
+        assert log.holes == (Hole(3, 4),)
+    with Log.open(damaged) as log:
+        assert log.holes == (Hole(3, 4),)
+        log.truncate_to(2)
+        assert log.holes == ()
+
+
+def test_p37_what_is_cut_is_set_aside_first(damaged: Path) -> None:
+    before = (damaged / f"{0:020d}.log").read_bytes()
+    with Log.open(damaged, damage="cut") as log:
+        assert log.log_end_offset == 3
+        [tail] = log.report.dropped
+    assert before == before[: tail.position] + (damaged / tail.set_aside).read_bytes()
+
+
+def test_p38_what_was_not_promised_is_cut_and_that_is_printed(tmp_path: Path) -> None:
+    program = f"""
+import os
+from logstore import Log
+log = Log.open({str(tmp_path / PARTITION)!r})
+size = log.append([b"lost"]) and log.size
+log.append([b"behind it"])
+log.abandon()
+with open(log.segments[0].path, "r+b") as file:
+    file.seek(size - 1)
+    file.write(b"x")
+Log.open(log.directory).close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert "a batch's checksum does not match; they are in" in done.stderr
+    assert done.stdout == ""
+    with Log.open(tmp_path / PARTITION) as log:
+        assert log.log_end_offset == 0
 
 
 # --- what is synced when

@@ -65,6 +65,7 @@ class History:
             if at > log.log_start_offset:
                 log.truncate_to(at)
                 self.written = {offset: value for offset, value in self.written.items() if offset < at}
+                self.ends = [end for end in self.ends if end <= at]
                 self.promised = min(self.promised, log.recovery_point, at)
                 self._note(log)
         elif action < 0.92:
