@@ -9,7 +9,7 @@ from logstore.batch.legacy_batch import SMALLEST_MESSAGE
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileKind, file_name
 from logstore.indexes.index_sanity import last_indexed_position
-from logstore.offline.header_scan import scan_headers
+from logstore.offline.log_file import LogFile
 
 _HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
 _PIECE: Final = 8 << 10
@@ -51,15 +51,20 @@ def _walk(descriptor: int, path: Path, end: int, position: int) -> int | None:
     return end
 
 
-def skips_offsets(log: Path) -> bool:
-    """Whether a segment lacks offsets between its batches or in them, as compaction leaves it. Raises OSError."""
+def skips_offsets(path: Path) -> bool:
+    """Whether a segment lacks offsets between its batches or in them, as compaction leaves it. Raises OSError.
+
+    Only sound batches tell.
+    """
     end = None
-    for columns in scan_headers(log):
-        if not len(columns):
-            continue
-        ends = columns.last_offset + 1
-        lacks = (columns.base_offset[1:] > ends[:-1]).any() or (ends - columns.base_offset > columns.record_count).any()
-        if lacks or (end is not None and columns.base_offset[0] > end):
-            return True
-        end = int(ends[-1])
+    with LogFile.open(path) as log:
+        for columns in log.scan():
+            sound = columns.crc_valid
+            ends = columns.last_offset + 1
+            gaps = (columns.base_offset[1:] > ends[:-1]) & sound[1:] & sound[:-1]
+            if gaps.any() or ((ends - columns.base_offset > columns.record_count) & sound).any():
+                return True
+            if end is not None and len(columns) and sound[0] and columns.base_offset[0] > end:
+                return True
+            end = int(ends[-1]) if len(columns) and sound[-1] else None
     return False
