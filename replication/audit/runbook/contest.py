@@ -13,14 +13,14 @@ Leaders = frozenset[str | None]
 
 
 class Cost(NamedTuple):
-    """What is lost under a leader; the smaller one is better."""
+    """What is lost under a leader; the smaller one is better, as for `least_loss`."""
 
-    acknowledged: int = 0
-    """Records that are known to have been acknowledged."""
-    maybe: int = 0
-    """Those of which nothing tells it."""
     records: int = 0
     """All."""
+    acknowledged: int = 0
+    """Those that are known to have been acknowledged: of others it is not known that they were not."""
+    maybe: int = 0
+    """Those of which nothing tells it."""
 
     def plus(self, other: "Cost") -> "Cost":
         """Add what is lost elsewhere."""
@@ -103,7 +103,7 @@ class Contest:
 
 
 def _cost(candidate: Json) -> Cost:
-    return Cost(*(candidate[part]["records"] for part in ("acknowledged", "maybe_acknowledged", "lost")))
+    return Cost(*(candidate[part]["records"] for part in ("lost", "acknowledged", "maybe_acknowledged")))
 
 
 def _leaders(elections: Sequence[Json], names: Mapping[int, str]) -> Leaders:

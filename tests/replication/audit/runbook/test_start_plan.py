@@ -20,7 +20,7 @@ def contest(
     return Contest(
         topic=name,
         number=0,
-        costs={broker: Cost(cost, 0, cost) for broker, cost in costs.items()},
+        costs={broker: Cost(cost, cost, 0) for broker, cost in costs.items()},
         is_told=elects is not None,
         together=frozenset() if elects is None else frozenset([together]),
         orders=orders,
