@@ -77,6 +77,9 @@ class CopySummary:
     log_start_offset: int
     begins_at: int
     """Where the log began according to its files: below its start where its first segments are missing."""
+    recorded_start: int | None
+    """Where the log begins by its own small files, where that is below its first segment: remote storage may have what
+    is between (KIP-405), or nobody."""
     is_dropped: bool
     """Its start lies beyond its end: its broker drops all of it, and begins an empty log there."""
     is_stray: bool

@@ -6,7 +6,7 @@ from typing import Final
 from epoch import EpochHistory
 from epoch.history import MAX_OFFSET
 from logstore.errors import LogStoreError
-from logstore.file_name import FileKind, parse_file_name
+from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.files.partition_metadata import PartitionMetadata, format_uuid
 from logstore.offline.epoch_runs import EpochRun
@@ -55,6 +55,7 @@ def summarize(
         clean_shutdown=partition.checkpoints.clean_shutdown,
         log_start_offset=loaded.log_start_offset,
         begins_at=begins_at,
+        recorded_start=_recorded_start(partition, checkpointed),
         is_dropped=is_dropped,
         is_stray=any(finding.kind == TOPIC_ID_MISSING for finding in findings),
         log_end_offset=loaded.log_end_offset,
@@ -89,6 +90,16 @@ def summarize(
 def named_offset(segment: Segment) -> int:
     """Return the base offset in the name of a segment's file, which may have been renamed."""
     return parse_file_name(segment.log_path.name).base_offset or 0
+
+
+def _recorded_start(partition: PartitionDirectory, checkpointed: EpochHistory | None) -> int | None:
+    """Tell where a log begins by its recorded start and its leader epochs, both of which deleting moves."""
+    told, earliest = partition.checkpoints.log_start_offset, checkpointed.earliest if checkpointed else None
+    if told is None or earliest is None or not partition.segments or partition.own_checkpoints is not None:
+        return None
+    first, start = partition.segments[0].base_offset, max(told, earliest.start_offset)
+    deleted = (name.base_offset or 0 for name, _ in partition.named(FileKind.LOG, FileFate.DELETED))
+    return start if start < first and all(base >= first for base in deleted) else None
 
 
 def _topic_id(partition: PartitionDirectory) -> str | None:

@@ -15,6 +15,7 @@ from replication.audit.judgement.committed_records import committed_findings
 from replication.audit.judgement.cross_checks import cross_findings, stray_replicas
 from replication.audit.judgement.examined_log import ExaminedLog, LogState
 from replication.audit.judgement.losses import losses
+from replication.audit.judgement.lost_beginning import lost_beginnings, with_its_lost_beginning
 from replication.audit.judgement.recommendation import recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding
@@ -45,8 +46,10 @@ def judge(
     copies = sorted(copies, key=lambda copy: copy.replica)
     election = registered.election if registered else UNTOLD
     strays = stray_replicas([copy.summary for copy in copies], registered)
-    copies = [_stray(copy) if copy.replica in strays else copy for copy in copies]
     partition = copies[0].summary.topic_partition
+    beginnings = tuple(lost_beginnings(partition, [copy.summary for copy in copies], registered))
+    copies = [_stray(copy) if copy.replica in strays else copy for copy in copies]
+    copies = [replace(copy, summary=with_its_lost_beginning(copy.summary, registered)) for copy in copies]
     comparisons: dict[frozenset[str], Comparison] = {}
     findings: list[ReplicaFinding] = []
     unread = {*unread, *(copy.replica for copy in copies if copy.summary.unread)}
@@ -83,6 +86,7 @@ def judge(
         unread=tuple(sorted(unread)),
         findings=(
             *dict.fromkeys(findings),
+            *beginnings,
             *(committed_findings(summaries, recommendation, found) if recommendation else ()),
             *(absent_findings(partition, recommendation.election) if recommendation else ()),
             *difference_findings(partition, summaries, found),

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 from epoch.errors import EpochError
@@ -14,6 +15,7 @@ from logstore.topic_partition import TopicPartition
 from replication.audit.snapshots.registered import Registered
 from replication.errors import ReplicationError
 from replication.leadership.topic_settings import TopicSettings
+from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import LoadedImage, load_image
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord, PartitionRecord
@@ -21,6 +23,7 @@ from replication.metadata.topics import Topic
 
 Directory = AbstractContextManager[Path]
 """Where a copy of the metadata partition can be read, for as long as it is entered."""
+REMOTE_STORAGE: Final = "remote.storage.enable"
 Place = tuple[UUID, int]
 """A partition, by its topic's id and its number."""
 
@@ -41,9 +44,14 @@ class ClusterMetadata:
     def registrations(self, replicas: Mapping[int, str]) -> dict[TopicPartition, Registered]:
         """Return what is said of each partition, with the `replicas`' names by node id."""
         return {
-            TopicPartition(topic.name, number): Registered(format_uuid(topic.id), self._alone(topic, number, replicas))
+            TopicPartition(topic.name, number): Registered(
+                format_uuid(topic.id), self._alone(topic, number, replicas), is_tiered=self._is_tiered(topic)
+            )
             for topic, number, _ in self.image.topics.partitions()
         }
+
+    def _is_tiered(self, topic: Topic) -> bool:
+        return self.image.configurations.of(ConfigResourceType.TOPIC, topic.name).get(REMOTE_STORAGE) == "true"
 
     def _alone(self, topic: Topic, number: int, replicas: Mapping[int, str]) -> dict[str, int]:
         # Where more have to be in sync, a leader alone acknowledges nothing.

@@ -16,6 +16,8 @@ class Registered:
     where the metadata has no such partition, or could not be read."""
     alone: Mapping[str, int] = field(default_factory=dict)
     """By replica the latest leader epoch that it led and ended as the only one in sync: its log was acknowledged."""
+    is_tiered: bool = True
+    """Whether remote storage may have the beginning of its logs (KIP-405): taken for so where nothing says it."""
     election: ForetoldElection = UNTOLD
     """Whom the controller elects once brokers start."""
 

@@ -27,6 +27,7 @@ def summary(replica: str, **known: Any) -> CopySummary:
         "recovery_point": 100,
         "cleaner_offset": None,
         "cleaned_to": 0,
+        "recorded_start": None,
         "history": (EpochEntry(0, 0),),
         "lineage": (EpochEntry(0, 0),),
         "misfit_epochs": (),

@@ -60,7 +60,12 @@ def registered(place: Path, records: Sequence[MetadataRecord]) -> Registered:
     ids=["never", "by now", "no longer in that epoch", "before another led", "each", "in turns"],
 )
 def test_who_ended_an_epoch_alone_in_sync(tmp_path: Path, records: list[MetadataRecord], alone: dict[str, int]) -> None:
-    assert registered(tmp_path, records) == Registered(format_uuid(TOPIC_ID), alone)
+    assert registered(tmp_path, records) == Registered(format_uuid(TOPIC_ID), alone, is_tiered=False)
+
+
+def test_a_topic_has_remote_storage_where_its_settings_say_so(tmp_path: Path) -> None:
+    setting = ConfigRecord(resource_type=2, resource_name="t", name="remote.storage.enable", value="true")
+    assert registered(tmp_path, [setting]).is_tiered
 
 
 @pytest.mark.parametrize("resource", [(ConfigResourceType.TOPIC, "t"), (ConfigResourceType.BROKER, "")])
