@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from epoch.cache import LeaderEpochFileCache
-from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
 from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
@@ -44,7 +44,7 @@ from logstore.recovery.left_over_files import LeftOvers, orphaned_indexes, plan_
 from logstore.recovery.next_epoch import next_epoch
 from logstore.recovery.only_copy import OnlyCopy, Treatment
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
-from logstore.recovery.segment_ends import end_of_segment, skips_offsets
+from logstore.recovery.segment_ends import LastBatch, end_of_segment, skips_offsets
 from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
 from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
@@ -137,6 +137,8 @@ class _Loader:
         self._set_aside = SetAside(directory, filesystem)
         self._ends: dict[int, int] = {}
         """Where the offsets of segments end, by their base offsets, as far as that is known."""
+        self._last_batch: LastBatch | None = None
+        """Of a log that was closed in order."""
         self._waiting: list[Callable[[], object]] = []
         """What is to be written once it is known that the log is opened."""
 
@@ -255,12 +257,14 @@ class _Loader:
         if self._only_copy is None:
             return True
         try:
-            end = end_of_segment(self._directory, base_offset)
+            found = end_of_segment(self._directory, base_offset)
         except (TornBatchError, InvalidBatchHeaderError):
             return False
-        if end is None:
+        if found is None:
             return True
+        end, last = found
         self._ends[base_offset] = end
+        self._last_batch = last or self._last_batch
         promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
         if base_offset == self._base_offsets[-1]:
             return not self._only_copy.was_closed or promised in {None, end}
@@ -498,6 +502,7 @@ class _Loader:
         with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
             for batch in log.batches(min(position, log.size)):
                 end = batch.last_offset + 1
+                self._last_batch = LastBatch(batch.base_offset, batch.leader_epoch)
         return end
 
     def _open_segments(self) -> list[LiveSegment]:
@@ -545,9 +550,14 @@ class _Loader:
     def _reconciled(self, history: EpochHistory, start: int, end: int) -> EpochHistory:
         if self._started_over:
             history = EpochHistory()
-        if self._report.damaged_epoch_checkpoint:
+        contradiction = self._contradiction(history)
+        if self._report.damaged_epoch_checkpoint or contradiction:
             self._epochs = self._epochs_of_all_batches()
-        return history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
+        before = history.truncate_to(end).truncate_from_start(start)
+        reconciled = history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
+        if contradiction and reconciled != before:  # else the others agree with it, and that batch is damaged
+            self._report.damaged_epoch_checkpoint = contradiction
+        return reconciled
 
     def _open_epochs(
         self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, end: int, *, clean_shutdown: bool
@@ -572,6 +582,18 @@ class _Loader:
                     raise
                 # It is written before the next batch is, or found as it was by the next start.
         return cache
+
+    def _contradiction(self, history: EpochHistory) -> str:
+        """Say what is wrong with a history by which the last batch was written in a later epoch than it was.
+
+        A replica with such a history says that it has what no leader has written.
+        """
+        last = self._last_batch
+        claimed = None if last is None else history.epoch_for_offset(last.base_offset)
+        if last is None or claimed is None or not 0 <= last.epoch < claimed:
+            return ""
+        path = self._directory / LEADER_EPOCH_CHECKPOINT
+        return f"{path}: epoch {claimed} wrote offset {last.base_offset:,}, and the batch there has epoch {last.epoch}"
 
     def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
         epochs: list[tuple[int, int]] = []

@@ -50,7 +50,8 @@ class RecoveryReport:
     """The leader-epoch checkpoint as it was found."""
     epochs_after: list[EpochEntry] = field(default_factory=list)
     damaged_epoch_checkpoint: str = ""
-    """Why the leader-epoch checkpoint could not be read and was rebuilt from the batches; empty otherwise."""
+    """Why the leader-epoch checkpoint was rebuilt from the batches, as it could not be read, or they contradict it;
+    empty otherwise."""
     holes: list[Hole] = field(default_factory=list)
     """What readers of the log are told of: see `Log.holes`."""
     is_only_copy: bool = False

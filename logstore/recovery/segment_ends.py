@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
 from logstore.batch.legacy_batch import SMALLEST_MESSAGE
@@ -11,13 +11,20 @@ from logstore.file_name import FileKind, file_name
 from logstore.indexes.index_sanity import last_indexed_position
 from logstore.offline.log_file import LogFile
 
-_HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
+_HEADER: Final = header_of("base_offset", "length", "leader_epoch", "magic", "last_offset_delta")
 _PIECE: Final = 8 << 10
 """Bytes that hold the batches behind the last index entry, unless batches are large."""
 
 
-def end_of_segment(directory: Path, base_offset: int) -> int | None:
-    """Return one beyond the last batch's last offset; None where batches are of before Kafka 0.11.
+class LastBatch(NamedTuple):
+    """What a log's last batch says of itself."""
+
+    base_offset: int
+    epoch: int
+
+
+def end_of_segment(directory: Path, base_offset: int) -> tuple[int, LastBatch | None] | None:
+    """Return one beyond the last offset, and the last batch, if any; None where batches are of before Kafka 0.11.
 
     Only headers are looked at, from the last index entry on. Raises TornBatchError and InvalidBatchHeaderError where
     they do not lead to the file's end, and OSError.
@@ -31,15 +38,15 @@ def end_of_segment(directory: Path, base_offset: int) -> int | None:
         os.close(descriptor)
 
 
-def _walk(descriptor: int, path: Path, end: int, position: int) -> int | None:
-    size = os.fstat(descriptor).st_size
+def _walk(descriptor: int, path: Path, end: int, position: int) -> tuple[int, LastBatch | None] | None:
+    size, last = os.fstat(descriptor).st_size, None
     data, begin = b"", position
     while position < size:
         if position + _HEADER.size > begin + len(data):
             data, begin = os.pread(descriptor, _PIECE, position), position
         if len(data) - (position - begin) < _HEADER.size:
             raise TornBatchError("the file ends inside a batch", file=path, position=position, offset=end)
-        base_offset, length, magic, delta = _HEADER.unpack_from(data, position - begin)
+        base_offset, length, epoch, magic, delta = _HEADER.unpack_from(data, position - begin)
         if 0 <= magic < MAGIC and length >= SMALLEST_MESSAGE - LOG_OVERHEAD:
             return None
         if magic != MAGIC or length < SMALLEST_LENGTH or base_offset < 0 or delta < 0:
@@ -47,8 +54,8 @@ def _walk(descriptor: int, path: Path, end: int, position: int) -> int | None:
         position += length + LOG_OVERHEAD
         if position > size:
             raise TornBatchError("the file ends inside a batch", file=path, position=position, offset=end)
-        end = base_offset + delta + 1
-    return end
+        end, last = base_offset + delta + 1, LastBatch(base_offset, epoch)
+    return end, last
 
 
 def skips_offsets(path: Path) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 from epoch.entry import EpochEntry
 from epoch.filesystem import REAL, FileSystem
+from logstore.batch.batches import read_batches
 from logstore.errors import SegmentTooLargeError
 from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
@@ -162,6 +163,36 @@ class TestAfterACrash:
         loaded = load(directory, recovery_point=60)
         assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
         assert "leader-epoch-checkpoint" in loaded.report.damaged_epoch_checkpoint
+
+    @pytest.mark.parametrize("text", ["0\n1\n9 0\n", "0\n2\n1 0\n9 20\n", "0\n3\n1 0\n4 45\n7 50\n"])
+    def test_later_epochs_than_the_batches_have_go_from_a_log_that_was_closed_in_order(
+        self, directory: Path, text: str
+    ) -> None:
+        load(directory)
+        (directory / "leader-epoch-checkpoint").write_text(text)
+        loaded = load(directory, recovery_point=60, clean_shutdown=True)
+        assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
+        assert "and the batch there has epoch 4" in loaded.report.damaged_epoch_checkpoint
+        assert (directory / "leader-epoch-checkpoint").read_text() == "0\n2\n1 0\n4 45\n"
+        again = load(directory, recovery_point=60, clean_shutdown=True)
+        assert again.report.damaged_epoch_checkpoint == ""
+
+    def test_a_last_batch_whose_epoch_was_altered_changes_no_history(self, directory: Path) -> None:
+        load(directory)
+        data = bytearray(file(directory, 30).read_bytes())
+        last = list(read_batches(memoryview(data)))[-1]
+        for epoch in (0, 1, 5):
+            data[last.position + 12 : last.position + 16] = epoch.to_bytes(4)
+            file(directory, 30).write_bytes(data)
+            loaded = load(directory, recovery_point=60, clean_shutdown=True)
+            assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
+            assert loaded.report.damaged_epoch_checkpoint == ""
+
+    def test_an_epoch_that_has_written_nothing_yet_stays(self, directory: Path) -> None:
+        load(directory)
+        (directory / "leader-epoch-checkpoint").write_text("0\n3\n0 0\n1 0\n4 45\n")
+        loaded = load(directory, recovery_point=60, clean_shutdown=True)
+        assert loaded.epochs.entries[-2:] == [EpochEntry(1, 0), EpochEntry(4, 45)]
 
     def test_it_is_rebuilt_from_batches_that_recovery_would_not_look_at(self, directory: Path) -> None:
         load(directory)
