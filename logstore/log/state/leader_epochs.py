@@ -20,14 +20,17 @@ class LeaderEpochs:
 
     An append that says no epoch never goes on in one of which readers may have seen records that are gone: the cache
     has reserved the next one then. Where epochs come from elsewhere, as a broker's from its controller, nothing is
-    reserved, and every append says in which epoch it is.
+    reserved, and no file says who wrote here: each append to what was there says in which epoch it is.
     """
 
     def __init__(self, environment: LogEnvironment, contents: LogContents) -> None:
         """Change the history of a log. Raises OSError."""
         self._environment = environment
         self._contents = contents
-        contents.needs_epoch = environment.is_replicated or is_followed(environment.directory)
+        # Of a replicated log nobody has noted who wrote what it has.
+        contents.needs_epoch = (
+            bool(contents.epochs) if environment.is_replicated else is_followed(environment.directory)
+        )
 
     # --- leading
 
@@ -102,7 +105,8 @@ class LeaderEpochs:
         """Note that another leader writes here. Raises OSError."""
         contents, environment = self._contents, self._environment
         if not contents.needs_epoch:
-            mark_followed(environment.directory, environment.filesystem)
+            if not environment.is_replicated:
+                mark_followed(environment.directory, environment.filesystem)
             contents.needs_epoch = True
         contents.epochs.reserve(None)
         contents.leadership = None
@@ -118,7 +122,7 @@ class LeaderEpochs:
         latest, reserved = contents.epochs.latest_epoch, contents.epochs.reserved
         if reserved is not None:
             contents.epochs.reserve(EpochEntry(reserved.epoch, min(reserved.start_offset, first_gone)))
-        elif latest is not None and not contents.needs_epoch:
+        elif latest is not None and not (contents.needs_epoch or self._environment.is_replicated):
             contents.epochs.reserve(EpochEntry(min(latest + 1, MAX_EPOCH), first_gone))
 
     def truncate_to_end(self) -> None:

@@ -316,7 +316,7 @@ def test_a_backup_that_was_written_to_is_a_log_of_its_own(tmp_path: Path) -> Non
         with Log.open(backup, CONFIG, replicated=True) as copy:
             with pytest.raises(DirectoryLockedError):
                 log.backup(backup)
-            copy.append([b"of its own"])
+            copy.append([b"of its own"], leader_epoch=copy.epochs.latest_epoch)
         with pytest.raises(FileExistsError, match="was written to since it was made"):
             log.backup(backup)
         with Log.open(backup, CONFIG, replicated=True) as copy:
@@ -343,7 +343,7 @@ def test_a_backup_that_was_written_to_is_not_replaced(tmp_path: Path, write: str
         with Log.open(backup, CONFIG, replicated=True) as copied:
             if write == "truncate and append":
                 copied.truncate_to(1)
-                copied.append([b"others"])
+                copied.append([b"others"], leader_epoch=0)
             elif write == "delete records":
                 copied.delete_records(1)
             else:

@@ -9,13 +9,11 @@ from epoch import diverging_epoch
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
-from logstore.directory.log_directory import LogDirectory
 from logstore.errors import FencedLeaderEpochError
 from logstore.files.followed_mark import FOLLOWED_MARK
 from logstore.log.leadership import Leadership
 from logstore.log.log import Log
 from logstore.offline.offline_log_directory import open_offline
-from logstore.topic_partition import TopicPartition
 from logstore.verify import verify
 from tests.crash_states import crash_states, write_state
 from tests.recording_disk import RecordingDisk
@@ -179,14 +177,22 @@ def test_whatever_a_crash_leaves_no_batch_of_another_leader_is_taken_for_an_own_
     assert found
 
 
-def test_a_replicated_log_is_always_told_the_epoch(tmp_path: Path) -> None:
-    with LogDirectory.open(tmp_path / "root", replicated=True) as directory:
-        log = directory.create(TopicPartition("t", 0))
-        with pytest.raises(FencedLeaderEpochError, match="no leader epoch was given"):
-            log.append([b"one"])
-        log.append([b"one"], leader_epoch=0)
+@pytest.mark.parametrize("has_followed", [True, False])
+def test_a_replicated_log_is_told_the_epoch_and_has_no_mark(tmp_path: Path, has_followed: bool) -> None:
+    log = Log.open(tmp_path / "t-0", replicated=True)
+    log.append([b"one"])
+    if has_followed:
         log.append_batches(fetched(log, 0))
-        assert not (log.directory / FOLLOWED_MARK).exists()
+    else:
+        log.close()
+        log = Log.open(log.directory, replicated=True)
+    with pytest.raises(FencedLeaderEpochError, match="no leader epoch was given"):
+        log.append([b"two"])
+    log.append([b"two"], leader_epoch=0)
+    log.truncate_to(1)
+    assert log.epochs.reserved is None
+    log.close()
+    assert not (log.directory / FOLLOWED_MARK).exists()
 
 
 def test_the_mark_is_part_of_the_log(log: Log, tmp_path: Path) -> None:
