@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from logstore.brief_text import differing
+from logstore.clock_watch import HOUR_MS
 from logstore.segment.open_files import default_limit
 
 
@@ -17,6 +18,8 @@ class DirectorySettings:
     """How often recovery points and log start offsets are written."""
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     log_retention_check_interval_ms: int = 300_000
+    log_clock_jump_max_ms: int = HOUR_MS
+    """If the clock jumps further ahead than this, nothing is deleted by age: see `WatchedClock` (not in Kafka)."""
     log_cleaner_backoff_ms: int = 15_000
     """How long who calls `LogDirectory.compact` again and again is to wait in between, as brokers do."""
     max_open_files: int = field(default_factory=default_limit)

@@ -15,7 +15,8 @@ from epoch.history import MAX_EPOCH
 from logstore.append.append_info import AppendInfo
 from logstore.arguments import ensure_bool
 from logstore.batch.buffer import Buffer
-from logstore.clock import now_ms
+from logstore.clock import WatchedClock, now_ms, watched
+from logstore.clock_watch import ClockDoubt
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.directory_closing import DirectoryClosing, close_or_abandon
@@ -170,10 +171,13 @@ class LogDirectory:
             if not lock.held:
                 lock.take()
             same = LogConfig() if config is None or callable(config) else config
+            settings = settings or DirectorySettings()
+            if clock is now_ms:
+                clock = WatchedClock(jump_max_ms=settings.log_clock_jump_max_ms)
             environment = DirectoryEnvironment(
                 root,
                 config_of=config if callable(config) else lambda _: same,
-                settings=settings or DirectorySettings(),
+                settings=settings,
                 filesystem=filesystem,
                 clock=clock,
                 observer=observer,
@@ -245,6 +249,12 @@ class LogDirectory:
         `run_periodic` sees whether there is space again, within seconds.
         """
         return None if self._disk.failure is not None else self._disk.space.shortage
+
+    @property
+    def clock_doubt(self) -> ClockDoubt | None:
+        """Why nothing is deleted by age: the clock is not trusted now. None where it is, or was given by the caller."""
+        clock = watched(self._environment.clock)
+        return None if clock is None else clock.doubt
 
     def log(self, partition: TopicPartition) -> Log:
         """Return a log. Raises TypeError, OfflineDirectoryError, UnknownPartitionError or the error in `unreadable`."""

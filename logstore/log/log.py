@@ -733,7 +733,7 @@ class Log(ReadableLog):
                     checkpoints=known if self._own_checkpoints is None else None,
                     replicated=self._environment.is_replicated,
                     filesystem=self._disk,
-                    clock=self._environment.clock,
+                    clock=self._environment.watched_clock or self._environment.clock,
                     observer=self._environment.observer,
                     open_files=self._environment.open_files,
                     out_of_space=self._environment.out_of_space,

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from logstore.append.append_info import AppendInfo
+from logstore.clock_watch import ClockDoubt
 from logstore.recovery.recovery_report import RecoveryReport
 
 
@@ -31,6 +32,9 @@ class LogObserver:
 
     def deleted(self, directory: Path, base_offset: int, size: int, /) -> None:
         """Observe that a segment was deleted, by retention or below the log's start."""
+
+    def held_back(self, directory: Path, doubt: ClockDoubt, /) -> None:
+        """Observe that segments are kept that are too old by a clock that is not trusted: see `WatchedClock`."""
 
     def compacted(self, directory: Path, cleaner_offset: int, bytes_removed: int, /) -> None:
         """Observe that the log was compacted below `cleaner_offset`."""

@@ -34,6 +34,8 @@ class Retention:
         self._flusher = flusher
         self._roller = roller
         self._deleted = deleted
+        self._is_held_back = False
+        """Whether it was told that nothing is deleted by age."""
 
     def delete_records(self, before: int) -> bool:
         """Let the log start at `before`; return whether it started earlier. Raises OffsetOutOfRangeError, OSError."""
@@ -58,22 +60,36 @@ class Retention:
     def delete_old_segments(self) -> int:
         """Delete what is below the start, and what is too old or too much; return how many segments that were."""
         config = self._environment.config
-        deleted = self._delete_segments(is_before(self._contents.log_start_offset))
+        deleted = self._delete(self._expired(is_before(self._contents.log_start_offset)))
         if config.is_deleted_by_retention:
-            deleted += self._delete_segments(exceeds_size(self._contents.segments.size, config))
-            deleted += self._delete_segments(exceeds_age(self._environment.clock(), self._environment.retention_ms))
+            deleted += self._delete(self._expired(exceeds_size(self._contents.segments.size, config)))
+            deleted += self._delete(self._too_old())
         self._deleted.remove_due()
         self._flusher.fill_reserve()
         return deleted
 
-    def _delete_segments(self, condition: Condition) -> int:
-        contents, environment = self._contents, self._environment
-        expired = select_expired(
+    def _too_old(self) -> Sequence[LiveSegment]:
+        """Return what is too old by a clock that is trusted; else nothing, which is told once."""
+        environment = self._environment
+        expired = self._expired(exceeds_age(environment.clock(), environment.retention_ms))
+        clock = environment.watched_clock
+        doubt = clock.doubt if expired and clock is not None else None
+        if doubt is not None and not self._is_held_back:
+            environment.events.held_back(environment.directory, doubt)
+        self._is_held_back = doubt is not None
+        return () if self._is_held_back else expired
+
+    def _expired(self, condition: Condition) -> Sequence[LiveSegment]:
+        contents = self._contents
+        return select_expired(
             contents.segments.segments,
             condition,
             high_watermark=contents.high_watermark,
             log_end_offset=contents.log_end_offset,
         )
+
+    def _delete(self, expired: Sequence[LiveSegment]) -> int:
+        contents, environment = self._contents, self._environment
         if not expired:
             return 0
         if len(expired) == len(contents.segments):

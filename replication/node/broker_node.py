@@ -19,6 +19,7 @@ from logstore.topic_partition import DirectoryMark
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import SESSION_TIMEOUT_MS, SUPPORTED_FEATURES
 from replication.broker.events.departure_events import Leaving, Left
+from replication.broker.events.doubted_clock import DoubtedClock
 from replication.broker.events.event_counts import EventCounts
 from replication.broker.events.event_log import log_event
 from replication.broker.events.full_disks import FullDisks
@@ -304,6 +305,7 @@ class BrokerNode:
             self.replicas,
             waiter,
             FullDisks(self.directories.roots),
+            DoubtedClock(self.directories.roots),
             broker_id=self.identity.broker_id,
             broker_epoch=self._epoch,
             directory_failed=self.lifecycle.directory_failed,

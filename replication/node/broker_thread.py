@@ -6,6 +6,7 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.events.doubted_clock import DoubtedClock
 from replication.broker.events.full_disks import FullDisks
 from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
@@ -39,6 +40,7 @@ class BrokerThread(WorkerThread):
         replicas: ReplicaManager,
         waiter: ThreadWaiter,
         full_disks: FullDisks,
+        doubted_clock: DoubtedClock,
         *,
         broker_id: int,
         broker_epoch: Callable[[], int],
@@ -63,6 +65,7 @@ class BrokerThread(WorkerThread):
         self._replicas: Final = replicas
         self._waiter: Final = waiter
         self._full_disks: Final = full_disks
+        self._doubted_clock: Final = doubted_clock
         self._broker_id: Final = broker_id
         self._broker_epoch: Final = broker_epoch
         self._directory_failed: Final = directory_failed
@@ -128,6 +131,7 @@ class BrokerThread(WorkerThread):
             self._directory_failed(directory_id)
         self._failed = failed
         self._full_disks.look()
+        self._doubted_clock.look()
         self._waiter.wait(min(_LONGEST_WAIT_MS, max(0, self._check_lag_at - monotonic_ms())) / 1_000)
 
     def _unfence_if_whole(self) -> None:

@@ -1,7 +1,7 @@
 """What joins a broker to controllers on a network, ours or Kafka's."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from threading import Lock
 from typing import Final
 
@@ -46,6 +46,7 @@ class NetworkLink:
         metadata: LocalMetadata | None = None,
         snapshots: SnapshotTerms | None = None,
         request_timeout_ms: int = SESSION_TIMEOUT_MS,
+        hear: Callable[[int], object] = lambda _: None,
     ) -> None:
         """Connect later: `controllers` are the ones to try first (Kafka: controller.quorum.bootstrap.servers).
 
@@ -54,8 +55,8 @@ class NetworkLink:
         the metadata is kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's
         logs; without one all metadata is fetched at each start. A copy within the broker's log.dirs has to be open
         before they are: `metadata` is such a copy, which the link takes over; by the terms of `snapshots` it does not
-        grow for ever.
-        Raises InvalidAddressError.
+        grow for ever. `hear` is called with what the clock of the quorum's leader showed, in milliseconds since 1970
+        UTC, as it wrote the latest records that are fetched. Raises InvalidAddressError.
         """
         self._metadata: Final = metadata
         self._controller: Final = ActiveController()
@@ -67,7 +68,7 @@ class NetworkLink:
         self._forwarded: Final[list[ForwardedApis]] = []
         self._follower: Final = MetadataFollower(
             parse_addresses(controllers) if isinstance(controllers, str) else tuple(controllers),
-            lambda: _followed(identity, metadata, metadata_directory),
+            lambda: _followed(identity, metadata, metadata_directory, hear),
             client_settings,
             self._controller,
             _Published(self),
@@ -147,11 +148,14 @@ class NetworkLink:
 
 
 def _followed(
-    identity: BrokerIdentity, metadata: LocalMetadata | None, directory: str | os.PathLike[str] | None
+    identity: BrokerIdentity,
+    metadata: LocalMetadata | None,
+    directory: str | os.PathLike[str] | None,
+    hear: Callable[[int], object],
 ) -> FollowedMetadata:
     if metadata is None:
-        return FollowedMetadata.open(identity.broker_id, identity.cluster_id, directory)
-    return FollowedMetadata(identity.broker_id, identity.cluster_id, metadata)
+        return FollowedMetadata.open(identity.broker_id, identity.cluster_id, directory, hear)
+    return FollowedMetadata(identity.broker_id, identity.cluster_id, metadata, hear)
 
 
 class _Published(MetadataObserver):

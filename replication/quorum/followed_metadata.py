@@ -1,7 +1,8 @@
 """A quorum's metadata as an observer follows it: what to ask next, and what answers do to the local copy. No socket."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -42,8 +43,11 @@ class FollowedMetadata:
     ...     followed.image.brokers[9].fenced
     """
 
-    def __init__(self, node_id: int, cluster_id: str, local: LocalMetadata) -> None:
+    def __init__(
+        self, node_id: int, cluster_id: str, local: LocalMetadata, hear: Callable[[int], object] = lambda _: None
+    ) -> None:
         """See `open`."""
+        self._hear = hear
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._local = local
@@ -62,15 +66,22 @@ class FollowedMetadata:
         self._replay()
 
     @classmethod
-    def open(cls, node_id: int, cluster_id: str, directory: str | os.PathLike[str] | None = None) -> Self:
+    def open(
+        cls,
+        node_id: int,
+        cluster_id: str,
+        directory: str | os.PathLike[str] | None = None,
+        hear: Callable[[int], object] = lambda _: None,
+    ) -> Self:
         """Replay the copy in a directory, and go on from it; without one, know nothing yet and leave nothing behind.
 
-        Asks as node `node_id`; a leader of another cluster refuses. Raises as `LocalMetadata.open` does, and
-        MetadataError where what is there cannot be read or replayed.
+        Asks as node `node_id`; a leader of another cluster refuses. `hear` is called with the time at which the leader
+        wrote what was fetched, in milliseconds since 1970 UTC by its own clock. Raises as `LocalMetadata.open` does,
+        and MetadataError where what is there cannot be read or replayed.
         """
         local = LocalMetadata.open(directory)
         try:
-            return cls(node_id, cluster_id, local)
+            return cls(node_id, cluster_id, local, hear)
         except BaseException:
             local.close()
             raise
@@ -190,6 +201,7 @@ class FollowedMetadata:
             self._log.append(action, self._state.leader_epoch)
         except RefusedRecordsError as error:
             raise MalformedResponseError(f"the answer to a Fetch of the metadata is refused: {error.fault}") from error
+        self._hear(_latest_time(memoryview(action.records)))
 
     def _take_piece(self, response: FetchSnapshotResponse) -> None:
         snapshot = self._snapshot
@@ -240,6 +252,14 @@ class FollowedMetadata:
         for batch in self._local.committed(self._replayed_end):
             yield batch
             self._replayed_end = batch.last_offset + 1
+
+
+def _latest_time(records: memoryview) -> int:
+    latest_ms = -1
+    with suppress(TornBatchError):  # one that is cut off at the end comes again
+        for batch in read_batches(records):
+            latest_ms = max(latest_ms, batch.max_timestamp)
+    return latest_ms
 
 
 def _ensure_goes_on(records: memoryview, next_offset: int) -> None:

@@ -18,6 +18,7 @@ import pytest
 from epoch.filesystem import FileSystem
 from epoch.resource_limits import ResourceLimitError
 from logstore.batch.record import Record
+from logstore.clock import WatchedClock, now_ms
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
     DamagedLogError,
@@ -281,6 +282,20 @@ def test_p34_the_only_copy_loses_nothing_by_age_and_commits_what_is_flushed(tmp_
             assert log.high_watermark == (0 if replicated else 3)
             log.update_high_watermark(3)
             assert log.delete_old_segments() == (3 if replicated else 0)
+
+
+def test_p35_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = LogConfig(retention_ms=1_000, segment_bytes=150, file_delete_delay_ms=0)
+    clock = WatchedClock()
+    with Log.open(tmp_path / PARTITION, config, clock=clock) as log:
+        log.append([b"x" * 60])
+        log.flush()
+        ahead = now_ms() + 2 * 3_600_000
+        monkeypatch.setattr("logstore.clock.now_ms", lambda: ahead)
+        log._environment.clock = lambda: ahead
+        assert log.delete_old_segments() == 0
+        clock.confirm()
+        assert log.delete_old_segments() == 1
 
 
 # --- interruptions

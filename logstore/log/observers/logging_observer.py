@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from logstore.clock_watch import ClockDoubt
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.logging_thread import LoggingThread, QuietHandler
 from logstore.recovery.recovery_report import RecoveryReport
@@ -29,6 +30,10 @@ class LoggingObserver(LogObserver):
     def deleted(self, directory: Path, base_offset: int, size: int, /) -> None:
         """Tell what retention took."""
         _tell(logging.INFO, "%s: deleted the segment at offset %d, %d bytes", directory, base_offset, size)
+
+    def held_back(self, directory: Path, doubt: ClockDoubt, /) -> None:
+        """Warn of a clock that is not trusted."""
+        _tell(logging.WARNING, "%s: nothing is deleted by age: %s", directory, doubt)
 
     def compacted(self, directory: Path, cleaner_offset: int, bytes_removed: int, /) -> None:
         """Tell what compaction took."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from epoch.filesystem import FileSystem
+from logstore.clock import WatchedClock, now_ms, watched
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
@@ -36,6 +37,8 @@ class LogEnvironment:
     """Whether it is in no `LogDirectory`: nobody flushes it by time."""
     default_retention_ms: int = NO_LIMIT
     """Where the configuration sets none."""
+    watched_clock: WatchedClock | None = field(init=False)
+    """By which the time is trusted or not; None where it always is."""
     writes: LogObserver | None = field(init=False)
     """Told of appends and flushes, which pay nothing where nobody listens to them."""
     events: LogObserver = field(init=False)
@@ -47,6 +50,9 @@ class LogEnvironment:
 
     def __post_init__(self) -> None:
         self.configure(self.config)
+        self.watched_clock = watched(self.clock)
+        if self.watched_clock is not None:
+            self.clock = now_ms  # what it returns, without a call more for each append
         listens = self.observer is not None and any(hears(self.observer, event) for event in ("appended", "flushed"))
         self.writes = self.observer if listens else None
         self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()

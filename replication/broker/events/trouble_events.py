@@ -27,6 +27,8 @@ class TroubleKind(StrEnum):
     """A leader that is followed cannot be connected to, or breaks off before it answers."""
     DISK = "disk"
     """A log directory has no space."""
+    CLOCK = "clock"
+    """The time is not trusted, and nothing is deleted by age."""
     PRODUCER_IDS = "producer-ids"
     """The controller gives no ids for idempotent producers, which ask again."""
     COORDINATOR = "coordinator"
@@ -42,6 +44,7 @@ _ADVICE: Final[Mapping[TroubleKind, str]] = {
     TroubleKind.DIRECTORIES: "it is asked again; see the controller's log for the reason",
     TroubleKind.LEADER: "it is tried again; see that the leader runs, can be reached, and lets this broker log in",
     TroubleKind.DISK: "what needs space is tried again; delete what is not needed there, or give the disk more",
+    TroubleKind.CLOCK: "nothing is deleted by age; set the clock right, or restart the broker if it is right",
     TroubleKind.PRODUCER_IDS: "producers ask again; see that the controllers run and have a leader, and can be reached",
     TroubleKind.COORDINATOR: "move such partitions to Kafka's brokers with kafka-reassign-partitions.sh",
 }

@@ -9,6 +9,7 @@ from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore import LogObserver
+from logstore.clock import WatchedClock
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
@@ -84,12 +85,16 @@ class JoinedBroker:
             stack.callback(metadata.close)
             counts = EventCounts()
             # Which of two directories of a partition is stray the metadata tells.
+            directory_settings = directory_settings or DirectorySettings()
+            # Until the controllers' own is known by the records that they write, as of this broker's registration.
+            clock = WatchedClock(jump_max_ms=directory_settings.log_clock_jump_max_ms, is_confirmed=False)
             directories = LogDirectories.open(
                 roots,
                 duplicates=True,
                 replicated=True,
                 damage="hold",
                 settings=directory_settings,
+                clock=clock,
                 observer=with_recovery(observer, counts),
                 periodic=True,
                 filesystem=filesystem,
@@ -99,7 +104,9 @@ class JoinedBroker:
             if cordoned is not None:
                 settings = replace(settings, cordoned=formatted.ids(cordoned))
             identity = BrokerIdentity.of(directories)
-            link = NetworkLink(controllers, identity, client_settings, metadata=metadata, snapshots=snapshots)
+            link = NetworkLink(
+                controllers, identity, client_settings, metadata=metadata, snapshots=snapshots, hear=clock.hear
+            )
             node = stack.enter_context(BrokerNode(link, directories, settings, stop, counts))
             return cls(stack.pop_all(), node)
 

@@ -1,12 +1,25 @@
 """How long a log keeps its records: the only copy loses none by age unless somebody has said so."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from logstore import Log, LogConfig, LogDirectory, Record, TopicPartition
+from logstore import (
+    ClockDoubt,
+    DirectorySettings,
+    Log,
+    LogConfig,
+    LogDirectory,
+    LogObserver,
+    Record,
+    TopicPartition,
+    WatchedClock,
+    clock,
+)
 from logstore.log_config import DAY_MS
 
 CONFIG: dict[str, Any] = {"segment_bytes": 300, "segment_ms": 2**60, "file_delete_delay_ms": 0}
@@ -107,3 +120,99 @@ class TestFlushMs:
             with pytest.raises(ValueError, match="flush_ms is 0"):
                 log.config = LogConfig(flush_ms=0)
             assert log.config == LogConfig()
+
+
+@dataclass
+class MadeTime:
+    """What the module `time` is to the clocks."""
+
+    wall_ms: int = NOW
+    steady_ms: int = 0
+
+    def go(self, passed_ms: int, gained_ms: int = 0) -> None:
+        self.wall_ms += passed_ms + gained_ms
+        self.steady_ms += passed_ms
+
+    def time_ns(self) -> int:
+        return self.wall_ms * 1_000_000
+
+    def monotonic_ns(self) -> int:
+        return self.steady_ms * 1_000_000
+
+    def clock_gettime_ns(self, _: int) -> int:
+        return self.steady_ms * 1_000_000
+
+
+class Heard(LogObserver):
+    def __init__(self) -> None:
+        self.doubts: list[str] = []
+
+    def held_back(self, directory: Path, doubt: ClockDoubt, /) -> None:
+        del directory
+        self.doubts.append(str(doubt))
+
+
+class TestByAClockThatJumps:
+    """Nothing is deleted by age while the time is not trusted."""
+
+    @pytest.fixture
+    def time(self, monkeypatch: pytest.MonkeyPatch) -> MadeTime:
+        time = MadeTime()
+        monkeypatch.setattr("logstore.clock.time", time)
+        monkeypatch.setattr("logstore.clock.CLOCK", WatchedClock())
+        return time
+
+    @pytest.fixture
+    def heard(self) -> Heard:
+        return Heard()
+
+    @pytest.fixture
+    def log(self, tmp_path: Path, time: MadeTime, heard: Heard) -> Iterator[Log]:
+        with Log.open(tmp_path / "t-0", LogConfig(**CONFIG), keep=timedelta(days=7), observer=heard) as log:
+            while len(log.segments) < 4:
+                log.append([Record.of(b"x" * 50, timestamp=time.wall_ms)])
+            log.flush()
+            yield log
+
+    def test_it_is_told_once_and_until_it_is_confirmed(self, log: Log, time: MadeTime, heard: Heard) -> None:
+        time.go(1_000, 400 * DAY_MS)
+        assert [log.delete_old_segments() for _ in range(3)] == [0, 0, 0]
+        assert heard.doubts == ["the wall clock is 9,600.0 h ahead of the time that has passed"]
+        clock.CLOCK.confirm()
+        assert log.delete_old_segments() == 4
+
+    def test_a_clock_that_is_set_right_deletes_nothing_then_either(self, log: Log, time: MadeTime) -> None:
+        time.go(1_000, 400 * DAY_MS)
+        assert log.delete_old_segments() == 0
+        time.go(1_000, -400 * DAY_MS)
+        assert log.delete_old_segments() == 0
+
+    def test_by_size_and_below_the_start_is_deleted_all_the_same(self, log: Log, time: MadeTime) -> None:
+        time.go(1_000, 400 * DAY_MS)
+        log.delete_records(log.segments[1].base_offset)
+        assert log.delete_old_segments() == 1
+        log.config = LogConfig(retention_bytes=0, **CONFIG)
+        assert log.delete_old_segments() == 3
+
+    def test_a_log_that_got_no_record_for_long_is_no_jump(self, log: Log, time: MadeTime) -> None:
+        time.go(400 * DAY_MS)
+        assert log.delete_old_segments() == 4
+
+    def test_nor_is_one_that_was_closed_for_long(self, log: Log, time: MadeTime) -> None:
+        log.close()
+        time.go(1_000, 400 * DAY_MS)  # another process, and its clocks
+        watched = WatchedClock()
+        with Log.open(log.directory, LogConfig(**CONFIG), keep=timedelta(days=7), clock=watched) as again:
+            assert again.delete_old_segments() == 4
+
+    def test_how_far_it_may_go_ahead_is_a_setting(self, tmp_path: Path, time: MadeTime) -> None:
+        settings = DirectorySettings(log_clock_jump_max_ms=60_000)
+        with LogDirectory.open(tmp_path / "data", settings=settings) as directory:
+            time.go(0, 60_000)
+            assert directory.clock_doubt is None
+            time.go(0, 1)
+            assert directory.clock_doubt == ClockDoubt(60_001)
+
+    def test_who_gives_a_clock_of_his_own_is_trusted(self, tmp_path: Path) -> None:
+        with LogDirectory.open(tmp_path / "data", clock=lambda: NOW) as directory:
+            assert directory.clock_doubt is None

@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 
 from logstore.log.state.waiters import ThreadWaiter
+from replication.broker.events.doubted_clock import DoubtedClock
 from replication.broker.events.full_disks import FullDisks
 from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.replicas.replica_manager import ReplicaManager
@@ -101,6 +102,7 @@ class Begun:
             replicas or cast("ReplicaManager", cast("Any", self.replicas)),
             self.waiter,
             FullDisks([]),
+            DoubtedClock([]),
             broker_id=BROKER,
             broker_epoch=lambda: EPOCH,
             directory_failed=lambda _: None,

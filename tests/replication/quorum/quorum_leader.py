@@ -57,6 +57,8 @@ class QuorumLeader:
         self.cluster_id = cluster_id
         self.listens_at: Address | None = None
         """What it tells of that, if anything."""
+        self.now_ms = 0
+        """What its clock shows."""
         self.leads = True
         self.epoch = 0
         self.high_watermark = 0
@@ -82,7 +84,7 @@ class QuorumLeader:
 
     def append(self, *records: MetadataRecord) -> None:
         """Write a batch."""
-        self._write([Record(-1, 0, None, encode(record)) for record in records], records, is_control=False)
+        self._write([Record(-1, self.now_ms, None, encode(record)) for record in records], records, is_control=False)
 
     def commit(self, high_watermark: int | None = None) -> None:
         """Let a majority have all up to an offset."""

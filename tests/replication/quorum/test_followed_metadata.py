@@ -59,6 +59,18 @@ def follow(followed: FollowedMetadata, leader: QuorumLeader, max_bytes: int = 1 
     raise AssertionError(f"at {followed.applied_offset} after many questions")
 
 
+def test_what_the_leaders_clock_showed_is_heard_with_each_answer() -> None:
+    heard: list[int] = []
+    leader = QuorumLeader()
+    with FollowedMetadata.open(9, "cluster", hear=heard.append) as followed:
+        for leader.now_ms in (7_000, 9_000, 8_000):
+            leader.append(NoOpRecord())
+            leader.append(NoOpRecord())
+            leader.commit()
+            follow(followed, leader)
+    assert heard == [7_000, 9_000, 8_000]
+
+
 @given(st.integers(0, 2**32))
 def test_the_image_is_that_of_what_is_committed_and_never_ahead(seed: int) -> None:
     chance = random.Random(seed)

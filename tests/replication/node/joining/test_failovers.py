@@ -7,6 +7,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from logstore import ClockDoubt, now_ms
+from logstore.log_config import DAY_MS
 from replication.metadata.partition import PartitionRegistration
 from replication.node import BrokerNodeSettings
 from replication.node.joining.joined_broker import JoinedBroker
@@ -28,13 +30,17 @@ def quorum(tmp_path: Path, release: KafkaRelease) -> Iterator[Quorum]:
 
 @pytest.fixture
 def joined(quorum: Quorum, tmp_path: Path) -> Iterator[JoinedBroker]:
+    with joining(quorum, tmp_path) as joined:
+        yield joined
+
+
+def joining(quorum: Quorum, tmp_path: Path) -> JoinedBroker:
     root = tmp_path / "ours"
     format_root(root, OURS)
     settings = BrokerNodeSettings(
         listener=ListenerSettings(address=Address("127.0.0.1", 0)), session_timeout_ms=SESSION_MS
     )
-    with JoinedBroker.open([root], parse_addresses(",".join(quorum.addresses.values())), settings) as joined:
-        yield joined
+    return JoinedBroker.open([root], parse_addresses(",".join(quorum.addresses.values())), settings)
 
 
 def partition(joined: JoinedBroker) -> PartitionRegistration | None:
@@ -45,6 +51,29 @@ def partition(joined: JoinedBroker) -> PartitionRegistration | None:
 def active_controller(joined: JoinedBroker) -> int:
     standing = joined.node.quorum_standing
     return -1 if standing is None else standing.leader_id
+
+
+def test_the_controllers_clock_confirms_the_brokers(joined: JoinedBroker) -> None:
+    """By what they write of its registration."""
+    (root,) = joined.node.directories.roots
+    wait_until(lambda: root.clock_doubt is None, "the clock is trusted")
+
+
+def test_a_clock_that_is_ahead_of_the_controllers_is_not_trusted(
+    quorum: Quorum, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("logstore.clock.now_ms", lambda: now_ms() + 400 * DAY_MS)
+    with joining(quorum, tmp_path) as joined:
+        (root,) = joined.node.directories.roots
+        begun = joined.node.quorum_standing
+        assert begun is not None
+        wait_until(lambda: has_moved(joined, begun.high_watermark), "the controllers write more")
+        assert root.clock_doubt == ClockDoubt(None)
+
+
+def has_moved(joined: JoinedBroker, offset: int) -> bool:
+    standing = joined.node.quorum_standing
+    return standing is not None and standing.high_watermark > offset + 3
 
 
 def test_what_it_leads_goes_on_through_two_failovers(quorum: Quorum, joined: JoinedBroker) -> None:
