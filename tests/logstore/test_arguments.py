@@ -206,7 +206,7 @@ def test_a_configuration_is_a_log_config(tmp_path: Path, config: Any) -> None:
 
 
 @pytest.mark.parametrize("number", ["64", 1e6, True, None], ids=repr)
-@pytest.mark.parametrize("name", ["segment_bytes", "retention_ms", "flush_messages"])
+@pytest.mark.parametrize("name", ["segment_bytes", "retention_bytes", "flush_messages"])
 def test_sizes_and_times_are_whole_numbers(name: str, number: Any) -> None:
     with pytest.raises(TypeError, match=f"{name} is .*: pass a whole number"):
         LogConfig(**{name: number})

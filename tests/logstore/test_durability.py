@@ -277,7 +277,7 @@ def test_p34_the_only_copy_loses_nothing_by_age_and_commits_what_is_flushed(tmp_
     for replicated in (False, True):
         with Log.open(tmp_path / f"{replicated}-0", config, replicated=replicated, clock=lambda: NOW) as log:
             for _ in range(3):
-                log.append([Record.of(b"x" * 50, timestamp=NOW - 30 * DAY_MS)])
+                log.append([Record.of(b"x" * 50, timestamp=NOW - 30 * DAY_MS)], leader_epoch=0)
             assert log.flush() == 3
             assert log.high_watermark == (0 if replicated else 3)
             log.update_high_watermark(3)

@@ -118,7 +118,7 @@ def test_the_active_segment_and_its_records_stay(log: Log) -> None:
 def test_what_the_high_watermark_has_not_passed_stays(tmp_path: Path) -> None:
     with Log.open(tmp_path / "t-0", CONFIG, replicated=True) as log:
         for number in range(40):
-            log.append([Record.of(b"value %d" % number, b"key")])
+            log.append([Record.of(b"value %d" % number, b"key")], leader_epoch=0)
         assert len(log.segments) > 2
         assert not log.cleanable_ratio
         assert not log.compact().segments_before

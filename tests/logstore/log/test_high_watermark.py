@@ -95,7 +95,7 @@ class TestOfTheOnlyCopy:
 
     def test_that_of_a_replica_waits_for_its_leader(self, tmp_path: Path) -> None:
         with Log.open(tmp_path / "t-0", replicated=True) as log:
-            log.append([b"a"])
+            log.append([b"a"], leader_epoch=0)
             log.flush()
             assert log.high_watermark == 0
         with Log.open(tmp_path / "t-0", replicated=True) as log:

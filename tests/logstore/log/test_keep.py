@@ -32,7 +32,7 @@ def filled(directory: Path, config: LogConfig, **options: Any) -> Log:
     """Return a log that has old records in several segments, all committed."""
     log = Log.open(directory, config, clock=lambda: NOW, **options)
     while len(log.segments) < 4:
-        log.append([Record.of(b"x" * 50, timestamp=OLD)])
+        log.append([Record.of(b"x" * 50, timestamp=OLD)], leader_epoch=0)
     log.advance_high_watermark(log.log_end_offset)
     return log
 
@@ -79,7 +79,7 @@ def test_a_directory_keeps_as_its_logs_would_alone(tmp_path: Path, *, replicated
     ) as directory:
         log = directory.create(TopicPartition("t", 0))
         while len(log.segments) < 4:
-            log.append([Record.of(b"x" * 50, timestamp=OLD)])
+            log.append([Record.of(b"x" * 50, timestamp=OLD)], leader_epoch=0)
         log.advance_high_watermark(log.log_end_offset)
         assert log.delete_old_segments() == (4 if replicated else 0)
 

@@ -8,12 +8,15 @@ import time
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 import pytest
 
+from logstore.batch.record import Record
+from logstore.clock import WatchedClock
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
@@ -27,13 +30,16 @@ EVENTS = [name for name in vars(LogObserver) if not name.startswith("_")]
 
 def live(directory: Path, observer: LogObserver | None = None) -> Log:
     """A log to which everything has happened."""
-    with Log.open(directory, CONFIG, observer=observer) as log:
+    doubted = WatchedClock(is_confirmed=False)
+    with Log.open(directory, CONFIG, replicated=True, observer=observer, clock=doubted) as log:
         for _ in range(12):
-            log.append([b"value"] * 3)
+            log.append([Record.of(b"value", timestamp=1)] * 3, leader_epoch=0)
         log.flush()
         log.truncate_to(30)
         log.update_high_watermark(20)
         log.delete_records(15)
+        log.delete_old_segments()
+        log.config = replace(CONFIG, retention_ms=0)
         log.delete_old_segments()
         log.config = LogConfig(cleanup_policy=frozenset({"compact"}))
         log.update_high_watermark(30)
@@ -97,16 +103,17 @@ def test_what_is_rare_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture
         live(tmp_path / "t-0")
         with open(tmp_path / "t-0" / "00000000000000000027.log", "ab") as file:
             file.write(b"torn" * 30)
-        Log.open(tmp_path / "t-0", CONFIG).close()
+        Log.open(tmp_path / "t-0", CONFIG, replicated=True).close()
     told = [(record.levelname, record.getMessage().removeprefix(f"{tmp_path}/t-0: ")) for record in caplog.records]
     assert {record.name for record in caplog.records} == {"logstore"}
     assert [each for each in told if "opened" not in each[1]] == [
         *(("INFO", f"a new segment begins at offset {offset}") for offset in (9, 18, 27)),
         ("INFO", "truncated to offset 30, 194 bytes removed"),
         ("INFO", "deleted the segment at offset 0, 291 bytes"),
+        ("WARNING", "nothing is deleted by age: no other node's clock has confirmed this one yet"),
         ("INFO", "compacted below offset 27, 582 bytes removed"),
-        ("ERROR", f"the log refuses writes from now on: {told[6][1].partition('now on: ')[2]}"),
-        ("WARNING", f"dropped 120 bytes of 00000000000000000027.log: {told[7][1].partition('.log: ')[2]}"),
+        ("ERROR", f"the log refuses writes from now on: {told[7][1].partition('now on: ')[2]}"),
+        ("WARNING", f"dropped 120 bytes of 00000000000000000027.log: {told[8][1].partition('.log: ')[2]}"),
     ]
 
 
