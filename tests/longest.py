@@ -32,6 +32,7 @@ LONGEST: Final = (
     "tests/replication/mirror/test_real_cluster.py",
     "tests/container/test_containerfile.py",
     "tests/epoch/test_belonging.py",
+    "tests/logstore/log/test_noticed_cuts.py",
     "tests/replication/salvage/cluster/test_real_elections.py",
     "tests/replication/leadership/histories/test_foretold_elections.py",
     "tests/replication/audit/runbook/test_followed_runbook.py",

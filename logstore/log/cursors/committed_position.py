@@ -38,7 +38,7 @@ class CommittedPosition(NamedTuple):
         """Read a cursor's file; None where it is missing. Raises CorruptCheckpointError, OSError."""
         try:
             data = read_checkpoint(path)
-            found = cls._checked(data, path) if data.startswith(_VERSION) else cls._unchecked(data, path)
+            found = cls._checked(data) if data.startswith(_VERSION) else cls._unchecked(data, path)
         except FileNotFoundError:
             return None
         except (CheckpointError, ValueError) as error:
@@ -53,12 +53,12 @@ class CommittedPosition(NamedTuple):
         return b"%b\n%b%08x\n" % (_VERSION, fields, zlib.crc32(fields))
 
     @classmethod
-    def _checked(cls, data: bytes, path: Path) -> Self:
-        """Read a file that has to be what `encode` returns, byte for byte. Raises CorruptCheckpointError."""
+    def _checked(cls, data: bytes) -> Self:
+        """Read a file that has to be what `encode` returns, byte for byte. Raises ValueError."""
         written = _WRITTEN.fullmatch(data)
         found = cls(*map(int, written.groups())) if written is not None else None
         if found is None or found.encode() != data:
-            raise _unreadable(path, "its checksum does not match")
+            raise ValueError("its checksum does not match")
         return found
 
     @classmethod
