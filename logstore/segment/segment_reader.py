@@ -227,7 +227,8 @@ class _ViewSurroundings(Surroundings):
         self._end = end
         self._size = size
         self._end_offset = end_offset
-        self._epochs = epochs
+        # As they are now: what takes the place of this view's batches later is another leader's.
+        self._epochs = None if epochs is None else epochs.history
 
     def ensure_begin(self, offset: int, base_offset: int) -> None:
         self._reader.ensure_first(base_offset, self._start)

@@ -156,6 +156,15 @@ def test_a_cut_in_the_middle_of_a_batch_is_noticed_once_the_log_goes_on(tmp_path
         assert sorted(seen) == [0, 3]
 
 
+def test_what_was_read_before_a_cut_is_still_sound_behind_it(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"one"])
+        view = log.read(0, 1 << 20)
+        log.truncate_to(0)
+        log.append([b"another"])
+        assert [record.value for record in view.records()] == [b"one"]
+
+
 def test_no_reader_goes_on_behind_what_a_power_loss_took(tmp_path: Path) -> None:
     disk = RecordingDisk()
     (tmp_path / "live").mkdir()
