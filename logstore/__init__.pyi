@@ -26,7 +26,9 @@ from logstore.batch.control import EndTransactionMarker as EndTransactionMarker
 from logstore.batch.legacy_batch import LegacyBatch as LegacyBatch
 from logstore.batch.record import Header as Header
 from logstore.batch.record import Record as Record
+from logstore.clock import WatchedClock as WatchedClock
 from logstore.clock import now_ms as now_ms
+from logstore.clock_watch import ClockDoubt as ClockDoubt
 from logstore.compaction.compaction_report import CompactionReport as CompactionReport
 from logstore.directory.directory_recovery import DirectoryRecovery as DirectoryRecovery
 from logstore.directory.directory_settings import DirectorySettings as DirectorySettings

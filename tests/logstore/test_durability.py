@@ -284,7 +284,7 @@ def test_p34_the_only_copy_loses_nothing_by_age_and_commits_what_is_flushed(tmp_
             assert log.delete_old_segments() == (3 if replicated else 0)
 
 
-def test_p35_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p39_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = LogConfig(retention_ms=1_000, segment_bytes=150, file_delete_delay_ms=0)
     clock = WatchedClock()
     with Log.open(tmp_path / PARTITION, config, clock=clock) as log:
