@@ -10,6 +10,7 @@ from epoch.cache import LeaderEpochFileCache
 from epoch.filesystem import FileSystem
 from logstore.base_offsets import first_unflushed
 from logstore.files.offset_gaps import OffsetGaps
+from logstore.files.promised_offsets import PromisedOffsets
 from logstore.indexes.index_sanity import has_good_indexes
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
@@ -70,6 +71,12 @@ def load_frozen(
         raise
 
 
+def flushed_offset(recovered: RecoveredLog) -> int:
+    """Return up to where a log was on stable storage, by its checkpoint or, where none has a copy, by its own word."""
+    promise = PromisedOffsets(recovered.partition.path).read()
+    return (recovered.partition.checkpoints.recovery_point or 0) if promise is None else promise.recovery_point
+
+
 class _FrozenLoader:
     def __init__(self, recovered: RecoveredLog, config: LogConfig, now_ms: int, open_files: OpenFiles | None) -> None:
         self._recovered = recovered
@@ -89,9 +96,7 @@ class _FrozenLoader:
             # All was flushed then: what claims to lie beyond that is damaged.
             end = max(min(end, checkpoints.recovery_point), start)
         base_offsets = [segment.base_offset for segment in recovered.segments]
-        unflushed = first_unflushed(
-            base_offsets, checkpoints.recovery_point or 0, clean_shutdown=checkpoints.clean_shutdown
-        )
+        unflushed = first_unflushed(base_offsets, flushed_offset(recovered), clean_shutdown=checkpoints.clean_shutdown)
         for number, segment in enumerate(recovered.segments):
             self._take(segment, is_unflushed=number >= unflushed)
         if not self.segments:

@@ -21,7 +21,7 @@ from logstore.log.state.undo import Undo
 from logstore.log_config import LogConfig
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
-from logstore.recovery.frozen_loader import ReadOnlyFiles, load_frozen
+from logstore.recovery.frozen_loader import ReadOnlyFiles, flushed_offset, load_frozen
 from logstore.segment.open_files import OpenFiles
 
 _ADVICE = "open it with `Log.open` to write it"
@@ -114,7 +114,7 @@ class FrozenLog(ReadableLog):
 def _end_fault(recovered: RecoveredLog, contents: LogContents) -> LogStoreError | None:
     """Tell what is wrong where the log ends, unless that may be what a crash has left."""
     checkpoints = recovered.partition.checkpoints
-    promised = checkpoints.recovery_point or 0
+    promised = flushed_offset(recovered)
     end, base_offset, size = contents.end
     if end >= promised or not (checkpoints.clean_shutdown or recovered.damage):
         return None

@@ -64,7 +64,9 @@ def spoil(directory: Path, rng: random.Random, flushed: int) -> None:
     """Lose index files, and, where nobody says that the log was closed in order, a part of what was not flushed."""
     logs = sorted(directory.glob("*.log"))
     if rng.random() < 0.3:
-        victim = rng.choice(sorted(directory.glob("*index")) or logs)
+        # Not those of transactions: where there were none, there is no file, and nobody asks for one that was flushed.
+        indexes = [path for path in sorted(directory.glob("*index")) if path.suffix != ".txnindex"]
+        victim = rng.choice(indexes or logs)
         if victim.suffix != ".log":
             victim.unlink()
     is_clean = (directory / ".kafka_cleanshutdown").exists()

@@ -157,6 +157,7 @@ def test_a_waiting_tail_hears_of_a_log_that_begins_anew_beyond_it(log: Log) -> N
 
 @pytest.mark.parametrize("isolation", [Isolation.HIGH_WATERMARK, Isolation.READ_COMMITTED])
 def test_a_move_of_the_high_watermark_wakes_its_readers(log: Log, isolation: Isolation) -> None:
+    log.update_high_watermark(0)  # which the caller moves from now on, and not a flush
     running = InThread(log.tail(isolation=isolation))
     until(lambda: waiting(log))
     write(log, 5)
