@@ -109,7 +109,7 @@ class LogPair:
         theirs = self.open_kafkas()
         if "Attempt to append to a full" in theirs:
             raise KafkaCannotOpenError
-        self.log = Log.open(self.ours_dir, self.config, checkpoints=self.left)
+        self.log = Log.open(self.ours_dir, self.config, checkpoints=self.left, replicated=True)
         assert theirs == f"ok clean={str(self.left.clean_shutdown).lower()} {self.state()}", self.context()
         self.follow_what_recovery_keeps()
         self.check_content()
