@@ -1,11 +1,12 @@
 """Finds batches in a segment that is in use, by offset."""
 
+from contextlib import suppress
 from typing import Final
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.history import MAX_EPOCH
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, BatchOrder, NextBatch, Surroundings, next_batch
-from logstore.batch.batches import read_batches
+from logstore.batch.batches import Batch, read_batches
 from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
 from logstore.errors import CorruptBatchError, CorruptIndexError, LogStoreError
 from logstore.file_name import FileKind
@@ -101,6 +102,7 @@ class SegmentReader:
             for batch in read_batches(data[: end - begin], position - begin, str(self._file.path)):
                 batch.ensure_valid()
                 order.take(batch, _Bound(next_offset))
+                _ensure_below(batch, next_offset)
         except LogStoreError as error:
             raise _moved(error, begin) from error
 
@@ -194,6 +196,18 @@ class SegmentReader:
         return position
 
 
+def _ensure_below(batch: Batch, next_offset: int) -> None:
+    """Raise CorruptBatchError where a batch does not end below the one that follows: its order alone may seem right."""
+    if batch.last_offset >= next_offset:
+        raise CorruptBatchError(
+            f"the batch ends at {batch.last_offset:,}, and what follows it begins at {next_offset:,}",
+            file=batch.file,
+            position=batch.position,
+            offset=batch.base_offset,
+            advice=ADVICE,
+        )
+
+
 class _Bound(Surroundings):
     """Of batches that all end below an offset."""
 
@@ -233,8 +247,13 @@ class _ViewSurroundings(Surroundings):
     def ensure_begin(self, offset: int, base_offset: int) -> None:
         self._reader.ensure_first(base_offset, self._start)
         first = offset if base_offset > offset else base_offset - 1
-        if first >= 0 and self._part[2] < self._start:
+        if first < 0:
+            return
+        if self._part[2] < self._start:
             self._reader.ensure_order(self._part, first, self._start, base_offset)
+        elif self._start:  # what was read begins at an index entry, and that was made of the same bytes
+            with suppress(OSError):  # of a file that was deleted meanwhile
+                self._reader.ensure_gap(first, self._start, base_offset)
 
     def next_batch(self) -> NextBatch:
         data, begin, _ = self._part

@@ -17,7 +17,7 @@ from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.campaign import Campaign
 
-CAMPAIGN = Campaign("faults of an only copy", full=20_000, share=120)
+CAMPAIGN = Campaign("faults of an only copy", full=20_000, share=80)
 BLOCK = 512
 
 
