@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OWN: Final = (
     "fingerprint.py",
     "kernel.py",
-    "trusted_file.py",
+    "kept_code/trusted_file.py",
     "kept_code/kernel_cache.py",
     "kept_code/kernel_files.py",
 )

@@ -87,7 +87,7 @@ from logstore.files.clean_shutdown import CleanShutdown as CleanShutdown
 from logstore.files.directory_lock import DirectoryLock as DirectoryLock
 from logstore.files.meta_properties import MetaProperties as MetaProperties
 from logstore.files.offset_checkpoint import OffsetCheckpoint as OffsetCheckpoint
-from logstore.files.offset_gaps import Hole as Hole
+from logstore.files.only_copy.offset_gaps import Hole as Hole
 from logstore.files.partition_metadata import PartitionMetadata as PartitionMetadata
 from logstore.files.partition_metadata import format_uuid as format_uuid
 from logstore.files.producer_snapshot import ProducerSnapshot as ProducerSnapshot

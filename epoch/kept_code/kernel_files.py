@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 from uuid import uuid4
 
 from epoch.filesystem import REAL
-from epoch.trusted_file import UntrustedFileError, ensure_trusted_directory, read_trusted
-from epoch.user_cache import user_cache
+from epoch.kept_code.trusted_file import UntrustedFileError, ensure_trusted_directory, read_trusted
+from epoch.kept_code.user_cache import user_cache
 
 _DIGEST: Final = hashlib.sha256().digest_size
 _USED: Final[set[Path]] = set()

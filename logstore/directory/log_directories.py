@@ -14,7 +14,7 @@ from logstore.awaited_threads import AwaitedThreads
 from logstore.closing import do_all
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directory import LogDirectory
-from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.errors import (
     DuplicatePartitionError,
     LogStoreError,

@@ -31,8 +31,8 @@ from logstore.directory.log_opener import LogOpener
 from logstore.directory.periodic_tasks import PeriodicTasks
 from logstore.directory.periodic_thread import PeriodicThread
 from logstore.directory.root_loader import RootLoader, ensure_holds_no_segments
-from logstore.directory.shortfall import Shortfall
-from logstore.directory.shortfalls import Shortfalls
+from logstore.directory.shortfalls.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfalls import Shortfalls
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.directory_guard import DirectoryGuard
 from logstore.directory.state.disk_space import LOOK_INTERVAL_MS, DiskSpace

@@ -16,8 +16,8 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
     OffsetCheckpoint,
 )
+from logstore.files.only_copy.space_reserve import RESERVE_NAME, SpaceReserve
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
-from logstore.files.space_reserve import RESERVE_NAME, SpaceReserve
 from logstore.topic_partition import TopicPartition
 
 OWN_CHECKPOINTS: Final = frozenset(

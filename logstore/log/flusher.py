@@ -7,8 +7,8 @@ from threading import RLock
 from typing import TypeVar
 
 from epoch.resource_limits import is_limit, name_memory
+from logstore.files.only_copy.promised_offsets import UNKNOWN_START, PromisedOffsets
 from logstore.files.own_checkpoints import OwnCheckpoints
-from logstore.files.promised_offsets import UNKNOWN_START, PromisedOffsets
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard

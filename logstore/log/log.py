@@ -20,15 +20,14 @@ from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import DirectoryLock
+from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
-from logstore.files.promised_offsets import PromisedOffsets
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
-from logstore.log.keep import Keep, default_retention_ms
 from logstore.log.leadership import Leadership, Records
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
@@ -37,7 +36,7 @@ from logstore.log.observers.logging_observer import LOGGING
 from logstore.log.observers.logging_thread import PATIENCE_SECONDS
 from logstore.log.producing.log_producer import LogProducer, LogProducers
 from logstore.log.readable_log import ReadableLog
-from logstore.log.retention import Retention
+from logstore.log.retention import Keep, Retention, default_retention_ms
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.compaction_turn import CompactionTurn
 from logstore.log.state.leader_epochs import LeaderEpochs

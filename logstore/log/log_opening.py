@@ -8,8 +8,8 @@ from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_be
 from logstore.errors import complete
 from logstore.file_name import FileKind
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.only_copy.promised_offsets import UNKNOWN_START, Promise, PromisedOffsets
 from logstore.files.own_checkpoints import OwnCheckpoints
-from logstore.files.promised_offsets import UNKNOWN_START, Promise, PromisedOffsets
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.recovery.log_loader import LoadedLog, load_log

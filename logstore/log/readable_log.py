@@ -10,7 +10,7 @@ from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
 from logstore.arguments import ensure_bool, offset_span, whole_number
 from logstore.batch.record import Record
-from logstore.files.offset_gaps import Hole
+from logstore.files.only_copy.offset_gaps import Hole
 from logstore.log.cursors.cursor import Cursor
 from logstore.log.cursors.cursor_keeper import CursorKeeper
 from logstore.log.cursors.cursors import Cursors

@@ -1,8 +1,11 @@
 """Moves the start of a log, and deletes the segments that are no longer kept (Kafka: deleteOldSegments)."""
 
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final, Literal
 
 from epoch.resource_limits import is_passing
+from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
@@ -10,9 +13,14 @@ from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import CHANGING, LogGuard
+from logstore.log_config import MAX_INT64, NO_LIMIT, RETENTION_MS
 from logstore.segment.expired_segments import Condition, exceeds_age, exceeds_size, is_before, select_expired
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList
+
+Keep = Literal["forever"] | timedelta | int
+"""A time, or as many milliseconds, after which segments may go; -1 is for ever."""
+FOREVER: Final = "forever"
 
 
 class Retention:
@@ -121,3 +129,18 @@ class Retention:
         except OSError as error:
             if not is_passing(error):
                 raise
+
+
+def default_retention_ms(keep: Keep | None, *, replicated: bool) -> int:
+    """Return the `retention_ms` of a log that sets none: for ever by default, Kafka's for who has copies elsewhere.
+
+    Raises TypeError, and ValueError for what is no time to keep records.
+    """
+    if keep is None:
+        return RETENTION_MS if replicated else NO_LIMIT
+    if keep == FOREVER:
+        return NO_LIMIT
+    kept_ms = keep // timedelta(milliseconds=1) if isinstance(keep, timedelta) else whole_number(keep, "keep")
+    if not NO_LIMIT <= kept_ms <= MAX_INT64:
+        raise ValueError(f"keep is {kept_ms:,} ms: pass 'forever', a timedelta, or milliseconds from 0 on")
+    return kept_ms

@@ -9,8 +9,8 @@ from typing import NoReturn
 from epoch.cache import LeaderEpochFileCache
 from epoch.filesystem import FileSystem
 from logstore.base_offsets import first_unflushed
-from logstore.files.offset_gaps import OffsetGaps
-from logstore.files.promised_offsets import PromisedOffsets
+from logstore.files.only_copy.offset_gaps import OffsetGaps
+from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.indexes.index_sanity import has_good_indexes
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile

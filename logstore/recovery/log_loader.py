@@ -28,8 +28,8 @@ from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
-from logstore.files.offset_gaps import Hole, OffsetGaps
-from logstore.files.promised_offsets import Promise
+from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
+from logstore.files.only_copy.promised_offsets import Promise
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
@@ -37,18 +37,18 @@ from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
+from logstore.recovery.damage.held_damage import held_damage, is_followed
+from logstore.recovery.damage.only_copy import OnlyCopy, Treatment
+from logstore.recovery.damage.set_aside import SetAside
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
-from logstore.recovery.held_damage import held_damage, is_followed
 from logstore.recovery.left_over_files import LeftOvers, orphaned_indexes, plan_left_overs
 from logstore.recovery.next_epoch import next_epoch
-from logstore.recovery.only_copy import OnlyCopy, Treatment
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
 from logstore.recovery.segment_ends import LastBatch, end_of_segment, skips_offsets
 from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
 from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
-from logstore.recovery.set_aside import SetAside
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.segment_list import SegmentList

@@ -5,7 +5,7 @@ from typing import Any
 
 from epoch.entry import EpochEntry
 from logstore.brief_text import differing
-from logstore.files.offset_gaps import Hole
+from logstore.files.only_copy.offset_gaps import Hole
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.followed_mark import FOLLOWED_MARK
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from logstore.files.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.files.quorum_state import QuorumState
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory

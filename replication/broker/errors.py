@@ -5,7 +5,7 @@ from typing import Final
 from uuid import UUID
 
 from logstore import TopicPartition
-from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.files.partition_metadata import format_uuid
 from replication.errors import ReplicationError
 

@@ -8,7 +8,7 @@ from typing import Final, Self
 from logstore.directory.directory_settings import DirectorySettings
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
 from replication.broker.broker_settings import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS
-from replication.broker.replicas.read_damages import VERIFY_INTERVAL_MS
+from replication.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
 from replication.cli.metrics_address import MetricsAddress

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from logstore import TopicPartition
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
-from replication.broker.replicas.read_damages import VERIFY_INTERVAL_MS
+from replication.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.protocol.client.client_settings import ClientSettings
 from replication.server.connections.listener_settings import ListenerSettings

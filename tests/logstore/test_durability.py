@@ -30,7 +30,7 @@ from logstore.errors import (
     ReentrantCallError,
 )
 from logstore.files.directory_lock import LOCK_NAME
-from logstore.files.offset_gaps import Hole
+from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log_config import DAY_MS, LogConfig

@@ -58,7 +58,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "epoch/forked.py": (f"{EPOCH}/test_forked.py", f"{EPOCH}/test_cache.py"),
     "epoch/history.py": HISTORY,
     "epoch/truncation.py": (f"{EPOCH}/test_truncation.py",),
-    "epoch/trusted_file.py": (f"{EPOCH}/test_trusted_file.py",),
+    "epoch/kept_code/trusted_file.py": (f"{EPOCH}/kept_code/test_trusted_file.py",),
     "logstore/base_offsets.py": LOADER,
     "logstore/log/state/leader_epochs.py": LIVE_LOG,
     "logstore/log/truncation.py": LIVE_LOG,

@@ -7,8 +7,8 @@ from logstore.directory.state.disk_watch import DiskWatch
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import ReentrantCallError, inherited_directory
 from logstore.files.directory_lock import DirectoryLock
-from logstore.log.call_guard import CallGuard
 from logstore.log.log import Log
+from logstore.log.state.call_guard import CallGuard
 
 
 class DirectoryGuard(CallGuard):

@@ -10,7 +10,7 @@ from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.backup_mark import BACKUP_MARK, BackupMark, told_of
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.followed_mark import FOLLOWED_MARK
-from logstore.files.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
+from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.log.backup.backup_place import BackupPlace, ensure_unwritten, remove_if_there

@@ -8,13 +8,13 @@ from logstore.arguments import ensure_bool, whole_number
 from logstore.batch.record import Record
 from logstore.errors import OffsetOutOfRangeError, complete, inherited_log
 from logstore.file_name import CURSOR_SUFFIX
-from logstore.log.call_guard import CallGuard
 from logstore.log.cursors.committed_position import CommittedPosition
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
 from logstore.log.reading.log_streams import LogStreams
 from logstore.log.reading.place import Place
 from logstore.log.reading.tail import Tail
+from logstore.log.state.call_guard import CallGuard
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard

@@ -1,7 +1,7 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
 from epoch.cache import LeaderEpochFileCache
-from logstore.files.offset_gaps import OffsetGaps
+from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.log.leadership import Leadership
 from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters

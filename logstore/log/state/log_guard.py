@@ -11,7 +11,7 @@ from logstore.errors import (
     complete,
     inherited_log,
 )
-from logstore.log.call_guard import CallGuard
+from logstore.log.state.call_guard import CallGuard
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_state import LogState

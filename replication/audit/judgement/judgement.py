@@ -10,12 +10,12 @@ from replication.audit.comparison.comparison import Comparison, compare
 from replication.audit.comparison.difference_findings import difference_findings
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.copy_summary import CopySummary
-from replication.audit.judgement.absent_replicas import absent_findings
 from replication.audit.judgement.committed_records import committed_findings
-from replication.audit.judgement.cross_checks import cross_findings, stray_replicas
 from replication.audit.judgement.examined_log import ExaminedLog, LogState
+from replication.audit.judgement.findings.absent_replicas import absent_findings
+from replication.audit.judgement.findings.cross_checks import cross_findings, stray_replicas
+from replication.audit.judgement.findings.lost_beginning import lost_beginnings, with_its_lost_beginning
 from replication.audit.judgement.losses import losses
-from replication.audit.judgement.lost_beginning import lost_beginnings, with_its_lost_beginning
 from replication.audit.judgement.recommendation import recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding

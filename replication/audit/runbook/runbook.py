@@ -9,8 +9,8 @@ from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.verify import Severity
 from logstore.verify.directory_check import TOPIC_ID_MISSING
 from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
-from replication.audit.judgement.cross_checks import TOPIC_ID_DIFFERS
 from replication.audit.judgement.elected import candidate_of
+from replication.audit.judgement.findings.cross_checks import TOPIC_ID_DIFFERS
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import name_of, open_in_leader, span_of
 from replication.audit.runbook.contest import NOBODY, Contest

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, TypeAlias
 
 from logstore import TopicPartition
-from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfall import Shortfall
 from replication.broker.errors import ways_out
 from replication.metadata.partition import PartitionRegistration
 

@@ -14,15 +14,15 @@ from epoch.errors import CheckpointError
 from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
 from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError, ShortReplicaError
 from replication.broker.events.partition_events import ReplicaLost, ReplicaShort, Standing
-from replication.broker.partitions.damaged_range import DamagedRange
-from replication.broker.partitions.lost_replica import begins_anew
-from replication.broker.partitions.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
-from replication.broker.partitions.short_replica import is_counted_on, may_be_used
-from replication.broker.replicas.damaged_ranges import DamagedRanges, RangeQuestion
+from replication.broker.partitions.losses.damaged_range import DamagedRange
+from replication.broker.partitions.losses.lost_replica import begins_anew
+from replication.broker.partitions.losses.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
+from replication.broker.partitions.losses.short_replica import is_counted_on, may_be_used
+from replication.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.passing_failures import is_torn
 from replication.broker.replicas.replica_places import ReplicaPlaces

@@ -21,10 +21,10 @@ from replication.broker.partitions.led_partition import LedPartition
 from replication.broker.partitions.throttled_replicas import ReplicaThrottles
 from replication.broker.replicas.beginnings import Beginning, Beginnings
 from replication.broker.replicas.broker_view import BrokerView
+from replication.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS, ReadDamages
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
 from replication.broker.replicas.partition_roles import PartitionRoles
 from replication.broker.replicas.passing_failures import PassingFailures, is_torn
-from replication.broker.replicas.read_damages import VERIFY_INTERVAL_MS, ReadDamages
 from replication.broker.replicas.replica_logs import ReplicaLogs
 from replication.broker.replicas.replica_moves import ReplicaMoves
 from replication.broker.replicas.replica_places import ReplicaPlaces

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from logstore.log.state.waiters import ThreadWaiter
-from replication.broker.replicas.damaged_ranges import DamagedRanges, RangeQuestion
+from replication.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
 from replication.worker_thread import WorkerThread

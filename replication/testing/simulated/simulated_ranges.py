@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from replication.broker.replicas.damaged_ranges import DamagedRanges, RangeQuestion
+from replication.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.protocol.messages.list_offsets import ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 from replication.testing.simulated.process import Alarm

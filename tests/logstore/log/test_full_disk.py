@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
+from logstore.files.only_copy.space_reserve import RESERVE_BYTES, RESERVE_NAME
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
-from logstore.files.space_reserve import RESERVE_BYTES, RESERVE_NAME
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.segment.segment_reader import SegmentReader
 from logstore.verify.verify import verify_partition

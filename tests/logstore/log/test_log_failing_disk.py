@@ -14,7 +14,7 @@ import pytest
 
 from logstore.batch.record import Record
 from logstore.errors import LogPoisonedError
-from logstore.files.space_reserve import RESERVE_NAME
+from logstore.files.only_copy.space_reserve import RESERVE_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.campaign import Campaign

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import DamagedLogError, HoleError
-from logstore.files.promised_offsets import PROMISED_OFFSETS_NAME
+from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.recovery.damage_policy import Damage

@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 import crc32c
 
 from epoch.filesystem import REAL
-from epoch.trusted_file import ensure_trusted_directory, open_trusted
-from epoch.user_cache import user_cache
+from epoch.kept_code.trusted_file import ensure_trusted_directory, open_trusted
+from epoch.kept_code.user_cache import user_cache
 from replication.errors import NoClassArchiveError
 
 _SILENT: Final = "-Xlog:disable"

@@ -10,7 +10,7 @@ from epoch import EpochEntry
 from logstore.topic_partition import TopicPartition
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.copy_summary import CopySummary, LastMarker, OpenTransaction
-from replication.audit.judgement.cross_checks import cross_findings
+from replication.audit.judgement.findings.cross_checks import cross_findings
 from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
 from tests.replication.audit.summaries import T0, forked, summary
 

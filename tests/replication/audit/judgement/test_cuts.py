@@ -16,7 +16,7 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.copy_summary import ProducerEnd
 from replication.audit.examination.examination import examine
-from replication.audit.judgement.cuts import MOST_FINDINGS, cut_findings
+from replication.audit.judgement.findings.cuts import MOST_FINDINGS, cut_findings
 from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PairVerdict, Verdict
 from replication.planning import Relation

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from replication.audit.copy_summary import OffsetRange, SegmentExtent
-from replication.audit.judgement.lost_beginning import lost_beginnings, with_its_lost_beginning
+from replication.audit.judgement.findings.lost_beginning import lost_beginnings, with_its_lost_beginning
 from replication.audit.snapshots.registered import Registered
 from tests.replication.audit.summaries import T0, summary
 

@@ -9,7 +9,7 @@ import pytest
 from logstore import LogDirectory, open_offline
 from logstore.errors import CorruptMetadataError
 from logstore.verify import Severity, verify
-from replication.broker.partitions.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
+from replication.broker.partitions.losses.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from replication.metadata.partition import LeaderRecoveryState
 from replication.metadata.records import MetadataRecord
 from tests.replication.broker.replicas.managed_broker import ME, ORDERS, OTHER, Broker, batch, changed, made, registered

@@ -6,9 +6,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.directory.shortfall import Shortfall
-from logstore.files.kept_claims import Claims
-from replication.broker.partitions.short_replica import is_counted_on, may_be_used
+from logstore.directory.shortfalls.kept_claims import Claims
+from logstore.directory.shortfalls.shortfall import Shortfall
+from replication.broker.partitions.losses.short_replica import is_counted_on, may_be_used
 from replication.leadership.partition_change import partition_change
 from replication.leadership.rules import Rules
 from replication.metadata.partition import PartitionRegistration

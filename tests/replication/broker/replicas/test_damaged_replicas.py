@@ -10,7 +10,7 @@ from epoch import EndOffset
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.events.partition_events import ReplicaShort, RoleChanged, Standing
-from replication.broker.replicas.damaged_ranges import RangeQuestion
+from replication.broker.replicas.damage.damaged_ranges import RangeQuestion
 from replication.metadata.records import MetadataRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.list_offsets import ListedOffset

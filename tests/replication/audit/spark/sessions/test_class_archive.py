@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from epoch.trusted_file import UntrustedFileError
+from epoch.kept_code.trusted_file import UntrustedFileError
 from replication.audit.spark.sessions.class_archive import archive_options, find_archive, keep_archive, spark_jars
 from replication.audit.spark.sessions.java import find_java
 from replication.errors import NoClassArchiveError

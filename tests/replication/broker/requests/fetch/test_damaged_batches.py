@@ -6,7 +6,7 @@ from logstore import CorruptBatchError, TopicPartition
 from logstore.batch.batches import read_batches
 from replication.broker.events.partition_events import DamageRead
 from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.replicas.read_damages import ReadDamages
+from replication.broker.replicas.damage.read_damages import ReadDamages
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchPartition
 from tests.replication.broker.requests.fetch.fetching import BY_NAME, NEWEST, Client

@@ -1,6 +1,6 @@
 """Whether a replica may be used that has less than its broker's checkpoint files have said of it."""
 
-from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfall import Shortfall
 from replication.metadata.partition import PartitionRegistration
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Final, NamedTuple
 
-from replication.broker.partitions.damaged_range import DamagedRange
+from replication.broker.partitions.losses.damaged_range import DamagedRange
 from replication.fetcher.fetcher_manager import LeaderAddress
 from replication.metadata.image_changes import PartitionId
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from logstore.errors import DamagedLogError
 from logstore.file_name import FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
-from logstore.files.offset_gaps import Hole
+from logstore.files.only_copy.offset_gaps import Hole
 from logstore.offline.log_file import LogFile
+from logstore.recovery.damage.following_batch import FollowingBatch, find_following
 from logstore.recovery.damage_policy import DamagePolicy
-from logstore.recovery.following_batch import FollowingBatch, find_following
 from logstore.recovery.segment_split import Part
 from logstore.recovery.segment_walk import SegmentRecovery
 

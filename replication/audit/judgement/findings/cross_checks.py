@@ -14,7 +14,7 @@ from logstore.verify.directory_check import TOPIC_ID_MISSING
 from logstore.verify.finding import Finding, Reporter
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.copy_summary import CopySummary, OpenTransaction
-from replication.audit.judgement.cuts import cut_findings
+from replication.audit.judgement.findings.cuts import cut_findings
 from replication.audit.judgement.verdict import PairVerdict
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.missing_copies import UNNAMED

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from epoch.user_cache import user_cache
+from epoch.kept_code.user_cache import user_cache
 
 
 @pytest.fixture(autouse=True)

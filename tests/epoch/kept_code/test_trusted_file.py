@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from epoch.trusted_file import UntrustedFileError, ensure_trusted_directory, read_trusted
+from epoch.kept_code.trusted_file import UntrustedFileError, ensure_trusted_directory, read_trusted
 from tests.open_files import open_files
 
 NOBODY = 65_534

@@ -5,7 +5,7 @@ from typing import Self
 
 from epoch import EpochHistory
 from logstore import TopicPartition
-from logstore.directory.shortfall import Shortfall
+from logstore.directory.shortfalls.shortfall import Shortfall
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.list_offsets import EARLIEST, ListedOffset, ListOffsetsRequest, OffsetQuestion

@@ -7,7 +7,7 @@ from typing import Final
 from logstore.errors import DamagedLogError
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.offline.log_file import LogFile
-from logstore.recovery.following_batch import find_following
+from logstore.recovery.damage.following_batch import find_following
 from logstore.recovery.segment_walk import SegmentRecovery
 
 _ADVICE: Final = (

@@ -1,0 +1,1 @@
+"""What logs lack of what was said of them."""

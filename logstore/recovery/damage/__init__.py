@@ -1,0 +1,1 @@
+"""What recovery may do where a log is damaged."""

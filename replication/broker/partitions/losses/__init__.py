@@ -1,0 +1,1 @@
+"""What a replica has lost, and what may become of it."""
