@@ -14,6 +14,10 @@ from replication.next_step import Step
 Json = Mapping[str, Any]
 MOST_NAMES: Final = 5
 """Partitions that are named in a sentence; the file of an election has all."""
+CONTROLLERS_FIRST: Final = (
+    "Start the controllers, and wait a minute: until a broker's session is over, those that ran when the controllers "
+    "stopped count as alive, and may be elected though they are down"
+)
 NO_CHOICE: Final = "which of them leads makes no difference, as far as the copies show"
 
 
@@ -37,7 +41,7 @@ class StartSteps:
 
     def _stage(self, number: int, stage: Stage) -> Step:
         brokers = _listed(stage.brokers)
-        begin = "With the controllers running, start" if number == 1 else "Then start"
+        begin = f"{CONTROLLERS_FIRST}. Then start" if number == 1 else "Then start"
         if stage.stopped:
             return self._step(number, stage, f"{begin} {brokers}, and no other broker")
         return self._step(

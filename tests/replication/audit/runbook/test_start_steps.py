@@ -25,7 +25,8 @@ def contest(topic: str, *costs: Cost, number: int = 0) -> Contest:
 
 def test_dozens_of_partitions_are_two_steps_and_one_file() -> None:
     first, then = steps(*(contest("t", Cost(9, 7, 0), Cost(3, 0, 2), number=number) for number in range(40)))
-    assert first.what.startswith("With the controllers running, start broker-2, and no other broker. A minute later")
+    assert first.what.startswith("Start the controllers, and wait a minute: ")
+    assert ". Then start broker-2, and no other broker. A minute later" in first.what
     assert "t-0, t-1, t-2, t-3, t-4 and 35 more" in first.what
     assert (
         first.stopped
