@@ -34,7 +34,7 @@ _NAMES_BY_MODULE = {
     "batch.columns": ("BatchColumns", "RecordColumns", "StopReason"),
     "batch.control": ("ControlRecord", "ControlType", "EndTransactionMarker"),
     "files.directory_lock": ("DirectoryLock",),
-    "files.offset_gaps": ("Hole",),
+    "files.only_copy.offset_gaps": ("Hole",),
     "directory.directory_recovery": ("DirectoryRecovery",),
     "directory.directory_settings": ("DirectorySettings",),
     "append.encoding": ("encode_batch", "encode_columns", "encode_end_transaction", "encode_values"),

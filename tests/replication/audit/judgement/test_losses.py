@@ -139,11 +139,11 @@ def test_the_choices_are_the_rules_and_a_critical_finding_says_what_the_longest_
     assert verdict.recommended == least.replica
     assert kafkas.loss is not None
     critical = {each.replica for each in verdict.findings if each.finding.severity is Severity.CRITICAL}
-    expected = {
-        f"broker-{number}"
-        for number, (copy, mark) in enumerate(zip(copies, marks, strict=True), 1)
-        if any(each.offset < (mark or 0) for each in identities(copy) - identities(copies[int(kafkas.replica[-1]) - 1]))
+    acknowledged = {
+        each for copy, mark in zip(copies, marks, strict=True) for each in identities(copy) if each.offset < (mark or 0)
     }
+    lacking = acknowledged - identities(copies[int(kafkas.replica[-1]) - 1])
+    expected = {f"broker-{number}" for number, copy in enumerate(copies, 1) if identities(copy) & lacking}
     assert critical == expected
 
 
