@@ -584,13 +584,16 @@ class _Loader:
         return cache
 
     def _contradiction(self, history: EpochHistory) -> str:
-        """Say what is wrong with a history by which the last batch was written in a later epoch than it was.
+        """Say what is wrong with a history by which the last batch was written in an epoch that no batch has.
 
-        A replica with such a history says that it has what no leader has written.
+        A replica with such a history says that it has what no leader has written. Where batches have that epoch, and
+        later ones an earlier epoch, Kafka's history is the same.
         """
         last = self._last_batch
         claimed = None if last is None else history.epoch_for_offset(last.base_offset)
         if last is None or claimed is None or not 0 <= last.epoch < claimed:
+            return ""
+        if claimed in dict(self._epochs_of_all_batches()):
             return ""
         path = self._directory / LEADER_EPOCH_CHECKPOINT
         return f"{path}: epoch {claimed} wrote offset {last.base_offset:,}, and the batch there has epoch {last.epoch}"

@@ -359,7 +359,7 @@ class TestSeldomMet:
             recovery_point = rng.choice([0, 5, pair.log.log_end_offset])
             checkpoints = PartitionCheckpoints(recovery_point=recovery_point, log_start_offset=0, clean_shutdown=False)
             pair.log.abandon()
-            pair.log = Log.open(pair.ours_dir, pair.config, checkpoints=checkpoints)
+            pair.log = Log.open(pair.ours_dir, pair.config, checkpoints=checkpoints, replicated=True)
             pair.check(" ".join(f"{epoch}:{start}" for epoch, start in pair.log.epochs.entries), "epochs")
             for epoch in range(7):
                 pair.end_offset_for_epoch(epoch)
