@@ -52,6 +52,11 @@ class LiveOffsetIndex(LiveIndex):
         floor = self._compiled_floor or self._floor
         return floor(self._offsets, self._positions, offset - self.base_offset, 0)
 
+    def indexed_offset(self, offset: int) -> int | None:
+        """Return the last entry's at or below `offset`: the batch that has it begins where `lookup` leads, or later."""
+        number = bisect_right(self._offsets, offset - self.base_offset)
+        return self.base_offset + self._offsets[number - 1] if number else None
+
     def find_batches(self, log: memoryview, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
         """Do what the kernel of this name does in the first `size` bytes of the segment, if it is there."""
         find = FIND_BATCHES.ready()

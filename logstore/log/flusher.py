@@ -226,10 +226,10 @@ class Flusher:
         if self._promised is not None:
             self._promised.take_back(0, UNKNOWN_START)
 
-    def note_cut(self, first_gone: int, offset: int) -> None:
-        """Know that the log ends at `offset` now, and that no batch is left from `first_gone` on."""
+    def note_cut(self, kept_end: int, offset: int) -> None:
+        """Know that the log ends at `offset` now, and its last batch at `kept_end`."""
         if self._promised is not None:
-            self._promised.note_gap(first_gone, offset)
+            self._promised.note_gap(kept_end, offset)
 
     def note_roll(self, base_offset: int) -> None:
         """Note durably which offsets no batch will have before a segment that is to begin. Raises OSError."""

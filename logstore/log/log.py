@@ -234,7 +234,9 @@ class Log(ReadableLog):
                 disk=filesystem,
             )
             log._contents.set_cleaner_offset(known.cleaner_offset)
-            log._contents.begin_high_watermark(known.high_watermark or 0, follows_flush=not replicated)
+            # That of a log that has followed others is for their leader to say.
+            follows_flush = not (replicated or log._contents.needs_epoch)
+            log._contents.begin_high_watermark(known.high_watermark or 0, follows_flush=follows_flush)
             loaded.report.high_watermark_before = known.high_watermark
             environment.events.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns

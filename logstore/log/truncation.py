@@ -63,7 +63,7 @@ class Truncation:
         contents = self._contents
         kept = SegmentList([segment for segment in contents.segments.segments if segment.base_offset <= offset])
         try:
-            first_gone = kept.active.prepare_truncation(offset)
+            first_gone, kept_end = kept.active.prepare_truncation(offset)
             producers = contents.producers.successor()
             self._rebuild(producers, kept, min(contents.log_start_offset, offset), offset)
         except OSError as error:
@@ -71,8 +71,8 @@ class Truncation:
             raise
         self._guard.state = CHANGING
         self._epochs.end_before_cut(first_gone)
-        self._flusher.promise_up_to(first_gone)
-        self._truncate(lambda: self._truncate_to(offset, first_gone, kept, producers))
+        self._flusher.promise_up_to(kept_end)
+        self._truncate(lambda: self._truncate_to(offset, first_gone, kept_end, kept, producers))
 
     def _truncate(self, cut: Callable[[], None]) -> None:
         contents, environment = self._contents, self._environment
@@ -82,7 +82,9 @@ class Truncation:
         removed = before - contents.segments.size
         environment.events.truncated(environment.directory, contents.log_end_offset, removed)
 
-    def _truncate_to(self, offset: int, first_gone: int, kept: SegmentList, producers: ProducerState) -> None:
+    def _truncate_to(
+        self, offset: int, first_gone: int, kept_end: int, kept: SegmentList, producers: ProducerState
+    ) -> None:
         contents, environment = self._contents, self._environment
         contents.log_start_offset = min(contents.log_start_offset, offset)
         dropped = self._drop_segments_after(kept)
@@ -94,7 +96,7 @@ class Truncation:
         contents.segments.active.truncate_to(offset, environment.clock())
         contents.set_end(offset)
         contents.epochs.truncate_to(offset)
-        self._finish(first_gone)
+        self._finish(first_gone, kept_end)
 
     def _drop_segments_after(self, kept: SegmentList) -> int:
         """Rename the segments that follow those that are kept, the last one first; return how many."""
@@ -113,15 +115,15 @@ class Truncation:
         contents.set_end(offset)
         contents.high_watermark = offset
         self._rebuild(contents.producers, contents.segments, log_start_offset, offset)
-        self._finish(offset)
+        self._finish(offset, offset)
 
-    def _finish(self, first_gone: int) -> None:
+    def _finish(self, first_gone: int, kept_end: int) -> None:
         contents = self._contents
         contents.current_epoch = -1
         contents.note_cut(first_gone)
         contents.move_high_watermark(contents.high_watermark)
         contents.gaps = contents.gaps.within(contents.log_start_offset, contents.log_end_offset)
-        self._flusher.note_cut(first_gone, contents.log_end_offset)
+        self._flusher.note_cut(kept_end, contents.log_end_offset)
         self._flusher.write_checkpoints()
 
     def _rebuild(self, producers: ProducerState, segments: SegmentList, start: int, end: int) -> None:

@@ -26,7 +26,7 @@ from epoch.history import EpochHistory
 from epoch.resource_limits import OUT_OF_SPACE
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
-from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import Promise
@@ -490,7 +490,7 @@ class _Loader:
             return self._ends[base_offset]
         try:
             return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
-        except (TornBatchError, InvalidBatchHeaderError):
+        except (TornBatchError, InvalidBatchHeaderError, CorruptRecordError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
             self._recover_in_turn([base_offset], self._filesystem)
             base_offset = self._base_offsets[-1]

@@ -327,16 +327,18 @@ class LiveSegment:
 
     # --- truncating, rolling, closing
 
-    def prepare_truncation(self, offset: int) -> int:
+    def prepare_truncation(self, offset: int) -> tuple[int, int]:
         """Map the file and read the indexes, which a truncation could not do where memory has come to an end.
 
-        Returns the first offset that loses its record: below `offset` where a batch spans that. Raises as `locate`
-        does, and CorruptIndexError.
+        Returns the first offset that loses its record, below `offset` where a batch spans that, and where the batches
+        end that stay: lower yet where an earlier cut has left a gap. Raises as `locate` does, and CorruptIndexError.
         """
         self.file.data()
         place = self.reader.locate(offset, self.size)
         _ = self.indexes.time, self.indexes.transactions
-        return offset if place is None else min(offset, place[2])
+        if place is None:
+            return offset, self.reader.end_before(self.size)
+        return min(offset, place[2]), self.reader.end_before(place[0])
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> int:
         """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""

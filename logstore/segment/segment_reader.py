@@ -53,6 +53,17 @@ class SegmentReader:
         """
         return self._locate(self._part(offset, size), offset, size)
 
+    def end_before(self, position: int) -> int:
+        """Return where the batches before the position end; the segment's base offset without any.
+
+        Raises as `locate` does.
+        """
+        end, start = self._base_offset, self._indexes.offset.floor_position(max(0, position - 1))
+        data, begin = self._file.between(start, position)
+        for batch in read_batches(data[: position - begin], start - begin, str(self._file.path)):
+            end = batch.last_offset + 1
+        return end
+
     def read(
         self,
         offset: int,
@@ -96,15 +107,26 @@ class SegmentReader:
         position = start if start >= 0 else self._indexes.offset.lookup(offset)
         if position:
             self._ensure_led_right(data[: end - begin], position - begin, offset)
+        indexed = self._indexes.offset.indexed_offset(offset)
         order = BatchOrder()
         order.last_offset = -1 if position else self._base_offset - 1
+        is_led_right = indexed is None
         try:
             for batch in read_batches(data[: end - begin], position - begin, str(self._file.path)):
                 batch.ensure_valid()
                 order.take(batch, _Bound(next_offset))
                 _ensure_below(batch, next_offset)
+                is_led_right = is_led_right or batch.base_offset <= (indexed or 0) <= batch.last_offset
         except LogStoreError as error:
             raise _moved(error, begin) from error
+        if not is_led_right:
+            raise CorruptBatchError(
+                f"no batch from here up to position {end:,} has offset {indexed:,}, to which the index leads",
+                file=self._file.path,
+                position=position,
+                offset=indexed,
+                advice=ADVICE,
+            )
 
     def _ensure_led_right(self, data: memoryview, at: int, offset: int) -> None:
         """Raise CorruptIndexError where an index entry for `offset` leads past it, as one with a flipped bit does."""

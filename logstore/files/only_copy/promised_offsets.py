@@ -62,9 +62,7 @@ class PromisedOffsets:
 
     def note(self, recovery_point: int, log_start_offset: int) -> None:
         """Say how far the log is flushed by now; what was said before stays readable until this is whole."""
-        if self._gap is not None and recovery_point == self._gap[1]:
-            recovery_point = self._gap[0]
-        promise = Promise(recovery_point, log_start_offset)
+        promise = Promise(self.start_of_gap(recovery_point), log_start_offset)
         if promise == self._known:
             return
         # What was deleted must not be back: a checkpoint that is synced may say so already.
@@ -74,10 +72,11 @@ class PromisedOffsets:
         self._known = promise
 
     def take_back(self, recovery_point: int, log_start_offset: int) -> None:
-        """Say durably, before records are taken away, that no more is promised."""
-        slot = _encode(Promise(recovery_point, log_start_offset))
+        """Say durably that this is promised, and no more: before records are taken away, or as the log is closed."""
+        promise = Promise(self.start_of_gap(recovery_point), log_start_offset)
+        slot = _encode(promise)
         self._write(0, slot.ljust(_SLOT_BYTES, b"\0") + slot, sync=True)
-        self._known = Promise(recovery_point, log_start_offset)
+        self._known = promise
 
     def note_gap(self, start: int, end: int) -> None:
         """Know that the log was cut to end at `end`, and that no batch is left from `start` on."""

@@ -63,7 +63,7 @@ class CursorKeeper(CallGuard):
         if committed is None:
             return place, None
         place.offset = committed.offset
-        place.diverge(committed.divergence(contents.epochs.history, contents.log_start_offset, contents.log_end_offset))
+        place.diverge(committed.divergence(contents.epochs.history, contents.log_start_offset, contents.end_of_epochs))
         return place, committed.offset
 
     def records(self, place: Place, end: int | None, isolation: Isolation, *, skip_holes: bool) -> Iterator[Record]:

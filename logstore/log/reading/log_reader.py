@@ -98,7 +98,7 @@ class LogReader:
         epoch = whole_number(epoch, "epoch")
         if epoch < UNDEFINED_EPOCH:
             raise ValueError(f"epoch is {epoch:,}: pass one from 0 on")
-        answer = self._contents.epochs.end_offset_for(epoch, self._contents.end[0])
+        answer = self._contents.epochs.end_offset_for(epoch, self._contents.end_of_epochs)
         return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
 
     # --- where offsets are

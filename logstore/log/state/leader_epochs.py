@@ -108,6 +108,7 @@ class LeaderEpochs:
             if not environment.is_replicated:
                 mark_followed(environment.directory, environment.filesystem)
             contents.needs_epoch = True
+        contents.follows_flush = False  # that leader knows what is committed
         contents.epochs.reserve(None)
         contents.leadership = None
         contents.is_following = True

@@ -84,6 +84,12 @@ class LogContents:
         return self.end[0]
 
     @property
+    def end_of_epochs(self) -> int:
+        """Where the latest leader epoch ends: below the log's end where a cut within a batch has left a gap there."""
+        reserved, end = self.epochs.reserved, self.end[0]
+        return end if reserved is None else min(end, reserved.start_offset)
+
+    @property
     def last_stable_offset(self) -> int:
         """All transactions with records below it are decided."""
         # First: what it passes while the transactions are looked at may be an open one.

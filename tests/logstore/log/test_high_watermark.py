@@ -76,6 +76,17 @@ class TestOfTheOnlyCopy:
                 log.flush()
                 assert log.high_watermark == 1
 
+    def test_that_of_a_log_that_follows_a_leader_is_left_to_it(self, tmp_path: Path) -> None:
+        with Log.open(tmp_path / "leader-0") as leader, Log.open(tmp_path / "t-0") as log:
+            leader.append([b"a", b"b", b"c"])
+            log.append_batches(leader.read(0, 1_000).data)
+            log.flush()
+            assert log.high_watermark == 0
+            log.update_high_watermark(2)
+        with Log.open(tmp_path / "t-0") as log:
+            log.flush()
+            assert (log.high_watermark, log.recovery_point) == (2, 3)
+
     def test_nor_where_the_log_is_recovered(self, tmp_path: Path) -> None:
         log = Log.open(tmp_path / "t-0")
         log.append([b"a", b"b", b"c"])

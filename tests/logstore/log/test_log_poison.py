@@ -99,7 +99,7 @@ def test_a_full_disk_fails_the_append_and_leaves_nothing_of_it(log: Log, disk: F
 
 
 @pytest.mark.parametrize(
-    ("number", "step"), [(1, "mkdir t-0"), (2, "fsync directory root"), (3, "open 00000000000000000000.log")]
+    ("number", "step"), [(1, "mkdir t-0"), (2, "fsync directory root"), (4, "open 00000000000000000000.log")]
 )
 def test_a_full_disk_opens_no_log_and_says_what_to_do(tmp_path: Path, number: int, step: str) -> None:
     root = tmp_path / "root"

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import pytest
+
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import LogTruncatedError
 from logstore.log.log import Log
@@ -85,8 +87,7 @@ class Writer:
             case "flush":
                 log.flush()
             case "cut":
-                starts = [start for each in log.segments for start, _, _ in starts_and_sizes(each.path)]
-                log.truncate_to(random.choice([*starts, log.log_end_offset]))
+                log.truncate_to(random.randint(log.log_start_offset, log.log_end_offset))
             case "begin anew" if random.random() < 0.2:
                 log.truncate_fully_and_start_at(log.log_start_offset)
             case "close":
@@ -154,6 +155,54 @@ def test_a_cut_in_the_middle_of_a_batch_is_noticed_once_the_log_goes_on(tmp_path
         take_over(log, seen)
         assert_has_all(seen, log)
         assert sorted(seen) == [0, 3]
+
+
+def test_a_cut_in_the_middle_of_a_batch_is_noticed_before_the_log_goes_on(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"one"])
+        log.append([b"two", b"three", b"four"])
+        seen: Seen = {}
+        take_over(log, seen)
+        follow_by_name(log, {})
+        log.truncate_to(3)
+        assert log.end_offset_for_epoch(0) == (0, 1)
+        take_over(log, seen)
+        assert sorted(seen) == [0]
+        with pytest.raises(LogTruncatedError) as caught:
+            log.cursor("reader").records()
+        assert caught.value.offset == 1
+
+
+@pytest.mark.parametrize("end", [Log.close, Log.abandon])
+@pytest.mark.parametrize("cuts", [[5], [5, 4], [8, 6, 5], [7, 4, 1]])
+def test_a_log_that_was_cut_in_the_middle_of_batches_opens_again(
+    tmp_path: Path, cuts: list[int], end: Callable[[Log], None]
+) -> None:
+    log = Log.open(tmp_path / "t-0", CONFIG)
+    for _ in range(3):
+        log.append([b"a", b"b", b"c"])
+    log.flush()
+    for cut in cuts:
+        log.truncate_to(cut)
+        assert log.log_end_offset == cut
+        log.flush()
+    end(log)
+    with Log.open(log.directory, CONFIG) as again:
+        assert again.log_end_offset == cuts[-1] // 3 * 3
+        assert not again.report.dropped
+
+
+def test_a_cut_behind_a_gap_of_an_earlier_one_takes_back_what_was_promised_of_both(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"a", b"b", b"c"])
+        log.append([b"d", b"e", b"f"])
+        log.truncate_to(5)
+        log.append([b"g"])
+        log.append([b"h"])
+        log.truncate_to(6)
+        log.truncate_to(5)
+    with Log.open(log.directory, CONFIG) as again:
+        assert again.log_end_offset == 3
 
 
 def test_what_was_read_before_a_cut_is_still_sound_behind_it(tmp_path: Path) -> None:
