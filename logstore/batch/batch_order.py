@@ -57,6 +57,10 @@ class Surroundings:
         del offset
         return None
 
+    def onward(self) -> "tuple[memoryview, Surroundings] | None":
+        """Return the bytes at hand with all that follow them and are there too, and what lies around those."""
+        return None
+
 
 NO_SURROUNDINGS: Final = Surroundings()
 

@@ -11,3 +11,4 @@ total_batches: Final = StandaloneKernel("logstore.kernels.totals", "total_batche
 offset_index_agrees: Final = StandaloneKernel("logstore.kernels.index_agreement", "offset_index_agrees")
 time_index_agrees: Final = StandaloneKernel("logstore.kernels.index_agreement", "time_index_agrees")
 digest_batches: Final = StandaloneKernel("logstore.kernels.digest", "digest_batches")
+sound_run: Final = StandaloneKernel("logstore.kernels.sound_run", "sound_run")

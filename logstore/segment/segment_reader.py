@@ -4,7 +4,7 @@ from contextlib import suppress
 from typing import Final
 
 from epoch.cache import LeaderEpochFileCache
-from epoch.history import MAX_EPOCH
+from epoch.history import MAX_EPOCH, EpochHistory
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, BatchOrder, NextBatch, Surroundings, next_batch
 from logstore.batch.batches import Batch, read_batches
 from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
@@ -88,7 +88,9 @@ class SegmentReader:
             return ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
         data, begin, _ = part
         # With the bytes: once the view is looked at, the file may have been deleted.
-        surroundings = _ViewSurroundings(self, part, start, end, size, end_offset, epochs)
+        # The epochs as they are now: what takes the place of these batches later is another leader's.
+        history = None if epochs is None else epochs.history
+        surroundings = _ViewSurroundings(self, part, start, end, size, end_offset, history)
         return ReadView(offset, data[start - begin : end - begin], self._base_offset, start, False, surroundings)
 
     def ensure_gap(self, offset: int, end: int, next_offset: int) -> None:
@@ -255,7 +257,7 @@ class _ViewSurroundings(Surroundings):
         end: int,
         size: int,
         end_offset: int,
-        epochs: LeaderEpochFileCache | None,
+        epochs: EpochHistory | None,
     ) -> None:
         self._reader = reader
         self._part = part
@@ -263,8 +265,7 @@ class _ViewSurroundings(Surroundings):
         self._end = end
         self._size = size
         self._end_offset = end_offset
-        # As they are now: what takes the place of this view's batches later is another leader's.
-        self._epochs = None if epochs is None else epochs.history
+        self._epochs = epochs
 
     def ensure_begin(self, offset: int, base_offset: int) -> None:
         self._reader.ensure_first(base_offset, self._start)
@@ -287,6 +288,15 @@ class _ViewSurroundings(Surroundings):
 
     def epoch_at(self, offset: int) -> int | None:
         return None if self._epochs is None else self._epochs.epoch_for_offset(offset)
+
+    def onward(self) -> tuple[memoryview, Surroundings] | None:
+        data, begin, _ = self._part
+        reader, start, size = self._reader, self._start, self._size
+        around = _ViewSurroundings(reader, self._part, start, size, size, self._end_offset, self._epochs)
+        try:
+            return data[start - begin : size - begin], around
+        except ValueError:  # a truncation has let go of the mapping
+            return None
 
 
 def _moved(error: LogStoreError, begin: int) -> LogStoreError:

@@ -2,36 +2,39 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from operator import itemgetter
+from operator import attrgetter
 from threading import Lock
 from typing import Final, NamedTuple
 
-from logstore.batch.batch_order import ADVICE, BatchOrder
-from logstore.batch.batches import read_batch
-from logstore.batch.decoding.plain_records import FEWEST_BYTES
+from logstore.batch.batch_order import ADVICE
 from logstore.clock import monotonic_ms
 from logstore.errors import CorruptBatchError, LogStoreError
+from logstore.log.reading.sound_bytes import SoundBytes
 from logstore.log.state.log_contents import LogContents, LogPlace
 from logstore.segment.read_view import ReadView
-from logstore.segment.view_records import VIEW_SCAN
 
 MOST_RANGES: Final = 256
 """That are remembered of a log: where more are read, in pieces far apart, some are checked again."""
+AT_ONCE_BYTES: Final = 1 << 20
+"""That are checked at once for who reads on: as to begin takes as long as some hundred KiB."""
 _PARTS: Final = 8
 """Into which the time is divided that a check counts: what is added to a range was checked that much later at most."""
+_NEVER: Final = 1 << 63
+"""Milliseconds that no clock reaches."""
 
 
 class _Range(NamedTuple):
     start: int
     stop: int
-    since_ms: int
-    """Nothing of it was checked before."""
+    until_ms: int
+    """So long all of it counts as sound."""
 
 
-Ranges = tuple[_Range, ...]
-"""Of a segment, by position; none overlap."""
-_start_of: Final = itemgetter(0)
-_stop_of: Final = itemgetter(1)
+Ranges = tuple[tuple[int, ...], tuple[_Range, ...]]
+"""Of a segment, by position, none of which overlap; and where they start."""
+_NO_RANGES: Final[Ranges] = ((), ())
+_start_of: Final = attrgetter("start")
+_stop_of: Final = attrgetter("stop")
 
 
 class SoundRanges:
@@ -40,7 +43,7 @@ class SoundRanges:
     Who looks takes no lock: what is known is put in place as a whole.
     """
 
-    __slots__ = ("_clock", "_contents", "_ends", "_lock", "_max_age_ms", "_ranges")
+    __slots__ = ("_appended", "_clock", "_contents", "_ends", "_latest", "_lock", "_max_age_ms", "_ranges")
 
     def __init__(
         self, contents: LogContents, max_age_ms: int | None = None, clock: Callable[[], int] = monotonic_ms
@@ -53,8 +56,14 @@ class SoundRanges:
         """Of who adds to the ranges."""
         self._ranges: dict[int, Ranges] = {}
         """By the segments' base offsets; those that were added to last come last."""
-        self._ends: tuple[tuple[int, LogPlace], ...] = ((clock(), contents.end),)
+        self._latest = (-1, 0, 0, 0)
+        """The range in which somebody has read last: its segment, start, stop, and how long it counts."""
+        self._ends: tuple[tuple[int, LogPlace], ...] = ()
         """Where the log ended, and when, in the order of time: what lies behind was appended, and checked, since."""
+        self._appended = (_NEVER, _NEVER, 0)
+        """Until when what lies behind a place counts as just appended, and its segment and position."""
+        if max_age_ms:
+            self._turn(clock(), max_age_ms)
 
     @property
     def max_age_ms(self) -> int:
@@ -63,62 +72,90 @@ class SoundRanges:
 
     def checked(self, view: ReadView) -> ReadView:
         """Return what was read, up to the first damaged batch. Raises CorruptBatchError where it begins with that."""
-        if not view.data:
+        size = len(view.data)
+        if not size:
             return view
-        now = 0 if self._max_age_ms is None else self._clock()
-        start, stop = view.position, view.position + len(view.data)
-        if self._is_new(view, now) or self._is_known(view.segment_base_offset, start, stop, now):
+        now, segment, start = self._clock(), view.segment_base_offset, view.position
+        known_segment, known_start, known_stop, until = self._latest
+        if segment == known_segment and known_start <= start and start + size <= known_stop and now <= until:
             return view
-        size, fault = _sound_size(view)
+        if self._is_new(segment, start, now) or self._is_known(segment, start, start + size, now):
+            return view
+        return self._found_sound(view, now)
+
+    def _is_new(self, segment: int, start: int, now: int) -> bool:
+        """Tell whether all was appended within the time that counts."""
+        turn_ms, first_segment, first_position = self._appended
+        if now > turn_ms and self._max_age_ms:
+            _, first_segment, first_position = self._turn(now, self._max_age_ms)
+        return segment > first_segment or (segment == first_segment and start >= first_position)
+
+    def _turn(self, now: int, age: int) -> tuple[int, int, int]:
+        """Forget where the log ended too long ago, and remember where it ends now."""
+        young = tuple(end for end in self._ends if now - end[0] <= age)
+        if not young or now - young[-1][0] > age // _PARTS:
+            young = (*young, (now, self._contents.end))
+        self._ends = young
+        since, (_, segment, position) = young[0]
+        self._appended = turned = (min(since + age, young[-1][0] + age // _PARTS), segment, position)
+        return turned
+
+    def _is_known(self, segment: int, start: int, stop: int, now: int) -> bool:
+        starts, ranges = self._ranges.get(segment, _NO_RANGES)
+        for number in range(max(0, bisect_right(starts, start) - 1), len(ranges)):
+            known = ranges[number]
+            if not known.start <= start <= known.stop or now > known.until_ms:
+                return False
+            if known.stop >= stop:
+                self._latest = (segment, *known)
+                return True
+            start = known.stop
+        return False
+
+    def _found_sound(self, view: ReadView, now: int) -> ReadView:
+        """Check what was read, and some of what follows it, for who reads on."""
+        segment, start = view.segment_base_offset, view.position
+        size, fault = SoundBytes.of(view, self._ahead(segment, start, now))
         if not size:
             raise self._damaged(view, fault)
-        self._note(view.segment_base_offset, start, start + size, now)
+        self._note(segment, start, start + size, now)
         if size < len(view.data):
             view.data = view.data[:size]
         return view
 
-    def _is_new(self, view: ReadView, now: int) -> bool:
-        """Tell whether all was appended within the time that counts."""
-        age = self._max_age_ms
-        if not age:
-            return False
-        ends = self._ends
-        if now - ends[-1][0] > age // _PARTS:
-            young = tuple(end for end in ends if now - end[0] <= age)
-            self._ends = ends = (*young, (now, self._contents.end))
-        since, (_, segment, position) = ends[0]
-        return now - since <= age and (view.segment_base_offset, view.position) >= (segment, position)
-
-    def _is_known(self, segment: int, start: int, stop: int, now: int) -> bool:
-        ranges, age = self._ranges.get(segment, ()), self._max_age_ms
-        for known in ranges[bisect_right(ranges, start, key=_stop_of) :]:
-            if known.start > start or (age is not None and now - known.since_ms > age):
-                return False
-            if known.stop >= stop:
-                return True
-            start = known.stop
-        return False
+    def _ahead(self, segment: int, start: int, now: int) -> int:
+        """Count the bytes that are worth checking at once, up to what is known already."""
+        if self._max_age_ms == 0:
+            return 0
+        starts, ranges = self._ranges.get(segment, _NO_RANGES)
+        number = bisect_right(starts, start)
+        if number < len(ranges) and now <= ranges[number].until_ms:
+            return min(AT_ONCE_BYTES, ranges[number].start - start)
+        return AT_ONCE_BYTES
 
     def _note(self, segment: int, start: int, stop: int, now: int) -> None:
         """Remember a range: what touches it and is not much older becomes one with it."""
         age = self._max_age_ms
         if age == 0:
             return
+        until, oldest = (_NEVER, _NEVER) if age is None else (now + age, now + age - age // _PARTS)
         with self._lock:
-            ranges = self._ranges.pop(segment, ())
+            _, ranges = self._ranges.pop(segment, _NO_RANGES)
             first, last = bisect_left(ranges, start, key=_stop_of), bisect_right(ranges, stop, key=_start_of)
-            since, rest = now, []
+            rest = []
             for known in ranges[first:last]:
-                if age is None or now - known.since_ms <= age // _PARTS:
-                    start, stop, since = min(start, known.start), max(stop, known.stop), min(since, known.since_ms)
+                if known.until_ms >= oldest:
+                    start, stop, until = min(start, known.start), max(stop, known.stop), min(until, known.until_ms)
                 else:
                     rest.append(known)
             before = [known._replace(stop=start) for known in rest if known.start < start]
             after = [known._replace(start=stop) for known in rest if known.stop > stop]
-            whole = (*ranges[:first], *before, _Range(start, stop, since), *after, *ranges[last:])
-            self._ranges[segment] = whole[-MOST_RANGES:]
-            while sum(map(len, self._ranges.values())) > MOST_RANGES:
+            noted = _Range(start, stop, until)
+            whole = (*ranges[:first], *before, noted, *after, *ranges[last:])[-MOST_RANGES:]
+            self._ranges[segment] = tuple(map(_start_of, whole)), whole
+            while sum(len(starts) for starts, _ in self._ranges.values()) > MOST_RANGES:
                 del self._ranges[next(iter(self._ranges))]
+        self._latest = (segment, *noted)
 
     def _damaged(self, view: ReadView, fault: LogStoreError | None) -> CorruptBatchError:
         segments = self._contents.segments.segments
@@ -130,26 +167,3 @@ class SoundRanges:
             offset=view.offset,
             advice=ADVICE,
         )
-
-
-def _sound_size(view: ReadView) -> tuple[int, LogStoreError | None]:
-    """Count the bytes of the batches before the first that is damaged, or does not fit between those around it."""
-    data, around, order, end = view.data, view.surroundings, BatchOrder(), 0
-    try:
-        while end < len(data):
-            scan = VIEW_SCAN.ready() if len(data) - end >= FEWEST_BYTES else None
-            columns = None if scan is None else scan(data, end, len(data), order, around)
-            if columns is not None and len(columns):
-                first, following = int(columns.base_offset[0]), columns.next_position
-            else:
-                # The kernel ends at damage, and at formats of before Kafka 0.11.
-                batch = read_batch(data, end)
-                batch.ensure_valid()
-                order.take(batch, around)
-                first, following = batch.base_offset, end + batch.size
-            if not end:
-                view.ensure_begin(first)
-            end = following
-    except LogStoreError as error:
-        return end, error
-    return end, None

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from logstore import CorruptBatchError, Log, LogConfig
+from logstore import CorruptBatchError, Isolation, Log, LogConfig
 from logstore.batch.batches import read_batches
 from logstore.batch.layout import CRC_START
+from logstore.log.reading.sound_bytes import SOUND_RUNS, SoundBytes
 from logstore.log.reading.sound_ranges import MOST_RANGES, SoundRanges
 from logstore.segment.read_view import ReadView
 
@@ -114,17 +115,26 @@ def test_what_is_there_before_the_damage_is_given(log: Log, clock: Clock) -> Non
     assert caught.value.offset == 10
 
 
-def test_nothing_is_given_that_was_checked_longer_ago_whatever_was_read_meanwhile(log: Log, clock: Clock) -> None:
-    """A model: when each batch was checked or appended at the latest by what was read."""
+def test_nothing_is_given_that_was_checked_longer_ago_whatever_was_read_meanwhile(
+    log: Log, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model: when each batch was looked at, or appended, at the latest."""
     rng = random.Random(1)
+    monkeypatch.setattr("logstore.log.reading.sound_ranges.AT_ONCE_BYTES", 1_000)
+    SOUND_RUNS.get()
     sound = ranges(log, clock)
-    looked: list[tuple[int, int]] = []
-
-    def note(view: ReadView) -> ReadView:
-        looked.append((clock.now, view.position))
-        return view
-
     checked_ms: dict[int, int] = {}
+    count_sound = SoundBytes.of
+
+    def note(view: ReadView, ahead: int) -> SoundBytes:
+        found = count_sound(view, ahead)
+        onward = view.surroundings.onward()
+        if onward is not None:
+            looked = (each for each in read_batches(onward[0]) if each.position < found.size)
+            checked_ms.update((each.base_offset, clock.now) for each in looked)
+        return found
+
+    monkeypatch.setattr(SoundBytes, "of", note)
     for _ in range(1_500):
         clock.now += rng.randrange(AGE_MS // 10)
         if rng.random() < 0.1:
@@ -136,14 +146,36 @@ def test_nothing_is_given_that_was_checked_longer_ago_whatever_was_read_meanwhil
         view = log.read(offset, rng.choice([0, 300, 1_000]))
         batches = list(read_batches(view.data))
         is_due = any(clock.now - checked_ms.get(each.base_offset, -AGE_MS - 1) > AGE_MS for each in batches)
-        marked = log.read(offset, len(view))
-        marked.data = memoryview(b"\0" * len(view))  # what is no batch is found out where it is looked at
+        # What is no batch is found out where it is looked at.
+        marked = ReadView(offset, memoryview(b"\0" * len(view)), view.segment_base_offset, view.position)
         try:
             sound.checked(marked)
             assert not is_due
         except CorruptBatchError:
             sound.checked(view)
-            checked_ms |= {each.base_offset: clock.now for each in batches}
+
+
+def test_what_follows_is_checked_with_it_and_damage_there_is_told_to_who_reads_it(log: Log, clock: Clock) -> None:
+    SOUND_RUNS.get()
+    sound = ranges(log, clock)
+    damage(log, 14)
+    assert is_given(sound, log, 4)
+    for offset in (6, 12):
+        damage(log, offset)
+        assert is_given(sound, log, offset)
+    for _ in range(2):
+        assert not is_given(sound, log, 14)
+    assert is_given(sound, log, 16)
+
+
+def test_beyond_where_a_read_may_go_nothing_is_checked(log: Log, clock: Clock) -> None:
+    SOUND_RUNS.get()
+    sound = ranges(log, clock)
+    log.update_high_watermark(6)
+    sound.checked(log.read(0, 0, isolation=Isolation.HIGH_WATERMARK))
+    for offset, is_known in ((4, True), (6, False)):
+        damage(log, offset)
+        assert is_given(sound, log, offset) is is_known
 
 
 def test_what_is_remembered_is_bounded(log: Log, clock: Clock) -> None:
