@@ -8,6 +8,8 @@ from typing import Final, NamedTuple
 from epoch.history import MAX_OFFSET
 
 CURSOR_SUFFIX: Final = ".cursor"
+SET_ASIDE_SUFFIX: Final = ".set-aside"
+"""Of what recovery has taken out of a log."""
 _OFFSET_DIGITS = 20
 _NUMBERED = re.compile(
     r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint)"

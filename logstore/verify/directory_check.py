@@ -5,12 +5,13 @@ from functools import partial
 from typing import Final
 
 from logstore.errors import LogStoreError
-from logstore.file_name import INDEX_KINDS, FileFate, FileKind, parse_file_name
+from logstore.file_name import INDEX_KINDS, SET_ASIDE_SUFFIX, FileFate, FileKind, parse_file_name
 from logstore.files.backup_mark import BACKUP_MARK
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.followed_mark import FOLLOWED_MARK
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -26,6 +27,8 @@ from logstore.verify.snapshot_check import check_snapshot
 
 TOPIC_ID_MISSING: Final = "topic-id-missing"
 PARTIAL_SNAPSHOT = ".checkpoint.part"
+OURS: Final = frozenset({LOCK_NAME, BACKUP_MARK, FOLLOWED_MARK, OFFSET_GAPS_NAME, PROMISED_OFFSETS_NAME})
+"""Files of this library that Kafka leaves alone."""
 NEEDED_INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 """Every segment with records has these."""
 
@@ -36,12 +39,7 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
-    for name in sorted(
-        filter(
-            _is_odd,
-            partition.listing.files.keys() - own - {LOCK_NAME, BACKUP_MARK, FOLLOWED_MARK, PROMISED_OFFSETS_NAME},
-        )
-    ):
+    for name in sorted(filter(_is_odd, partition.listing.files.keys() - own - OURS)):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in sorted(partition.listing.directories.keys() - own):
         yield _no_file(name, "a directory", report)
@@ -77,6 +75,12 @@ def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator
     if name.endswith(PARTIAL_SNAPSHOT):
         yield report.info(
             "left-over-tmp", "a metadata snapshot that is being fetched, or was when the broker stopped", file=name
+        )
+    elif name.endswith(SET_ASIDE_SUFFIX):
+        yield report.info(
+            "set-aside",
+            "recovery took this out of the log: it is kept for people to look at, and may be removed",
+            file=name,
         )
     elif parsed.kind is FileKind.UNKNOWN:
         yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)

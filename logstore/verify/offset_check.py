@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
+from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import CURE, Finding, Reporter
@@ -33,8 +34,10 @@ class Gap:
 class OffsetCheck(SilentCheck):
     """Finds offsets that go backwards, come twice, or are missing."""
 
-    def __init__(self, report: Reporter, compaction: Compaction, log_start: int) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction, log_start: int, known: OffsetGaps) -> None:
         self._report = report
+        self._known = known
+        """What the log says itself that it lacks."""
         self._compaction = compaction
         self._log_start = log_start
         """What is missing below was deleted: a truncation inside the first batch that is left makes such holes."""
@@ -92,11 +95,17 @@ class OffsetCheck(SilentCheck):
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
         """Report what is missing, now that it is known whether the log was compacted."""
-        del log_end_offset
+        for hole in self._known.within(self._log_start, log_end_offset).holes:
+            yield self._report.error(
+                "known-hole",
+                f"{hole} were damaged or lost, and the log was opened without them: readers are told so",
+                file=OFFSET_GAPS_NAME,
+                offset=hole.start_offset,
+            )
         if self._compaction.found:
             return
         for gap in self._gaps:
-            if not self._misplaced.any_between(gap.start, gap.end):
+            if not self._known.covers(gap.start, gap.end) and not self._misplaced.any_between(gap.start, gap.end):
                 yield self._describe(gap)
         if self._further_gaps:
             yield self._report.error(

@@ -6,6 +6,7 @@ from itertools import repeat
 
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
+from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.offline.log_file import LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
@@ -156,7 +157,7 @@ def _checks(partition: PartitionDirectory, segments: Sequence[Segment], report: 
         compaction,
         HeaderCheck(report),
         SequenceCheck(report, compaction, log_start),
-        OffsetCheck(report, compaction, log_start),
+        OffsetCheck(report, compaction, log_start, OffsetGaps.read(partition.path)),
         EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),

@@ -2,12 +2,10 @@
 
 from itertools import count
 from pathlib import Path
-from typing import Final
 
 from epoch.filesystem import FileSystem
+from logstore.file_name import SET_ASIDE_SUFFIX
 from logstore.offline.log_file import LogFile
-
-SET_ASIDE_SUFFIX: Final = ".set-aside"
 
 
 class SetAside:

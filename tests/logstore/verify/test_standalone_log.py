@@ -1,12 +1,16 @@
 """What verify says of the directory of a log that stands alone, which keeps its own checkpoints."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.log.log import Log
+from logstore.log_config import LogConfig
 from logstore.offline.offline_log_directory import open_offline
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
@@ -68,3 +72,40 @@ def test_its_checkpoints_are_files(name: str, queue: Path) -> None:
 def test_its_clean_shutdown_file_can_be_parsed(queue: Path) -> None:
     (queue / ".kafka_cleanshutdown").write_text("{")
     assert found(queue) == [("clean-shutdown-unparsable", ".kafka_cleanshutdown")]
+
+
+@pytest.mark.parametrize("end", [Log.close, Log.abandon])
+def test_all_that_the_only_copy_writes_is_known(queue: Path, end: Callable[[Log], None]) -> None:
+    log = Log.open(queue)
+    log.cursor("reader").commit()
+    log.append_batches(encode_batch([Record(0, 0, b"k", b"v")], BatchTemplate(base_offset=10, leader_epoch=1)))
+    log.backup(queue.parent / "backup" / "queue-0")
+    end(log)
+    assert {".reserve", "promised-offsets", ".epochlog-followed"} < {file.name for file in queue.iterdir()}
+    assert found(queue) == []
+    assert found(queue.parent / "backup" / "queue-0") == []
+
+
+@pytest.mark.parametrize("fault", ["a segment is gone", "a segment is short", "the end is gone"])
+def test_a_hole_that_is_known_is_named_and_is_no_missing_segment(tmp_path: Path, fault: str) -> None:
+    directory = tmp_path / "queue-0"
+    with Log.open(directory, LogConfig(segment_bytes=200)) as log:
+        for number in range(12):
+            log.append([b"%d" % number * 20])
+    segments = sorted(directory.glob("*.log"))
+    if fault == "a segment is gone":
+        segments[1].unlink()
+        assert ("missing-segment", segments[1].name) in found(directory)
+    elif fault == "the end is gone":
+        segments[-1].unlink()
+    else:
+        os.truncate(segments[1], 40)
+    Log.open(directory, damage="hole").close()
+    findings = list(verify_partition(PartitionDirectory.open(directory), records=True))
+    (hole,) = (each for each in findings if each.kind == "known-hole")
+    assert hole.offset == int(segments[-1 if fault == "the end is gone" else 1].stem)
+    assert {each.kind for each in findings if each.severity.is_damage} == {"known-hole"}
+    assert {each.file for each in findings if each.kind == "set-aside"} == {
+        file.name for file in directory.glob("*.set-aside")
+    }
+    assert not [each for each in findings if each.kind == "unknown-file"]
