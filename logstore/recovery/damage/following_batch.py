@@ -20,15 +20,16 @@ class FollowingBatch(NamedTuple):
 
 
 def find_following(log: LogFile, position: int, lowest: int, end: int) -> FollowingBatch | None:
-    """Find the first batch behind `position` with offsets from `lowest` on and below `end`; None without any.
+    """Find the first batch behind `position` with offsets above `lowest` and below `end`; None without any.
 
-    No checksum covers a batch's base offset: one that lies elsewhere is not believed.
+    No checksum covers a batch's base offset: one that lies elsewhere is not believed. Whatever was at `position` had
+    `lowest`, or a later offset.
     """
     search = _plain_search(log) if log.size - position <= _PLAIN_BYTES else _kernel_search(log)
     at = search(position + 1)
     while at >= 0:
         batch = RecordBatch(log.data, at)
-        if lowest <= batch.base_offset <= batch.last_offset < end:
+        if lowest < batch.base_offset <= batch.last_offset < end:
             return FollowingBatch(at, batch.base_offset)
         at = search(at + 1)
     return None

@@ -5,10 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from logstore.batch.layout import LENGTH_AT
 from logstore.errors import DamagedLogError, HoleError
+from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.offline.log_file import LogFile
 from logstore.recovery.damage_policy import Damage
 
 CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=100, retention_ms=-1)
@@ -156,6 +159,20 @@ class TestDamageBelowTheRecoveryPoint:
             assert before
         with Log.open(directory, CONFIG) as log:
             assert (log.log_end_offset, log.report.dropped) == (end, [])
+
+
+def test_a_batch_that_kept_all_but_its_offset_is_in_the_hole_too(tmp_path: Path) -> None:
+    """No checksum covers the offset, and zeros are one."""
+    with Log.open(tmp_path / "t-0") as log:
+        for offset in range(5):
+            log.append([value(offset)])
+    [path] = segments(log.directory)
+    with LogFile.open(path) as file:
+        end = [batch.position for batch in file.batches()][2] + LENGTH_AT
+    path.write_bytes(bytes(end) + path.read_bytes()[end:])
+    with Log.open(log.directory, damage="hole") as log:
+        assert log.holes == (Hole(0, 3),)
+        assert read(log) == {3, 4}
 
 
 def within(holes: object, offset: int) -> list[bool]:
