@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from replication.audit.judgement.cost import Cost
 from replication.counted import counted
 from replication.leadership.reason import Reason
 
@@ -38,9 +39,9 @@ def expected_of(partition: Json) -> list[Json]:
 
 
 def worst_expected(partition: Json) -> Json | None:
-    """Return that one of them under which most acknowledged records are lost; None where none is known."""
+    """Return that one of them under which most is lost, acknowledged records first; None where none is known."""
     known = [each for each in expected_of(partition) if each["lost"] is not None]
-    return max(known, key=lambda each: (each["acknowledged"]["records"], each["lost"]["records"]), default=None)
+    return max(known, key=Cost.of, default=None)
 
 
 def kafka_in_words(partition: Json) -> str:

@@ -18,6 +18,7 @@ from replication.audit.comparison.unreadable_records import acknowledged_and_cor
 from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.examination.range_digests import RANGE_BITS
 from replication.audit.judgement.acknowledged import Acknowledged, acknowledged
+from replication.audit.judgement.cost import Cost
 from replication.audit.snapshots.registered import Registered
 from replication.errors import CopyUnreadableError
 
@@ -43,6 +44,11 @@ class Loss:
     """Those that each replica has corrupt, and no other has at all: lost whichever leads, and counted by offsets."""
     gone: Mapping[str, RecordSpan]
     """Those that each replica lacks below its high watermark, and no other has: lost and counted likewise."""
+
+    @property
+    def cost(self) -> Cost:
+        """By what leaders are ranked."""
+        return Cost(self.acknowledged.records, self.maybe_acknowledged.records, self.lost.records)
 
 
 def losses(

@@ -1,4 +1,4 @@
-"""Which copy should lead: whom Kafka elects, and under whom fewest records are lost; decided once for all commands."""
+"""Which copy should lead: whom Kafka elects, and under whom least is lost; decided once for all commands."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from epoch import UNDEFINED_EPOCH
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.difference_findings import odd_replicas
 from replication.audit.copy_summary import CopySummary
+from replication.audit.judgement.cost import Cost
 from replication.audit.judgement.losses import Loss
 from replication.audit.snapshots.foretold_election import UNTOLD, ForetoldElection
 from replication.counted import counted
@@ -27,6 +28,11 @@ class Candidate:
     """Why the copy should not be trusted; None where nothing was found."""
     loss: Loss | None
     """What is lost if it leads; None where that is not known."""
+
+    @property
+    def cost(self) -> Cost:
+        """By what candidates are ranked; nothing where that is not known."""
+        return self.loss.cost if self.loss else Cost()
 
     def as_json(self) -> dict[str, Any]:
         """Return the candidate as `epochlog advise --json` and `audit --json` print it."""
@@ -50,7 +56,7 @@ class Recommendation:
     latest_and_longest: str
     """The copy with the latest leader epoch, of several the longest. Kafka does not ask logs, and may elect another."""
     least_loss: str | None
-    """Under whom fewest distinct records are lost; None where no candidate's loss is known."""
+    """Under whom least is lost, acknowledged records first, as `Cost` ranks; None where a loss is not known."""
     candidates: tuple[Candidate, ...]
     """By replica."""
     missing: tuple[str, ...] = ()
@@ -97,7 +103,7 @@ def recommend(
     """Choose among the copies of a partition, of which there is at least one.
 
     Between candidates that are equal by a rule, a copy without damage goes first; then, for the latest epoch and the
-    longest log, the one under which fewer records are lost, for the least loss the one that Kafka elects, then the one
+    longest log, the one under which less is lost, for the least loss the one that Kafka elects, then the one
     of the latest epoch and the longest log; then the one whose log starts earliest, for followers delete what their
     leader's log no longer has, and the first by name.
     """
@@ -125,23 +131,20 @@ def recommend(
     )
 
 
-def _by_epochs(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
-    lost = candidate.loss.lost.records if candidate.loss else 0
+def _by_epochs(candidate: Candidate) -> tuple[int, int, bool, Cost, int, str]:
     return (
         -candidate.last_epoch,
         -candidate.log_end_offset,
         candidate.damage is not None,
-        lost,
+        candidate.cost,
         candidate.log_start_offset,
         candidate.replica,
     )
 
 
-def _by_loss(elected: str | None, candidate: Candidate) -> tuple[int, int, bool, bool, int, int, int, str]:
-    loss = candidate.loss
+def _by_loss(elected: str | None, candidate: Candidate) -> tuple[Cost, bool, bool, int, int, int, str]:
     return (
-        loss.lost.records if loss else 0,
-        loss.acknowledged.records if loss else 0,
+        candidate.cost,
         candidate.damage is not None,
         candidate.replica != elected,
         -candidate.last_epoch,

@@ -181,7 +181,7 @@ class PartitionVerdict:
 
     @property
     def recommended(self) -> str | None:
-        """The replica under which fewest records are lost; None where a copy is unknown, or how they compare."""
+        """The replica under which least is lost; None where a copy is unknown, or how they compare."""
         if self.recommendation is None or Verdict.UNKNOWN in self.verdicts:
             return None
         return self.recommendation.least_loss

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from replication.audit.coordinators.hanging_transactions import HANGING_TRANSACTION
 from replication.audit.judgement.committed_records import place_in_words
+from replication.audit.judgement.cost import Cost
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import forks_in_words, verdict_in_words
 from replication.audit.judgement.wording import known_so_far, name_of, nothing_in_words, span_of
@@ -136,15 +137,15 @@ def _choices(partition: Json) -> Iterator[str]:
     if not partition["candidates"]:
         return
     yield '<h4>What each leader would cost</h4><ul class="choices">'
-    for candidate in sorted(partition["candidates"], key=_cost):
+    for candidate in sorted(partition["candidates"], key=_place):
         yield from _choice(partition, candidate)
     yield "</ul>"
 
 
-def _cost(candidate: Json) -> tuple[float, float]:
-    if candidate["lost"] is None:
-        return float("inf"), 0
-    return candidate["lost"]["records"], candidate["acknowledged"]["records"]
+def _place(candidate: Json) -> tuple[bool, Cost]:
+    """Put those whose losses are not known last."""
+    is_unknown = candidate["lost"] is None
+    return is_unknown, Cost() if is_unknown else Cost.of(candidate)
 
 
 def _choice(partition: Json, candidate: Json) -> Iterator[str]:

@@ -66,7 +66,7 @@ class Span:
 def draw(partition: Json, marks: Sequence[Mark] = ()) -> str:
     """Draw a partition's verdict, as `PartitionVerdict.as_json` gives it, as HTML with the bars as SVG.
 
-    The cuts are those under the recommended leader: the one under whom fewest records are lost. The style sheet
+    The cuts are those under the recommended leader: the one under whom least is lost. The style sheet
     `lineage.css` and `hatching` belong to it, once for all pictures of a page.
     """
     axis = Axis.over(partition, tuple(mark.offset for mark in marks))

@@ -3,28 +3,15 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+from replication.audit.judgement.cost import Cost
 
 Json = Mapping[str, Any]
 NOBODY = None
 """Nobody leads."""
 Leaders = frozenset[str | None]
 """Whose copies may lead then, or NOBODY: several where it depends on what nobody knows."""
-
-
-class Cost(NamedTuple):
-    """What is lost under a leader; the smaller one is better, as for `least_loss`."""
-
-    records: int = 0
-    """All."""
-    acknowledged: int = 0
-    """Those that are known to have been acknowledged: of others it is not known that they were not."""
-    maybe: int = 0
-    """Those of which nothing tells it."""
-
-    def plus(self, other: "Cost") -> "Cost":
-        """Add what is lost elsewhere."""
-        return Cost(*(one + another for one, another in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -88,7 +75,7 @@ class Contest:
     @classmethod
     def of(cls, partition: Json, names: Mapping[int, str]) -> Self:
         """Take it from the object of a partition that `epochlog audit --json` prints, with brokers' names by id."""
-        costs = {each["replica"]: _cost(each) for each in partition["candidates"] if each["lost"] is not None}
+        costs = {each["replica"]: Cost.of(each) for each in partition["candidates"] if each["lost"] is not None}
         election = partition.get("election") or {}
         return cls(
             topic=partition["topic"],
@@ -100,10 +87,6 @@ class Contest:
             forced={started[0]: leaders for started, leaders in _starts(election.get("forced", ()), names)},
             absent=tuple(election.get("absent", ())),
         )
-
-
-def _cost(candidate: Json) -> Cost:
-    return Cost(*(candidate[part]["records"] for part in ("lost", "acknowledged", "maybe_acknowledged")))
 
 
 def _leaders(elections: Sequence[Json], names: Mapping[int, str]) -> Leaders:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Final, NamedTuple
 
-from replication.audit.runbook.contest import NOBODY, Contest, Cost, Leaders
+from replication.audit.judgement.cost import Cost
+from replication.audit.runbook.contest import NOBODY, Contest, Leaders
 
 MOST_PERMUTED: Final = 5
 """Brokers of which all orders are looked at; of more, the one that costs least as the next is taken each time."""

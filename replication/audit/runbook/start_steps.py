@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from replication.audit.judgement.cluster_commands import dry_run, elect_listed, election_file, show_topics
+from replication.audit.judgement.cost import Cost
 from replication.audit.judgement.wording import acknowledged_in_words
-from replication.audit.runbook.contest import Cost
 from replication.audit.runbook.start_plan import Led, Stage, StartPlan
 from replication.counted import counted
 from replication.next_step import Step

@@ -79,6 +79,11 @@ def candidates(verdict: PartitionVerdict) -> dict[str, Candidate]:
     return {each.replica: each for each in verdict.recommendation.candidates}
 
 
+def least_loss(copies: list[Copy], high_watermarks: list[int | None]) -> str | None:
+    recommendation = judged(copies, high_watermarks).recommendation
+    return recommendation and recommendation.least_loss
+
+
 @st.composite
 def families(draw: st.DrawFn) -> list[Copy]:
     """Copies that each went on from some point of another's log: under an epoch of its own, or with fewer records."""
@@ -133,7 +138,11 @@ def test_the_choices_are_the_rules_and_a_critical_finding_says_what_the_longest_
     assert kafkas is not None
     assert least is not None
     place = {name: (each.last_epoch, each.log_end_offset) for name, each in told.items()}
-    lost = {name: each.loss.lost.records for name, each in told.items() if each.loss}
+    lost = {
+        name: (each.loss.acknowledged.records, each.loss.maybe_acknowledged.records, each.loss.lost.records)
+        for name, each in told.items()
+        if each.loss
+    }
     assert place[kafkas.replica] == max(place.values())
     assert lost[least.replica] == min(lost.values())
     assert verdict.recommended == least.replica
@@ -171,6 +180,24 @@ def test_a_few_records_of_a_later_epoch_do_not_outweigh_many_that_were_acknowled
     assert (first.finding.topic, first.finding.partition, first.finding.offset) == ("t", 0, 10)
     told = "890 records (offsets 10..899, leader epoch 1, written 1970-01-01 00:00:01 UTC) of t-0"
     assert first.finding.message.startswith(told)
+
+
+def test_few_acknowledged_records_outweigh_many_that_were_promised_to_nobody() -> None:
+    trunk = (Written(0, 10),)
+    promised, longer = (*trunk, Written(1, 3)), (*trunk, *(Written(2, 90, "n") for _ in range(10)))
+    assert least_loss([Copy(promised, BIG), Copy(longer, BIG)], [13, 10]) == "broker-1"
+
+
+def test_what_may_have_been_acknowledged_outweighs_what_was_not() -> None:
+    trunk = (Written(0, 10),)
+    promised, longer = (*trunk, Written(1, 3)), (*trunk, *(Written(2, 90, "n") for _ in range(10)))
+    assert least_loss([Copy(promised, BIG), Copy(longer, BIG)], [None, 10]) == "broker-1"
+
+
+def test_the_fewest_records_are_lost_where_it_is_the_same_for_those_that_were_acknowledged() -> None:
+    trunk = (Written(0, 10),)
+    shorter, longer = (*trunk, Written(1, 3)), (*trunk, *(Written(2, 90, "n") for _ in range(10)))
+    assert least_loss([Copy(shorter, BIG), Copy(longer, BIG)], [10, 10]) == "broker-2"
 
 
 def test_what_retention_removed_from_the_leader_is_not_lost() -> None:

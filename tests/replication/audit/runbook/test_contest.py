@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from replication.audit.runbook.contest import NOBODY, Contest, Cost
+from replication.audit.judgement.cost import Cost
+from replication.audit.runbook.contest import NOBODY, Contest
 from replication.audit.runbook.start_plan import plan_start
 from tests.replication.audit.report.documents import candidate, forked, span
 
@@ -22,9 +23,9 @@ def test_costs_are_those_of_the_candidates() -> None:
     contest = Contest.of(forked(), NAMES)
     assert contest.name == "payments-0"
     assert contest.costs == {
-        "broker-1": Cost(50, 0, 0),
-        "broker-2": Cost(120, 120, 0),
-        "broker-3": Cost(170, 120, 0),
+        "broker-1": Cost(0, 0, 50),
+        "broker-2": Cost(120, 0, 120),
+        "broker-3": Cost(120, 0, 170),
     }
     assert contest.best == {"broker-1"}
 

@@ -1,12 +1,14 @@
 """Brokers start in the order by which least is lost: tried beside all orders, one broker at a time."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import permutations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.audit.runbook.contest import NOBODY, Contest, Cost
+from replication.audit.judgement.cost import Cost
+from replication.audit.runbook.contest import NOBODY, Contest
 from replication.audit.runbook.start_plan import StartPlan, plan_start
 
 BROKERS = ("a", "b", "c")
@@ -20,7 +22,7 @@ def contest(
     return Contest(
         topic=name,
         number=0,
-        costs={broker: Cost(cost, cost, 0) for broker, cost in costs.items()},
+        costs={broker: Cost(cost, 0, cost) for broker, cost in costs.items()},
         is_told=elects is not None,
         together=frozenset() if elects is None else frozenset([together]),
         orders=orders,
@@ -51,6 +53,14 @@ class TestOneAfterTheOther:
         assert told(plan) == [("b", ""), ("ac", "")]
         assert plan.stages[0].stopped == ("a", "c")
         assert plan.cost == Cost()
+
+    def test_acknowledged_records_of_one_outweigh_all_others_of_another(self) -> None:
+        costs = {"t": {"a": Cost(), "b": Cost(1, 0, 1)}, "u": {"a": Cost(0, 0, 99), "b": Cost()}}
+        contests = [replace(contest(name, dict.fromkeys("ab", 0)), costs=each) for name, each in costs.items()]
+        plan = plan_start(contests, ("a", "b"))
+        assert told(plan) == [("a", "t,u"), ("b", "")]
+        assert plan.cost == Cost(0, 0, 99)
+        assert [each.contest.topic for each in plan.sacrificed] == ["u"]
 
     def test_an_unclean_election_is_asked_for_where_it_does_not(self) -> None:
         plan = plan_start([contest("t", {"a": 7, "b": 0}, {"a": "a", "ba": "a"}, "a")], BROKERS)

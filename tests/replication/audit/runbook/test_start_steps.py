@@ -4,7 +4,8 @@ import json
 import shlex
 from typing import Any
 
-from replication.audit.runbook.contest import Contest, Cost
+from replication.audit.judgement.cost import Cost
+from replication.audit.runbook.contest import Contest
 from replication.audit.runbook.start_plan import plan_start
 from replication.audit.runbook.start_steps import StartSteps
 from replication.next_step import Step
@@ -24,7 +25,7 @@ def contest(topic: str, *costs: Cost, number: int = 0) -> Contest:
 
 
 def test_dozens_of_partitions_are_two_steps_and_one_file() -> None:
-    first, then = steps(*(contest("t", Cost(9, 7, 0), Cost(3, 0, 2), number=number) for number in range(40)))
+    first, then = steps(*(contest("t", Cost(7, 0, 9), Cost(0, 2, 3), number=number) for number in range(40)))
     assert first.what.startswith("Start the controllers, and wait a minute: ")
     assert ". Then start broker-2, and no other broker. A minute later" in first.what
     assert "t-0, t-1, t-2, t-3, t-4 and 35 more" in first.what
@@ -48,7 +49,7 @@ def test_dozens_of_partitions_are_two_steps_and_one_file() -> None:
 
 
 def test_what_loses_more_than_it_would_have_to_is_told() -> None:
-    first, *_ = steps(contest("t", Cost(), Cost(9, 9, 0)), contest("u", Cost(7, 7, 0), Cost()))
+    first, *_ = steps(contest("t", Cost(), Cost(9, 0, 9)), contest("u", Cost(7, 0, 7), Cost()))
     assert first.loses == (
         "7 records, 7 of them acknowledged: 7 of u-0. u-0 would lose less under another broker, and others more then: "
         "no order of starts gives each its best leader"
