@@ -10,7 +10,7 @@ from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntr
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Severity, verify_root
-from tests.logstore.batches import batch, record
+from tests.logstore.batches import batch, record, simple_batch
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, marker, thinned, transactional, write_log
 
 LOG = [transactional(7, 0, 5), transactional(8, 5, 5), transactional(7, 10, 5), marker(8, 15), transactional(8, 16, 4)]
@@ -146,7 +146,7 @@ class TestSnapshotsThatAreAllMissing:
         assert kinds(write(tmp_path, {})) == []
 
     def test_a_log_without_producers_has_nothing_to_forget(self, tmp_path: Path) -> None:
-        directory = write(tmp_path, {}, [batch(0, [record(number) for number in range(5)])])
+        directory = write(tmp_path, {}, [simple_batch(0, [b"v"] * 5)])
         (directory / f"{0:020d}.txnindex").unlink()
         (tmp_path / CLEAN_SHUTDOWN_NAME).touch()
         assert kinds(directory) == []

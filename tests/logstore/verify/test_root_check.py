@@ -24,6 +24,7 @@ def root(tmp_path: Path) -> Path:
     """A root with one partition whose log ends at 5."""
     (tmp_path / "t-0").mkdir()
     (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(simple_batch(0, [b"v"] * 5))
+    (tmp_path / "t-0" / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
     return tmp_path
 
 

@@ -17,6 +17,7 @@ from replication.audit.coordinators.consumer_offsets import (
 )
 from replication.audit.judgement.recommendation import Recommendation
 from replication.audit.judgement.verdict import Branch, PairVerdict, PartitionVerdict, Verdict
+from replication.audit.snapshots.foretold_election import UNTOLD
 from replication.planning import Relation
 
 LOG = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0/00000000000000000000.log"
@@ -76,7 +77,7 @@ def verdict(recommended: str | None = "broker-2", truncate_to: int | None = 300)
         PairVerdict("broker-2", "broker-1", Relation.FORKED, truncate_to, 120, 12_000, forked, 300),
         PairVerdict("broker-1", "broker-2", Relation.FORKED, 300, 50, 5_000, forked, 300),
     )
-    recommendation = Recommendation("broker-2", recommended, ())
+    recommendation = Recommendation(UNTOLD, "broker-2", recommended, ())
     return PartitionVerdict("diverge", 0, forked, pairs, recommendation, BRANCHES, (), (), (), (), ())
 
 
