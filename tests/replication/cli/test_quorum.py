@@ -70,6 +70,7 @@ def test_a_brokers_copy_that_differs_is_a_finding_without_any_vote(tmp_path: Pat
     assert epochlog("advise", root / "broker-10", *(controllers(root)[node] for node in went_on(root))).status == 1
 
 
+@pytest.mark.filterwarnings("default:missing copies could not be determined from the cluster's metadata")
 def test_metadata_that_no_controller_can_load_is_a_failure_and_lost_metadata_is_critical(tmp_path: Path) -> None:
     root = copied(tmp_path / "quorum")
     first = controllers(root)[went_on(root)[0]]
