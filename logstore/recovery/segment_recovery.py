@@ -72,8 +72,8 @@ def recover_segment(
 
 
 def _is_beyond(log: LogFile, found: SegmentRecovery, promised: int | None) -> bool:
-    """Whether the batch behind what is valid passes over an offset around which none lies."""
-    if promised is None or found.next_offset > promised:
+    """Whether the batch behind what is valid begins where nothing was promised: no append writes one that far away."""
+    if promised is None:
         return False
     batch = next(log.batches(found.valid_bytes), None)
     return batch is not None and batch.base_offset >= promised

@@ -210,6 +210,19 @@ class TestDamageAboveTheRecoveryPoint:
             [tail] = log.report.dropped
             assert (directory / tail.set_aside).read_bytes() == lost
 
+    def test_an_offset_that_no_append_gives_is_damage_and_no_reason_to_split(self, tmp_path: Path) -> None:
+        log = Log.open(tmp_path / "t-0")
+        log.append([b"one"])
+        position = log.size
+        log.append([b"two"])
+        log.abandon()
+        path = segments(log.directory)[0]
+        data = bytearray(path.read_bytes())
+        data[position + 4] ^= 0x80
+        path.write_bytes(data)
+        with Log.open(log.directory) as log:
+            assert (log.log_end_offset, len(log.report.dropped), log.holes) == (1, 1, ())
+
     def test_a_torn_end_is_cut_as_ever(self, directory: Path) -> None:
         last = segments(directory)[-1]
         last.write_bytes(last.read_bytes()[:-3])
