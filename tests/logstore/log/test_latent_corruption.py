@@ -99,3 +99,16 @@ def test_a_base_offset_that_its_neighbours_contradict_is_not_served(log: Log) ->
     with pytest.raises(CorruptBatchError, match="the batch ends at 254, and what follows it begins at 2 "):
         list(log.read(0, 1 << 20).records())
     log.abandon()
+
+
+def test_records_are_not_missed_in_front_of_a_batch_that_the_index_leads_past(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", LogConfig(index_interval_bytes=0)) as log:
+        for number in range(6):
+            log.append([b"%d" % number])
+        third = list(log.segments[0].batches())[2]
+        flip(log.segments[0].path, third.position + 7, 2 ^ 1)  # what was offset 2 claims to be 1
+        for offset in (1, 2):
+            with pytest.raises(CorruptBatchError):
+                next(log.records(offset))
+        assert next(log.records(3)).value == b"3"
+        log.abandon()
