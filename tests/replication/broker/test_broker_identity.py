@@ -14,7 +14,7 @@ from tests.replication.broker.member import format_root
 
 
 def identity(*roots: Path) -> BrokerIdentity:
-    with LogDirectories.open(roots) as directories:
+    with LogDirectories.open(roots, replicated=True) as directories:
         return BrokerIdentity.of(directories)
 
 
@@ -26,7 +26,7 @@ def test_all_directories_of_a_broker_are_named(tmp_path: Path) -> None:
 
 def test_the_epoch_of_the_last_start_is_known_after_an_orderly_stop(tmp_path: Path) -> None:
     format_root(tmp_path / "disk", 9)
-    with LogDirectories.open([tmp_path / "disk"]) as directories:
+    with LogDirectories.open([tmp_path / "disk"], replicated=True) as directories:
         directories.broker_epoch = 17
     assert identity(tmp_path / "disk").previous_broker_epoch == 17
 
@@ -39,7 +39,7 @@ def test_a_directory_that_is_offline_is_not_named(tmp_path: Path) -> None:
 
 def test_a_directory_whose_disk_fails_is_not_named_any_more(tmp_path: Path) -> None:
     first, _ = (format_root(tmp_path / name, 9) for name in ("disk-1", "disk-2"))
-    with LogDirectories.open([tmp_path / "disk-1", tmp_path / "disk-2"]) as directories:
+    with LogDirectories.open([tmp_path / "disk-1", tmp_path / "disk-2"], replicated=True) as directories:
         directories.broker_epoch = 17
         directories.roots[1]._disk.failure = OSError(errno.EIO, "Input/output error")
         found = BrokerIdentity.of(directories)

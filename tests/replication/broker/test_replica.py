@@ -28,7 +28,7 @@ LEADER, OURS = 1, 9
 @pytest.fixture
 def directories(tmp_path: Path) -> Iterator[LogDirectories]:
     format_root(tmp_path / "ours", OURS)
-    with LogDirectories.open([tmp_path / "ours"]) as directories:
+    with LogDirectories.open([tmp_path / "ours"], replicated=True) as directories:
         yield directories
 
 

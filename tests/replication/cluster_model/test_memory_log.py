@@ -18,7 +18,7 @@ STEPS = 25
 def test_the_models_log_is_as_the_real_one(tmp_path: Path) -> None:
     for number in range(CAMPAIGN.count):
         seed = f"{CAMPAIGN.seed}:{number}"
-        with Log.open(tmp_path / "orders-0") as real:
+        with Log.open(tmp_path / "orders-0", replicated=True) as real:
             compare(Random(seed), real, MemoryLog(Replica()), seed)
         rmtree(tmp_path / "orders-0")
     CAMPAIGN.report(CAMPAIGN.count)

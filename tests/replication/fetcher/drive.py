@@ -29,7 +29,7 @@ class Cuts(FetchObserver):
 
 def open_log(root: Path, partition: TopicPartition = PARTITION, disk: FileSystem | None = None) -> Log:
     root.mkdir(parents=True, exist_ok=True)
-    return Log.open(root / str(partition), CONFIG, filesystem=disk or Unsynced())
+    return Log.open(root / str(partition), CONFIG, filesystem=disk or Unsynced(), replicated=True)
 
 
 def exchange(fetcher: Fetcher, leader: Leader, now: int = 0) -> list[FetcherRequest]:

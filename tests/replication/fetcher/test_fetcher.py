@@ -639,7 +639,7 @@ def test_a_disk_that_takes_no_records_fails_the_partition_at_once(logs: Logs, tm
     write(logs("leader"), 0, b"a")
     leader, disk = leading(logs, 0), Breaking()
     (tmp_path / "breaking").mkdir()
-    log = Log.open(tmp_path / "breaking" / str(PARTITION), CONFIG, filesystem=disk)
+    log = Log.open(tmp_path / "breaking" / str(PARTITION), CONFIG, filesystem=disk, replicated=True)
     fetcher = Fetcher()
     fetcher.follow(PARTITION, log, 0)
     disk.is_broken = True
@@ -890,7 +890,7 @@ def test_a_limit_of_the_process_fails_no_partition_which_goes_on_once_it_is_over
     write(logs("leader"), 0, *(bytes(400) for _ in range(9)))
     leader.lead(PARTITION, logs("leader"), 0)
     (tmp_path / "short").mkdir()
-    with Log.open(tmp_path / "short" / str(PARTITION), CONFIG, filesystem=disk) as log:
+    with Log.open(tmp_path / "short" / str(PARTITION), CONFIG, filesystem=disk, replicated=True) as log:
         fetcher = Fetcher(FetcherSettings(rules=replace(MIRROR_RULES, back_off_ms=1)))
         fetcher.follow(PARTITION, log, 0)
         disk.is_short = True

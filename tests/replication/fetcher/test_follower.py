@@ -28,7 +28,7 @@ CONFIG = LogConfig(segment_bytes=20_000)
 
 
 def open_log(root: Path, partition: TopicPartition) -> Log:
-    return Log.open(root / str(partition), CONFIG)
+    return Log.open(root / str(partition), CONFIG, replicated=True)
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,9 @@ class Scene:
         self.logs: dict[TopicPartition, Log] = {}
         (root / "leader").mkdir()
         for partition in (PARTITION, OTHER):
-            log = stack.enter_context(Log.open(root / "leader" / str(partition), filesystem=Unsynced()))
+            log = stack.enter_context(
+                Log.open(root / "leader" / str(partition), filesystem=Unsynced(), replicated=True)
+            )
             write(log, 0, *(b"%d" % each for each in range(5)))
             self.leader.lead(partition, log, 0)
             self.logs[partition] = log

@@ -125,7 +125,7 @@ class Life:
         self._lives += 1
         directory = self.root / f"leader-{self._lives}"
         directory.mkdir()
-        return Log.open(directory / str(partition), CONFIG)
+        return Log.open(directory / str(partition), CONFIG, replicated=True)
 
     def _lead(self, partition: TopicPartition, log: Log) -> None:
         self.logs[partition] = log

@@ -45,8 +45,8 @@ def findings(root: Path) -> list[Finding]:
 def leader(tmp_path: Path) -> Iterator[WireLeader]:
     with (
         WireLeader() as leader,
-        Log.open(tmp_path / str(PLAIN)) as plain,
-        Log.open(tmp_path / str(TRANSACTIONS)) as txn,
+        Log.open(tmp_path / str(PLAIN), replicated=True) as plain,
+        Log.open(tmp_path / str(TRANSACTIONS), replicated=True) as txn,
     ):
         leader.lead(PLAIN, plain, 0)
         leader.lead(TRANSACTIONS, txn, 0)

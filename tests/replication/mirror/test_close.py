@@ -33,7 +33,7 @@ class Interrupted(BaseException):
 @pytest.fixture
 def leader(tmp_path: Path) -> Iterator[WireLeader]:
     (tmp_path / "leader").mkdir()
-    with WireLeader() as leader, Log.open(tmp_path / "leader" / str(ORDERS)) as log:
+    with WireLeader() as leader, Log.open(tmp_path / "leader" / str(ORDERS), replicated=True) as log:
         log.append([Record.of(b"value")], leader_epoch=0)
         log.update_high_watermark(1)
         leader.lead(ORDERS, log, 0)
@@ -66,7 +66,7 @@ def test_what_is_raised_in_one_step_keeps_no_other_from_being_taken(
         mirror.close()
     assert (tmp_path / "copy" / CLEAN_SHUTDOWN_NAME).exists()
     # Nobody holds the lock any more, and once more does no harm.
-    LogDirectory.open(tmp_path / "copy").close()
+    LogDirectory.open(tmp_path / "copy", replicated=True).close()
     monkeypatch.undo()
     mirror.close()
 
@@ -107,7 +107,7 @@ def test_a_forked_process_is_refused_at_once_and_disturbs_nothing(leader: WireLe
 
 
 def test_a_follower_is_its_own_process_s_alone(leader: WireLeader, tmp_path: Path) -> None:
-    with Log.open(tmp_path / str(ORDERS)) as log, Follower(leader.bootstrap, ORDERS, log) as follower:
+    with Log.open(tmp_path / str(ORDERS), replicated=True) as log, Follower(leader.bootstrap, ORDERS, log) as follower:
         follower.catch_up(SECONDS)
 
         def use() -> None:
@@ -144,7 +144,7 @@ class Blocking(FetchObserver):
 
 def test_a_follower_ends_though_its_observer_does_not_return(leader: WireLeader, tmp_path: Path) -> None:
     observer = Blocking()
-    with Log.open(tmp_path / str(ORDERS)) as log:
+    with Log.open(tmp_path / str(ORDERS), replicated=True) as log:
         follower = Follower(leader.bootstrap, ORDERS, log, observer=observer)
         follower.start()
         assert observer.entered.wait(SECONDS)

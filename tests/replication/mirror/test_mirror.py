@@ -47,7 +47,9 @@ class Scene:
         life = len(list(self.root.glob("leader-*")))
         directory = self.root / f"leader-{life}"
         directory.mkdir()
-        log = self.logs[partition] = self.open.enter_context(Log.open(directory / str(partition), SMALL))
+        log = self.logs[partition] = self.open.enter_context(
+            Log.open(directory / str(partition), SMALL, replicated=True)
+        )
         for epoch, records in batches:
             write(log, epoch, records)
         self.leader.lead(partition, log, leader_epoch)

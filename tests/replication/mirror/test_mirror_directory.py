@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -18,7 +19,8 @@ CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 def test_a_new_root_is_made_with_its_properties_and_verify_finds_nothing_wrong(tmp_path: Path) -> None:
     root = tmp_path / "some" / "where"
     with open_mirror_directory(root, CLUSTER) as directory:
-        directory.create(TopicPartition("orders", 0)).append([Record.of(b"1")], leader_epoch=3)
+        log = directory.create(TopicPartition("orders", 0), topic_id=uuid4())
+        log.append([Record.of(b"1")], leader_epoch=3)
     known = MetaProperties.read(root / "meta.properties")
     assert (known.version, known.cluster_id, known.node_id) == (1, CLUSTER, MIRROR_NODE_ID)
     assert known.directory_id is not None

@@ -26,7 +26,7 @@ def told() -> list[Any]:
 
 
 def filled(directory: Path) -> Log:
-    log = Log.open(directory / "orders-0")
+    log = Log.open(directory / "orders-0", replicated=True)
     for number in range(5):
         log.append([Record.of(b"%d" % number), Record.of(b"+")], leader_epoch=3)
     log.update_high_watermark(6)

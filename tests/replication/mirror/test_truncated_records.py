@@ -23,7 +23,7 @@ SMALL = LogConfig(segment_bytes=1_000, index_interval_bytes=100)
 
 def filled(directory: Path, sizes: list[int]) -> Log:
     """A log with a batch of so many records each, a leader epoch for every third batch."""
-    log = Log.open(directory, SMALL)
+    log = Log.open(directory, SMALL, replicated=True)
     for number, size in enumerate(sizes):
         records = [Record(0, 1_700_000_000_000, b"key", b"%d-%d" % (number, each)) for each in range(size)]
         log.append(records, leader_epoch=number // 3)

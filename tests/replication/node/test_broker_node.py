@@ -47,7 +47,7 @@ def test_registration_is_asked_for_as_long_as_the_settings_say(tmp_path: Path, s
     settings = BrokerNodeSettings(
         listener=ListenerSettings(address=LOOPBACK), registration_seconds=seconds, session_timeout_ms=3_600_000
     )
-    with LogDirectories.open([tmp_path]) as directories, pytest.raises(RefusedByControllerError):
+    with LogDirectories.open([tmp_path], replicated=True) as directories, pytest.raises(RefusedByControllerError):
         BrokerNode(cast("ControllerLink", cast("Any", link)), directories, settings)
     milliseconds = link.asked_by.timeouts[0]
     assert milliseconds is not None
@@ -61,7 +61,7 @@ def test_a_controller_that_hangs_is_waited_for_half_a_session(
     ensure_formatted([tmp_path], 1, CLUSTER)
     link = Refusing()
     settings = BrokerNodeSettings(listener=ListenerSettings(address=LOOPBACK), session_timeout_ms=session_timeout_ms)
-    with LogDirectories.open([tmp_path]) as directories, pytest.raises(RefusedByControllerError):
+    with LogDirectories.open([tmp_path], replicated=True) as directories, pytest.raises(RefusedByControllerError):
         BrokerNode(cast("ControllerLink", cast("Any", link)), directories, settings)
     assert link.asked_by.timeouts == [milliseconds]
 

@@ -45,6 +45,8 @@ class Replicas:
 
     def retry(self) -> None: ...
 
+    def take_answers(self) -> None: ...
+
     def notice_failures(self) -> frozenset[UUID]:
         return frozenset()
 

@@ -37,6 +37,7 @@ def directories(tmp_path: Path) -> Iterator[LogDirectories]:
     with LogDirectories.open(
         [tmp_path / "a", tmp_path / "b"],
         lambda partition: LogConfig(segment_bytes=500) if partition == DELETED else COMPACTED,
+        replicated=True,
         settings=DirectorySettings(log_cleaner_backoff_ms=10),
     ) as directories:
         yield directories

@@ -137,7 +137,7 @@ def test_a_broker_whose_place_another_process_takes_answers_nothing_more(
     copy = tmp_path / "elsewhere"
     copy.mkdir()
     shutil.copy(first.directories.roots[0].root / META_PROPERTIES_NAME, copy)
-    with LogDirectories.open([copy]) as directories:
+    with LogDirectories.open([copy], replicated=True) as directories:
         cluster.wait_until(lambda: cluster.image.brokers[1].fenced)
         settings = BrokerNodeSettings(listener=ListenerSettings(address=LOOPBACK))
         with BrokerNode(cluster.link(directories), directories, settings):

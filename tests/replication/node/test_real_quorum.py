@@ -34,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> 
 def node(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerNode]:
     root = tmp_path_factory.mktemp("node") / "ours"
     format_root(root, OURS, CLUSTER_ID)
-    with LogDirectories.open([root], periodic=True) as directories:
+    with LogDirectories.open([root], periodic=True, replicated=True) as directories:
         link = NetworkLink(controllers(cluster), BrokerIdentity.of(directories))
         settings = BrokerNodeSettings(
             listener=ListenerSettings(address=ADDRESS),

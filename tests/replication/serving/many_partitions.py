@@ -34,7 +34,7 @@ def many_partitions(count: int) -> Path:
 
 
 def _make(root: Path, count: int) -> None:
-    with LogDirectory.open(root, LogConfig(retention_ms=-1)) as directory:
+    with LogDirectory.open(root, LogConfig(retention_ms=-1), replicated=True) as directory:
         for number in range(count):
             log = directory.create(TopicPartition(TOPIC, number))
             for epoch in range(EPOCHS):

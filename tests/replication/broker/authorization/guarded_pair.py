@@ -192,7 +192,7 @@ class GuardedPair:
         image, partitions = self.image, HostedPartitions()
         (self._directory / "ours").mkdir()
         for topic, number, state in image.topics.partitions():
-            log = Log.open(self._directory / "ours" / f"{topic.name}-{number}")
+            log = Log.open(self._directory / "ours" / f"{topic.name}-{number}", replicated=True)
             partition = TopicPartition(topic.name, number)
             led = LedPartition(
                 partition,

@@ -20,7 +20,7 @@ class Node:
     def __init__(self, directory: Path, *, is_confirmed: bool) -> None:
         self.wall_ms, self.steady_ms = START_MS, 0
         self.clock = WatchedClock(is_confirmed=is_confirmed)
-        self.root = LogDirectory.open(directory, clock=self.clock)
+        self.root = LogDirectory.open(directory, clock=self.clock, replicated=True)
         self.told = HeardTroubles()
         self.doubted = DoubtedClock([self.root], self.told, lambda: self.steady_ms)
 

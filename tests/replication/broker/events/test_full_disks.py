@@ -19,7 +19,9 @@ class Disks:
     def __init__(self, directory: Path) -> None:
         self.now = 0
         paths = [directory / name for name in ("roomy", "small")]
-        self.roots = [LogDirectory.open(path, filesystem=REAL, clock=lambda: self.now) for path in paths]
+        self.roots = [
+            LogDirectory.open(path, filesystem=REAL, clock=lambda: self.now, replicated=True) for path in paths
+        ]
         self.small = self.roots[1]
         self.told = HeardTroubles()
         self.disks = FullDisks(self.roots, self.told)

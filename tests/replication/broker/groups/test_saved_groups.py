@@ -29,7 +29,7 @@ COMMITTED = {
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Log]:
-    with Log.open(tmp_path / "__consumer_offsets-0") as log:
+    with Log.open(tmp_path / "__consumer_offsets-0", replicated=True) as log:
         yield log
 
 

@@ -60,7 +60,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def directories(root: Path) -> Iterator[LogDirectories]:
-    with LogDirectories.open([root]) as directories:
+    with LogDirectories.open([root], replicated=True) as directories:
         yield directories
 
 
@@ -176,7 +176,7 @@ def test_after_a_controlled_shutdown_its_leaderships_are_elsewhere_and_the_next_
 ) -> None:
     epochs, ear = [-1], Ear()
     for topic in ("first", "second"):
-        with LogDirectories.open([root]) as directories:
+        with LogDirectories.open([root], replicated=True) as directories:
             member = agent(directories, ear)
             assert member.identity.previous_broker_epoch == epochs[-1]
             run(member)
@@ -200,14 +200,14 @@ def test_a_replica_stays_eligible_to_lead_where_its_last_start_ended_in_order(
     cluster: KafkaCluster, agent: Agents, root: Path, is_clean: bool
 ) -> None:
     topic = f"eligible-{is_clean}"
-    with LogDirectories.open([root]) as directories:
+    with LogDirectories.open([root], replicated=True) as directories:
         member = agent(directories)
         run(member)
         create_topic(cluster, topic, [1, member.identity.broker_id], min_insync_replicas="2")
         assert member.metadata.wait_for(lambda image: topic in image.topics.by_name, SECONDS)
         member.leave(SECONDS)
         directories.broker_epoch = member.broker_epoch if is_clean else -1
-    with LogDirectories.open([root]) as directories:
+    with LogDirectories.open([root], replicated=True) as directories:
         member = agent(directories)
         member.start()
         member.wait_until_caught_up(SECONDS)
@@ -241,7 +241,7 @@ def test_an_id_that_a_live_broker_has_is_refused_and_the_broker_stays(
 ) -> None:
     format_root(tmp_path / "twin", 1)
     ear = Ear()
-    with LogDirectories.open([tmp_path / "twin"]) as directories:
+    with LogDirectories.open([tmp_path / "twin"], replicated=True) as directories:
         member = agent(directories, ear, initial_registration_timeout_ms=2 * SESSION_MS)
         with member, pytest.raises(BrokerStoppedError, match="DUPLICATE_BROKER_REGISTRATION") as stopped:
             member.wait_until_caught_up(SECONDS)
@@ -257,7 +257,7 @@ def test_an_id_that_a_live_broker_has_is_refused_and_the_broker_stays(
 def test_another_clusters_controller_refuses_it(agent: Agents, tmp_path: Path) -> None:
     format_root(tmp_path / "ours", 9, "b3RoZXIgY2x1c3Rlcg")
     ear = Ear()
-    with LogDirectories.open([tmp_path / "ours"]) as directories:
+    with LogDirectories.open([tmp_path / "ours"], replicated=True) as directories:
         member = agent(directories, ear, initial_registration_timeout_ms=SESSION_MS)
         with member, pytest.raises(BrokerStoppedError):
             member.wait_until_caught_up(SECONDS)
@@ -313,7 +313,7 @@ def test_it_survives_a_restart_of_the_controller_with_the_same_epoch(
 def test_a_directory_that_fails_or_is_cordoned_is_told(agent: Agents, tmp_path: Path) -> None:
     broker_id = next(NEW_IDS)
     first, second = (format_root(tmp_path / name, broker_id) for name in ("disk-1", "disk-2"))
-    with LogDirectories.open([tmp_path / "disk-1", tmp_path / "disk-2"]) as directories:
+    with LogDirectories.open([tmp_path / "disk-1", tmp_path / "disk-2"], replicated=True) as directories:
         member = agent(directories)
         run(member)
         member.cordon([first])
@@ -335,7 +335,7 @@ def test_the_example_of_the_documentation_runs(
     exec(example.replace("controller1:9093", controllers(cluster)), names)  # noqa: S102 - our own page
     printed = capsys.readouterr().out.splitlines()
     assert [line for line in printed if line in BrokerState.__members__] == [state.name for state in IN_ORDER]
-    with LogDirectories.open([tmp_path / "broker-9"]) as directories:
+    with LogDirectories.open([tmp_path / "broker-9"], replicated=True) as directories:
         assert directories.broker_epoch == names["broker"].broker_epoch
 
 

@@ -40,7 +40,7 @@ def quorum(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> I
 @pytest.fixture
 def directories(tmp_path: Path) -> Iterator[LogDirectories]:
     format_root(tmp_path / "ours", OURS)
-    with LogDirectories.open([tmp_path / "ours"]) as directories:
+    with LogDirectories.open([tmp_path / "ours"], replicated=True) as directories:
         yield directories
 
 

@@ -58,7 +58,7 @@ class SmallLeader:
         self.asked: list[IsrChange] = []
         self.told: list[IsrChanged] = []
         self.wakes = 0
-        self.log = Log.open(root / "orders-0")
+        self.log = Log.open(root / "orders-0", replicated=True)
         if records:
             self.log.append(batch(records), leader_epoch=LEADER_EPOCH - 1)
         self.log.update_high_watermark(high_watermark)

@@ -20,7 +20,7 @@ class Sleeper:
 
 @pytest.fixture
 def hosted(tmp_path: Path) -> HostedPartition:
-    return HostedPartition(Log.open(tmp_path / "orders-0"), 3)
+    return HostedPartition(Log.open(tmp_path / "orders-0", replicated=True), 3)
 
 
 def test_every_change_of_the_log_or_of_who_leads_wakes(hosted: HostedPartition) -> None:
@@ -69,7 +69,7 @@ def test_who_waits_for_a_log_that_has_moved_waits_for_the_other_one(hosted: Host
     hosted.attend(sleeper)
     before = hosted.log
     (tmp_path / "moved").mkdir()
-    with Log.open(tmp_path / "moved" / "orders-0") as moved:
+    with Log.open(tmp_path / "moved" / "orders-0", replicated=True) as moved:
         hosted.replace_log(moved, str(tmp_path / "moved"))
         assert (hosted.log, hosted.root) == (moved, str(tmp_path / "moved"))
         woken = sleeper.woken

@@ -564,5 +564,5 @@ class TestLowWatermark:
 
 
 def test_a_copy_that_is_not_led_here_has_no_replicas_to_look_after(tmp_path: Path) -> None:
-    with Log.open(tmp_path / "orders-0") as log:
+    with Log.open(tmp_path / "orders-0", replicated=True) as log:
         assert HostedPartition(log, 3, is_leader=False).led is None

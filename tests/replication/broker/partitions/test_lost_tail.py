@@ -32,7 +32,7 @@ def started(root: Path, *records: MetadataRecord) -> Iterator[Broker]:
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A replica whose lost tail was noted by an earlier start of the broker."""
-    with LogDirectory.open(tmp_path) as directory:
+    with LogDirectory.open(tmp_path, replicated=True) as directory:
         directory.create(ORDERS).append([b"one"], leader_epoch=0)
     LostTail(end=1, former_end=2, leader_epoch=0, was_recovering=False).keep(tmp_path / "orders-0")
     return tmp_path

@@ -102,7 +102,7 @@ def test_a_log_that_cannot_be_read_is_not_replaced_in_another_root(roots: list[P
 
 def test_a_copy_takes_no_place_while_a_disk_is_missing_that_may_have_the_log(roots: list[Path]) -> None:
     missing, present = roots
-    with LogDirectory.open(present) as directory:
+    with LogDirectory.open(present, replicated=True) as directory:
         directory.futures.open(ORDERS, TOPIC).append([b"older"])
     missing.write_bytes(b"no directory")
     with opened(*roots) as broker:

@@ -65,8 +65,8 @@ STEPS = st.lists(
 def test_it_holds_the_same_in_the_end(steps: list[tuple[str, int]]) -> None:
     with (
         TemporaryDirectory() as place,
-        Log.open(Path(place, "source-0"), CONFIG) as log,
-        Log.open(Path(place, "copy-0"), CONFIG) as copy,
+        Log.open(Path(place, "source-0"), CONFIG, replicated=True) as log,
+        Log.open(Path(place, "copy-0"), CONFIG, replicated=True) as copy,
     ):
         source = Source(log)
         for step, number in steps:

@@ -25,7 +25,7 @@ def filled(log: Log) -> None:
 @pytest.mark.parametrize("high_watermark", [6, 7])
 def test_a_truncation_is_told_in_whole_batches(tmp_path: Path, high_watermark: int) -> None:
     told: list[Truncated] = []
-    with Log.open(tmp_path / "orders-0") as log:
+    with Log.open(tmp_path / "orders-0", replicated=True) as log:
         filled(log)
         size = log.size
         log.advance_high_watermark(high_watermark)
@@ -50,7 +50,7 @@ def test_a_truncation_is_told_in_whole_batches(tmp_path: Path, high_watermark: i
 
 def test_where_all_of_a_log_goes_nothing_is_read_to_count_it(tmp_path: Path) -> None:
     told: list[Truncated] = []
-    with Log.open(tmp_path / "orders-0") as log:
+    with Log.open(tmp_path / "orders-0", replicated=True) as log:
         filled(log)
         FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(StartAfresh(50, "it starts there"), 3)
     (event,) = told
@@ -59,7 +59,7 @@ def test_where_all_of_a_log_goes_nothing_is_read_to_count_it(tmp_path: Path) -> 
 
 def _removed_of(directory: Path, *, batches: int, batch_bytes: int) -> Truncated:
     told: list[Truncated] = []
-    with Log.open(directory) as log:
+    with Log.open(directory, replicated=True) as log:
         filled(log)
         for _ in range(batches):
             log.append([Record.of(bytes(batch_bytes))], leader_epoch=2)
@@ -89,7 +89,7 @@ def test_what_cannot_be_counted_is_removed_all_the_same(tmp_path: Path, monkeypa
 
 def test_a_truncation_without_records_is_none(tmp_path: Path) -> None:
     told: list[Truncated] = []
-    with Log.open(tmp_path / "orders-0") as log:
+    with Log.open(tmp_path / "orders-0", replicated=True) as log:
         filled(log)
         FollowedLog(ORDERS, log, ToldFetches(told.append, BrokerTraffic())).cut(Truncate(12, "at its end"), 3)
     assert told == []

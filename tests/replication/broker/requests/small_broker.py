@@ -92,7 +92,9 @@ class SmallBroker:
     def open(self, partition: TopicPartition, *, topic_id: UUID = TOPIC_ID) -> Log:
         """Lead one more partition, with an empty log."""
         log = Log.open(
-            self._directory / f"{partition.topic}-{partition.partition}", LogConfig(retention_ms=-1, segment_ms=2**62)
+            self._directory / f"{partition.topic}-{partition.partition}",
+            LogConfig(retention_ms=-1, segment_ms=2**62),
+            replicated=True,
         )
         self.host(partition, log, topic_id=topic_id)
         return log

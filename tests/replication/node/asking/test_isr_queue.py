@@ -92,7 +92,7 @@ class Leader:
 
 @pytest.fixture
 def leader(tmp_path: Path) -> Leader:
-    return Leader(Log.open(tmp_path / "orders-0"))
+    return Leader(Log.open(tmp_path / "orders-0", replicated=True))
 
 
 def test_a_change_wakes_who_asks_for_it(leader: Leader) -> None:
@@ -169,7 +169,7 @@ def test_what_is_refused_is_forgotten_once_no_earlier_request_can_be_granted(lea
 
 
 def test_a_log_that_is_closed_meanwhile_keeps_no_other_leader_from_its_answer(tmp_path: Path) -> None:
-    logs = [Log.open(tmp_path / f"orders-{number}") for number in range(3)]
+    logs = [Log.open(tmp_path / f"orders-{number}", replicated=True) for number in range(3)]
     leader = Leader(*logs)
     logs[1].abandon()  # as where its disk fails
     leader.settle(Answers(ErrorCode.NONE))

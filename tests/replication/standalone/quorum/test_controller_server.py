@@ -39,7 +39,7 @@ def led(tmp_path: Path) -> Iterator[Led]:
 @pytest.fixture
 def directories(tmp_path: Path) -> Iterator[LogDirectories]:
     format_root(tmp_path / "broker", BROKER, CLUSTER)
-    with LogDirectories.open([tmp_path / "broker"]) as directories:
+    with LogDirectories.open([tmp_path / "broker"], replicated=True) as directories:
         yield directories
 
 

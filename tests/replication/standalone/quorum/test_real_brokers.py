@@ -203,7 +203,7 @@ def test_a_broker_of_ours_and_one_of_kafkas_lead_and_follow_each_other(
 ) -> None:
     theirs, topic = 1, "shared"
     format_root(tmp_path / "ours", OURS, CLUSTER)
-    with LogDirectories.open([tmp_path / "ours"], periodic=True) as directories:
+    with LogDirectories.open([tmp_path / "ours"], periodic=True, replicated=True) as directories:
         link = NetworkLink([led.address], BrokerIdentity.of(directories))
         settings = BrokerNodeSettings(
             listener=ListenerSettings(address=Address("127.0.0.1", 0)), heartbeat_interval_ms=HEARTBEAT_MS

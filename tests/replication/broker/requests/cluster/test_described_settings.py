@@ -3,6 +3,7 @@
 import pytest
 
 from logstore import LogConfig
+from logstore.log_config import RETENTION_MS
 from replication.broker.requests.cluster.described_settings import DescribedSettings
 from replication.metadata.records import ConfigRecord
 from replication.metadata.settings.topic_settings import TOPIC_SETTINGS
@@ -33,9 +34,9 @@ def put(broker: SmallBroker, resource: Resource, name: str, value: str) -> None:
     broker.tell(ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value))
 
 
-def test_the_defaults_are_those_of_a_log_config() -> None:
+def test_the_defaults_are_those_of_a_log_config_and_kafkas_retention() -> None:
     known = {name: each.default or "" for name, each in TOPIC_SETTINGS.items()}
-    assert LogConfig.of(known) == LogConfig()
+    assert LogConfig.of(known) == LogConfig(retention_ms=RETENTION_MS)
 
 
 def test_a_topics_setting_counts_before_the_brokers_and_these_before_the_default(broker: SmallBroker) -> None:

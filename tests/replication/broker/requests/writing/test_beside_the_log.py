@@ -37,7 +37,7 @@ def test_what_is_produced_is_what_a_log_appends(seed: int) -> None:
     with TemporaryDirectory() as directory:
         broker = WritingBroker(Path(directory))
         alone = Path(directory) / "alone-0"
-        with Log.open(alone, LOG_CONFIG) as log:
+        with Log.open(alone, LOG_CONFIG, replicated=True) as log:
             for _ in range(20):
                 records = batches.any()
                 told = broker.produce(records, acks=-1)

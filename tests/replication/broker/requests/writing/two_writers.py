@@ -122,7 +122,9 @@ class TwoWriters:
                 partition_epoch=0,
             )
             self.image.replay_all([TopicRecord(name=name, topic_id=topic_id), state])
-            log = self.logs[name] = Log.open(self._directory / f"{name}-0", LogConfig.of({**_COMMON, **config}))
+            log = self.logs[name] = Log.open(
+                self._directory / f"{name}-0", LogConfig.of({**_COMMON, **config}), replicated=True
+            )
             led = LedPartition(
                 TopicPartition(name, 0),
                 topic_id,
