@@ -107,6 +107,14 @@ class FailingDisk(FileSystem):
             raise OSError(self.failure.number, os.strerror(self.failure.number))
 
 
+class FullDisk(FailingDisk):
+    """The real disk, on which there is no space any more from the n-th step on."""
+
+    def _step(self, name: str, path: Path) -> None:
+        self.steps_left = max(self.steps_left, 1)
+        super()._step(name, path)
+
+
 def _path_of(descriptor: int) -> Path:
     """Find the file behind a descriptor, whoever opened it."""
     return Path(f"/proc/self/fd/{descriptor}").readlink()

@@ -123,8 +123,9 @@ class Retention:
         environment.filesystem.fsync_directory(environment.directory)
 
     def _note_start(self) -> None:
-        """Write where the log begins; without space for that its first segment tells, and some has just been made."""
+        """Write where the log and its epochs begin; without space its first segment tells, and some was just made."""
         try:
+            self._flusher.insist(self._contents.epochs.flush)
             self._flusher.insist(self._flusher.write_checkpoints)
         except OSError as error:
             if not is_passing(error):

@@ -21,6 +21,8 @@ from logstore import (
     clock,
 )
 from logstore.log_config import DAY_MS
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.verify import verify_partition
 
 CONFIG: dict[str, Any] = {"segment_bytes": 300, "segment_ms": 2**60, "file_delete_delay_ms": 0}
 OLD = 1_000
@@ -40,6 +42,14 @@ def filled(directory: Path, config: LogConfig, **options: Any) -> Log:
 def deleted(tmp_path: Path, config: LogConfig, **options: Any) -> int:
     with filled(tmp_path / "t-0", config, **options) as log:
         return log.delete_old_segments()
+
+
+@pytest.mark.parametrize("replicated", [False, True])
+def test_what_is_deleted_by_one_that_is_killed_is_not_missing(tmp_path: Path, *, replicated: bool) -> None:
+    log = filled(tmp_path / "t-0", LogConfig(**CONFIG, retention_bytes=0), replicated=replicated)
+    assert log.delete_old_segments() > 0
+    log.abandon()
+    assert [each.kind for each in verify_partition(PartitionDirectory.open(tmp_path / "t-0"))] == []
 
 
 def test_for_ever_by_default(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from epoch.filesystem import REAL, FileSystem
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify
 from replication.repair import OtherPartitionError, RepairPlan, RepairTargetError, open_target, plan_repair
-from tests.disk import FailingDisk, Failure
+from tests.disk import FailingDisk, Failure, FullDisk
 from tests.replication.partitions import ABatch, write_partition
 
 BATCHES = [ABatch(base, 3, 0) for base in range(0, 36, 3)]
@@ -64,7 +64,7 @@ def write_to(tmp_path: Path, plan: RepairPlan, disk: FileSystem) -> None:
         plan.write(target / "t-0", filesystem=disk)
 
 
-def test_every_step_of_a_disk_may_fail_and_nothing_is_left(tmp_path: Path) -> None:
+def test_a_disk_may_be_full_from_any_step_on_and_nothing_is_left(tmp_path: Path) -> None:
     plan = a_plan(tmp_path)
     counting = FailingDisk(1_000_000)
     write_to(tmp_path, plan, counting)
@@ -73,7 +73,7 @@ def test_every_step_of_a_disk_may_fail_and_nothing_is_left(tmp_path: Path) -> No
     assert steps > 10
     for fail_at in range(1, steps + 1):
         with pytest.raises(RepairTargetError, match="the disk is full: nothing of it is left"):
-            write_to(tmp_path, plan, FailingDisk(fail_at))
+            write_to(tmp_path, plan, FullDisk(fail_at))
         assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "b"]
 
 
