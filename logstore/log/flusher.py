@@ -193,14 +193,17 @@ class Flusher:
             self._poison_unless_limit(error)
             raise
         contents.epochs.flush()
+        if self._promised is not None and later:
+            # An offset within a batch tells recovery nothing of where batches are to end.
+            behind = later[len(segments) :]
+            offset = behind[0].base_offset if behind else contents.log_end_offset
         self._finish(offset, start)
 
     def _finish(self, offset: int, start: float) -> None:
         """Move the recovery point behind what is on stable storage now."""
         contents = self._contents
         contents.move_recovery_point(offset)
-        if self._promised is not None:
-            self._promised.note(contents.recovery_point, contents.log_start_offset)
+        self._note_promise(contents.log_start_offset)
         if self._observer is not None:
             self._observer.flushed(self._directory, offset, time.perf_counter() - start)
 
@@ -267,5 +270,15 @@ class Flusher:
                 log_start_offset=start,
                 cleaner_offset=contents.cleaner_offset,
             )
-        if self._promised is not None:
-            self._promised.note(contents.recovery_point, start)
+        self._note_promise(start)
+
+    def _note_promise(self, log_start_offset: int) -> None:
+        """Write up to where the log is synced, of an only copy; where that fails nothing more is written to the log."""
+        if self._promised is None:
+            return
+        try:
+            self._promised.note(self._contents.recovery_point, log_start_offset)
+        except OSError as error:
+            if self._guard.state is not CLOSED:
+                self._guard.poison_unless_full(error)
+            raise

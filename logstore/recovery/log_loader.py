@@ -275,7 +275,11 @@ class _Loader:
         if self._only_copy is None:
             return None
         behind = self._behind(base_offset)
-        return behind[0] if behind else self._only_copy.recovery_point
+        if behind:
+            return behind[0]
+        promised = self._only_copy.recovery_point
+        # Where the log begins may be within a batch.
+        return None if promised is None or promised <= self._log_start_offset else promised
 
     def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem, behind: Sequence[int] = ()) -> None:
         """Recover segments that follow one another, split where they must be, and drop those behind damage.

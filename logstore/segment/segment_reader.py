@@ -1,6 +1,7 @@
 """Finds batches in a segment that is in use, by offset."""
 
-from contextlib import suppress
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from epoch.cache import LeaderEpochFileCache
@@ -79,6 +80,7 @@ class SegmentReader:
         All batches there end below `end_offset`, and none has a later epoch than `epochs` knows. Raises as `locate`
         does.
         """
+        cuts = self._file.cuts
         part = self._part(offset, size)
         found = self._find(part, offset, max_bytes, size)
         if found is None:
@@ -87,10 +89,11 @@ class SegmentReader:
         if first_size > max_bytes and not min_one_batch:
             return ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
         data, begin, _ = part
-        # With the bytes: once the view is looked at, the file may have been deleted.
+        # With bytes of its own, as `data` is: once the view is looked at, the mapping may have been let go of.
+        around = (data[: size - begin], begin, part[2])
         # The epochs as they are now: what takes the place of these batches later is another leader's.
         history = None if epochs is None else epochs.history
-        surroundings = _ViewSurroundings(self, part, start, end, size, end_offset, history)
+        surroundings = _ViewSurroundings(self, around, start, end, size, end_offset, history, cuts)
         return ReadView(offset, data[start - begin : end - begin], self._base_offset, start, False, surroundings)
 
     def ensure_gap(self, offset: int, end: int, next_offset: int) -> None:
@@ -99,6 +102,17 @@ class SegmentReader:
         All of them end below `next_offset`. Raises CorruptBatchError, and what `read_batches` raises.
         """
         self.ensure_order(self._part(offset, end), offset, end, next_offset)
+
+    def ensure_before_cuts(self, ensure: Callable[[], None], cuts: int) -> None:
+        """Call `ensure` unless bytes were taken away since there were `cuts`: indexes and file are of others then."""
+        try:
+            if self._file.cuts == cuts:
+                ensure()
+        except OSError:
+            return  # the file was deleted meanwhile
+        except (ValueError, LogStoreError):
+            if self._file.cuts == cuts:
+                raise
 
     def ensure_order(self, part: Part, offset: int, end: int, next_offset: int) -> None:
         """See that the batches before the position `end` are sound, rise, and all end below `next_offset`.
@@ -247,7 +261,7 @@ class _Bound(Surroundings):
 class _ViewSurroundings(Surroundings):
     """What lies around a view in its segment, with the bytes: the file may be deleted meanwhile."""
 
-    __slots__ = ("_end", "_end_offset", "_epochs", "_part", "_reader", "_size", "_start")
+    __slots__ = ("_cuts", "_end", "_end_offset", "_epochs", "_part", "_reader", "_size", "_start")
 
     def __init__(
         self,
@@ -258,8 +272,10 @@ class _ViewSurroundings(Surroundings):
         size: int,
         end_offset: int,
         epochs: EpochHistory | None,
+        cuts: int,
     ) -> None:
         self._reader = reader
+        self._cuts = cuts
         self._part = part
         self._start = start
         self._end = end
@@ -272,11 +288,14 @@ class _ViewSurroundings(Surroundings):
         first = offset if base_offset > offset else base_offset - 1
         if first < 0:
             return
+        reader = self._reader
         if self._part[2] < self._start:
-            self._reader.ensure_order(self._part, first, self._start, base_offset)
+            ensure = partial(reader.ensure_order, self._part, first, self._start, base_offset)
         elif self._start:  # what was read begins at an index entry, and that was made of the same bytes
-            with suppress(OSError):  # of a file that was deleted meanwhile
-                self._reader.ensure_gap(first, self._start, base_offset)
+            ensure = partial(reader.ensure_gap, first, self._start, base_offset)
+        else:
+            return
+        reader.ensure_before_cuts(ensure, self._cuts)
 
     def next_batch(self) -> NextBatch:
         data, begin, _ = self._part
@@ -292,11 +311,8 @@ class _ViewSurroundings(Surroundings):
     def onward(self) -> tuple[memoryview, Surroundings] | None:
         data, begin, _ = self._part
         reader, start, size = self._reader, self._start, self._size
-        around = _ViewSurroundings(reader, self._part, start, size, size, self._end_offset, self._epochs)
-        try:
-            return data[start - begin : size - begin], around
-        except ValueError:  # a truncation has let go of the mapping
-            return None
+        around = _ViewSurroundings(reader, self._part, start, size, size, self._end_offset, self._epochs, self._cuts)
+        return data[start - begin : size - begin], around
 
 
 def _moved(error: LogStoreError, begin: int) -> LogStoreError:

@@ -16,7 +16,7 @@ from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Header, Record
-from logstore.errors import InvalidTimestampError, LogStoreError
+from logstore.errors import InvalidTimestampError, LogStoreError, OffsetsOutOfOrderError
 from logstore.files.producer_snapshot import ProducerSnapshot
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
@@ -167,13 +167,16 @@ class Script:
         return replicate(self.end_offset)
 
     def fetch(self) -> Step:
-        base = self.rng.randrange(60)
+        end = self.rng.randrange(60)
         fetched = b""
         for _ in range(self.rng.choice((1, 1, 2))):
             data = self.batch(replace(self.producer(), leader_epoch=0))
+            count = RecordBatch(memoryview(data)).record_count
+            # Out of order for Kafka too is only what ends no later than what is before it.
+            base = end - count if self.rng.random() < 0.1 and count <= end else end
             data[:8] = base.to_bytes(8)
             fetched += data
-            base += RecordBatch(memoryview(data)).record_count - (self.rng.random() < 0.1)
+            end = base + count
         return follow(fetched[: -3 if self.rng.random() < 0.1 else None])
 
     def producer(self) -> BatchTemplate:
@@ -328,6 +331,17 @@ def test_a_wrong_batch_has_kafkas_error_and_nothing_is_written(
 ) -> None:
     good = [batches.record(offset_delta=i, key=b"k", value=b"v") for i in range(3)]
     play(log_oracle, tmp_path, config, [lead(batches.batch(**{"records": good, **changes}))])
+
+
+def test_a_fetched_batch_that_begins_within_the_one_before_is_refused_though_kafka_takes_it(
+    log_oracle: JavaProgram, tmp_path: Path
+) -> None:
+    three = [batches.record(offset_delta=delta) for delta in range(3)]
+    fetched = b"".join(batches.batch(records=three, base_offset=base) for base in (0, 2))
+    _, answer, _ = log_oracle.ask(f"open {tmp_path}/t-0", f"appendFollowerHex 0 {fetched.hex()}", "close")
+    assert ANSWER.fullmatch(answer), answer
+    with pytest.raises(OffsetsOutOfOrderError, match="offsets 2 to 4 follows one up to 2"):
+        validate_for_follower(fetched, next_offset=0, leader_epoch=0)
 
 
 @pytest.mark.parametrize("codec", Codec)

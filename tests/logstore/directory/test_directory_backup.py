@@ -3,6 +3,7 @@
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -18,13 +19,14 @@ from tests.disk import FailingDisk
 from tests.logstore.log.test_backup import settle
 
 CONFIG = LogConfig(segment_bytes=500, file_delete_delay_ms=0)
+TOPIC = UUID(int=7)
 FIRST, SECOND, THIRD = (TopicPartition("orders", number) for number in range(3))
 
 
 def filled(root: Path, filesystem: FileSystem | None = None) -> LogDirectory:
     directory = LogDirectory.open(root, CONFIG, filesystem=filesystem or FileSystem())
     for partition in (FIRST, SECOND, THIRD):
-        log = directory.create(partition)
+        log = directory.create(partition, topic_id=TOPIC)
         for number in range(20):
             log.append([b"value %d" % number] * 2)
         log.update_high_watermark(30)

@@ -16,6 +16,7 @@ from logstore.errors import OffsetOutOfRangeError
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.segment import segment_file
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.read_view import ReadView
 from tests.logstore.directories import GAPS, assert_sound
@@ -153,3 +154,24 @@ def test_a_segment_is_cut_in_place_unless_somebody_holds_its_bytes(tmp_path: Pat
     assert check(view)
     log.close()
     assert_sound(tmp_path / "t-0", expected=GAPS)
+
+
+@pytest.mark.parametrize("most_copied", [0, 1 << 60], ids=["mapped", "copied"])
+def test_a_view_says_nothing_of_what_was_written_after_a_truncation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_copied: int
+) -> None:
+    """A view is held against the batches around it as they were, although the file has others there by now."""
+    monkeypatch.setattr(segment_file, "MOST_COPIED", most_copied)
+    for seed in range(100):
+        rng = random.Random(seed)
+        log = Log.open(tmp_path / f"t-{seed}", LogConfig(index_interval_bytes=100))
+        for _ in range(30):
+            log.append_batches(batch(log.log_end_offset, rng))
+        offset = rng.randrange(5, log.log_end_offset)
+        view = log.read(offset, rng.choice([1, 300, 5_000]))
+        log.truncate_to(rng.randrange(offset))
+        for _ in range(30):
+            log.append_batches(batch(log.log_end_offset, rng))
+        assert check(view)
+        assert [record.value for record in view.records()][0].split()[0] == b"%d" % offset  # type: ignore[union-attr]
+        log.abandon()

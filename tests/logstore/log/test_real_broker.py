@@ -24,7 +24,7 @@ OURS, THEIRS = 60, 40
 def write_ours(root: Path, topic_id: str) -> None:
     """Write the whole partition ourselves: several segments, two leader epochs."""
     shutil.rmtree(root / str(PARTITION))
-    with LogDirectory.open(root, CONFIG) as directory:
+    with LogDirectory.open(root, CONFIG, replicated=True) as directory:
         log = directory.create(PARTITION, topic_id=parse_uuid(topic_id))
         for number in range(OURS):
             record = Record(0, NOW + number, b"key", b"%d" % number)
@@ -46,7 +46,7 @@ def test_a_broker_serves_what_we_wrote_and_we_open_what_it_wrote(tmp_path: Path,
     assert MetaProperties.read(broker.root / "meta.properties").node_id == 1
     findings = [finding for finding in verify(open_offline(broker.root)) if finding.severity.needs_attention]
     assert findings == []
-    with LogDirectory.open(broker.root, CONFIG) as directory:
+    with LogDirectory.open(broker.root, CONFIG, replicated=True) as directory:
         log = directory.log(PARTITION)
         assert directory.broker_epoch > 0
         assert log.report.recovered_segments == 0

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from logstore.batch.layout import LENGTH_AT
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import DamagedLogError, HoleError
 from logstore.files.only_copy.offset_gaps import Hole
-from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
+from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.damage_policy import Damage
+from logstore.topic_partition import TopicPartition
 
 CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=100, retention_ms=-1)
 RECORDS = 65
@@ -258,6 +260,44 @@ def test_a_replica_ends_at_the_damage_as_kafkas_does(directory: Path) -> None:
     with Log.open(directory, CONFIG, replicated=True) as log:
         assert log.log_end_offset == base_offset
         assert [tail.set_aside for tail in log.report.dropped] == [""]
+
+
+class TestAStartWithinABatch:
+    """Records are deleted up to an offset in the middle of a batch, and the process dies."""
+
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> Path:
+        log = Log.open(tmp_path / "t-0")
+        self.delete_first_half(log)
+        log.abandon()
+        return log.directory
+
+    @staticmethod
+    def delete_first_half(log: Log) -> None:
+        log.append([value(0), value(1)])
+        log.update_high_watermark(2)
+        log.delete_records(1)
+        assert log.recovery_point == 2
+
+    def test_it_is_no_damage(self, directory: Path) -> None:
+        with Log.open(directory) as log:
+            assert [record.value for record in log.records()] == [value(1)]
+
+    def test_it_is_none_where_no_more_is_known_to_be_flushed_than_was_deleted(self, directory: Path) -> None:
+        PromisedOffsets(directory).take_back(1, 1)
+        with Log.open(directory) as log:
+            assert [record.value for record in log.records()] == [value(1)]
+
+    @pytest.mark.parametrize("is_checkpointed", [False, True])
+    def test_it_is_none_in_a_root(self, tmp_path: Path, is_checkpointed: bool) -> None:
+        root = LogDirectory.open(tmp_path)
+        self.delete_first_half(root.create(TopicPartition("t", 0)))
+        if is_checkpointed:
+            root.checkpoint()
+        root.abandon()
+        with LogDirectory.open(tmp_path) as again:
+            log = again.log(TopicPartition("t", 0))
+            assert (log.log_start_offset, log.log_end_offset) == (int(is_checkpointed), 2)
 
 
 class TestAfterAStopInOrder:

@@ -203,6 +203,7 @@ def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) ->
         "wait",
         "ensure_readable",
         "known_producer",
+        "sound_ranges",
         "attend",
         "leave",
         "wait_async",
