@@ -39,6 +39,9 @@ class WatchedClock:
         self._lock = RLock()
         detach_after_fork(self)
 
+    def __repr__(self) -> str:
+        return f"WatchedClock(doubt={self.doubt})"
+
     def __call__(self) -> int:
         """Return the time in milliseconds since 1970 UTC."""
         return now_ms()

@@ -54,7 +54,7 @@ class Truncation:
     def start_at(self, offset: int, log_start_offset: int) -> None:
         """Drop everything; the log goes on at `offset`."""
         self._guard.state = CHANGING
-        self._epochs.end_before_cut(offset)
+        self._epochs.end_before_start_at(offset)
         self._flusher.promise_nothing()
         self._truncate(lambda: self._begin_anew(offset, log_start_offset))
 

@@ -256,12 +256,12 @@ CALLS: dict[str, Callable[[Log], object]] = {
 def test_an_append_that_flushes_reads_no_index_once_its_records_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with Log.open(tmp_path / "t-0") as log:
+    with Log.open(tmp_path / "t-0", replicated=True) as log:
         for _ in range(3):
             log.append([Record.of(b"value")])
             log.roll()
         log.abandon()
-    with Log.open(tmp_path / "t-0", LogConfig(flush_messages=1)) as log:
+    with Log.open(tmp_path / "t-0", LogConfig(flush_messages=1), replicated=True) as log:
         assert log.recovery_point == 0
 
         def read(path: Path) -> bytes:
@@ -270,7 +270,7 @@ def test_an_append_that_flushes_reads_no_index_once_its_records_are_there(
             return read_index(path)
 
         monkeypatch.setattr(live_index, "read_index", read)
-        assert log.append([Record.of(b"value")]).first_offset == 3
+        assert log.append([Record.of(b"value")], leader_epoch=0).first_offset == 3
         assert (log.failure, log.recovery_point) == (None, 4)
         monkeypatch.undo()
     assert_sound(log.directory)

@@ -126,6 +126,13 @@ class LeaderEpochs:
         elif latest is not None and not (contents.needs_epoch or self._environment.is_replicated):
             contents.epochs.reserve(EpochEntry(min(latest + 1, MAX_EPOCH), first_gone))
 
+    def end_before_start_at(self, offset: int) -> None:
+        """Do the same before a log begins anew at `offset`: nobody leads from below its start."""
+        contents = self._contents
+        self.end_before_cut(offset)
+        if contents.epochs.reserved is not None:
+            contents.epochs.reserve(EpochEntry(contents.epochs.reserved.epoch, offset))
+
     def truncate_to_end(self) -> None:
         """Make room for another leader: one that wrote nothing may have left an entry at the log's end."""
         self._contents.leadership = None

@@ -173,5 +173,5 @@ def test_a_view_says_nothing_of_what_was_written_after_a_truncation(
         for _ in range(30):
             log.append_batches(batch(log.log_end_offset, rng))
         assert check(view)
-        assert [record.value for record in view.records()][0].split()[0] == b"%d" % offset  # type: ignore[union-attr]
+        assert next(view.records()).offset == offset
         log.abandon()

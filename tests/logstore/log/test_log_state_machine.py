@@ -37,6 +37,8 @@ class Written(NamedTuple):
 class LogMachine(RuleBasedStateMachine):
     """Truncation drops whole batches; everything else is a list."""
 
+    replicated = True
+
     @initialize(
         segment_bytes=st.sampled_from([300, 1_000, 100_000]),
         interval=st.sampled_from([0, 150, 4096]),
@@ -52,7 +54,7 @@ class LogMachine(RuleBasedStateMachine):
             retention_ms=-1,
             message_timestamp_after_max_ms=2**63 - 1,
         )
-        self.log = Log.open(self.root / "t-0", self.config)
+        self.log = self.open_log()
         self.batches: list[Written] = []
         self.start = self.end = 0
         self.epoch = 0
@@ -63,6 +65,9 @@ class LogMachine(RuleBasedStateMachine):
             self.log.close()
             assert_sound(self.root / "t-0", self.log.log_start_offset, expected=GAPS)
             rmtree(self.root)
+
+    def open_log(self) -> Log:
+        return Log.open(self.root / "t-0", self.config, replicated=self.replicated)
 
     def add(self, base_offset: int, values: list[bytes]) -> None:
         self.batches.append(Written(base_offset, base_offset + len(values), values, self.epoch))
@@ -124,7 +129,7 @@ class LogMachine(RuleBasedStateMachine):
         else:
             self.log.flush()
             self.log.abandon()
-        self.log = Log.open(self.root / "t-0", self.config)
+        self.log = self.open_log()
         # A gap at the end is not on disk; where that takes the end below the start, the log begins anew at the start.
         last = self.batches[-1].end_offset if self.batches else self.log.segments[0].base_offset
         self.end = max(last, self.log.segments[-1].base_offset, self.start)
@@ -158,7 +163,7 @@ class LogMachine(RuleBasedStateMachine):
             return
         log = self.log
         assert (log.log_start_offset, log.log_end_offset) == (self.start, self.end)
-        assert log.epochs.entries == self.epochs.entries
+        self.check_epochs()
         found, offset = [], self.start
         while (view := log.read(offset, 1 << 20)).data:
             found += [(record.offset, record.value) for record in view.records()]
@@ -168,6 +173,22 @@ class LogMachine(RuleBasedStateMachine):
         with pytest.raises(OffsetOutOfRangeError):
             log.read(self.end + 1, 1)
 
+    def check_epochs(self) -> None:
+        assert self.log.epochs.entries == self.epochs.entries
+
+
+class OnlyCopyMachine(LogMachine):
+    """The log may have reserved an epoch for what is appended after a recovery or a cut; each batch is in its own."""
+
+    replicated = False
+
+    def check_epochs(self) -> None:
+        for batch in self.batches:
+            if batch.base_offset >= self.start:
+                assert self.log.epochs.epoch_for_offset(batch.base_offset) == batch.epoch
+
 
 LogMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+OnlyCopyMachine.TestCase.settings = LogMachine.TestCase.settings
 test_a_log_is_a_list_of_batches = LogMachine.TestCase
+test_the_only_copy_is_one_too = OnlyCopyMachine.TestCase
