@@ -278,8 +278,9 @@ class _Loader:
         if behind:
             return behind[0]
         promised = self._only_copy.recovery_point
-        # Where the log begins may be within a batch.
-        return None if promised is None or promised <= self._log_start_offset else promised
+        if promised is not None and base_offset < promised <= self._log_start_offset:
+            return None  # where the log begins may be within a batch
+        return promised
 
     def _recover_in_turn(self, base_offsets: Sequence[int], snapshots: FileSystem, behind: Sequence[int] = ()) -> None:
         """Recover segments that follow one another, split where they must be, and drop those behind damage.
