@@ -54,9 +54,11 @@ def finish_copy(source: Log, copy: Log) -> None:
         if copy.log_end_offset == end:
             raise UnfinishedCopyError(copy.directory, end, source.log_end_offset)
         end = copy.log_end_offset
+    # Of leaders that have written nothing, the source's alone count.
+    copy.truncate_to(copy.log_end_offset)
     known = copy.epochs.latest_epoch
     for entry in source.epochs.history.entries:
-        if known is None or entry.epoch > known:  # of leaders that have written nothing yet
+        if known is None or entry.epoch > known:
             copy.assign_epoch(entry.epoch, entry.start_offset)
     copy.flush()
 

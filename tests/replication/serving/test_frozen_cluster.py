@@ -202,7 +202,7 @@ def test_a_damaged_batch_is_never_sent_and_those_who_come_there_are_told(tmp_pat
             batches = list(read_batches(memoryview(fetched.records)))
             assert all(batch.is_valid() for batch in batches)
             error, offset = fetched.error, batches[-1].last_offset + 1 if batches else offset
-        assert (error, offset) == (ErrorCode.KAFKA_STORAGE_ERROR, victim.base_offset)
+        assert (error, offset) == (ErrorCode.CORRUPT_MESSAGE, victim.base_offset)
 
 
 def test_damage_that_readers_come_upon_is_told_once(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_the_log_begins_where_the_one_before_has_ended(tmp_path: Path) -> None:
 
 def test_they_keep_what_the_log_says_of_voters(tmp_path: Path) -> None:
     said = [KRaftVersion(k_raft_version=1), Voters(voters=())]
-    with Log.open(tmp_path / "__cluster_metadata-0") as log:
+    with Log.open(tmp_path / "__cluster_metadata-0", replicated=True) as log:
         records = [encode_control(each, 5) for each in said]
         log.append_batches(encode_batch(records, BatchTemplate(base_offset=0, leader_epoch=1, is_control=True)))
     controller, metadata = started(tmp_path)

@@ -55,7 +55,7 @@ def test_an_append_is_on_stable_storage_and_committed(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_was_left_open_is_aborted(tmp_path: Path) -> None:
-    with Log.open(tmp_path / "__cluster_metadata-0") as log:
+    with Log.open(tmp_path / "__cluster_metadata-0", replicated=True) as log:
         append_metadata(log, [LEVEL], leader_epoch=3)
         append_metadata(log, [BeginTransactionRecord(name="half"), TOPIC], leader_epoch=3)
     metadata = StoredMetadata.open(tmp_path)

@@ -62,6 +62,7 @@ STEPS = st.lists(
 @example([("append", 5), ("copy", 0), ("truncate", 3), ("append", 6)])
 @example([("append", 2), ("commit", 0), ("delete", 1)])
 @example([("append", 9), ("commit", 2), ("delete", 4), ("copy", 0), ("commit", 0), ("delete", 1), ("append", 1)])
+@example([("append", 1), ("commit", 0), ("copy", 0), ("delete", 0), ("truncate", 0)])
 def test_it_holds_the_same_in_the_end(steps: list[tuple[str, int]]) -> None:
     with (
         TemporaryDirectory() as place,

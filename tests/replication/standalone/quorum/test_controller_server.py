@@ -123,7 +123,10 @@ def test_after_a_restart_in_a_later_epoch_brokers_go_on_with_all_that_they_have(
     offsets = [each.applied_offset for each in ear.published]
     assert offsets == sorted(offsets), "nothing was taken back"
     led.close()
-    with Log.open(tmp_path / "copy" / str(METADATA_PARTITION)) as copy, Log.open(led.log) as own:
+    with (
+        Log.open(tmp_path / "copy" / str(METADATA_PARTITION), replicated=True) as copy,
+        Log.open(led.log, replicated=True) as own,
+    ):
         size = min(copy.size, own.size)
         assert bytes(copy.read(0, size).data)[:size] == bytes(own.read(0, size).data)[:size]
         assert copy.log_end_offset > before
@@ -134,14 +137,14 @@ def test_a_copy_that_has_more_than_the_controller_is_cut_and_goes_on(led: Led, t
     with FollowedMetadata.open(BROKER, CLUSTER, tmp_path / "copy") as followed:
         follow(led, followed)
         common = followed.applied_offset + 1
-    with Log.open(tmp_path / "copy" / str(METADATA_PARTITION)) as log:
+    with Log.open(tmp_path / "copy" / str(METADATA_PARTITION), replicated=True) as log:
         append_metadata(log, [FOREIGN, FOREIGN], leader_epoch=0)
     led.restart()
     led.write(1_000)
     with FollowedMetadata.open(BROKER, CLUSTER, tmp_path / "copy") as followed:
         follow(led, followed)
         assert followed.image == led.image
-    with Log.open(tmp_path / "copy" / str(METADATA_PARTITION)) as log:
+    with Log.open(tmp_path / "copy" / str(METADATA_PARTITION), replicated=True) as log:
         assert log.epochs.history.entries == [(0, 0), (1, common)]
         assert log.log_end_offset == led.node.controller.metadata.next_offset
 

@@ -116,7 +116,10 @@ class Life:
         assert self.followed.image == self.controller.published.image
         self.followed.close()
         self._log.close()
-        with Log.open(self._root / self._log.directory.name) as own, Log.open(self._copy / own.directory.name) as copy:
+        with (
+            Log.open(self._root / self._log.directory.name, replicated=True) as own,
+            Log.open(self._copy / own.directory.name, replicated=True) as copy,
+        ):
             assert bytes(copy.read(0, 1 << 22).data) == bytes(own.read(0, 1 << 22).data)
 
     def _begin(self) -> None:
