@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
+from uuid import UUID
 
 import crc32c
 
@@ -49,6 +50,11 @@ class Defect(NamedTuple):
 def partition(number: int) -> TopicPartition:
     """Name one of the partitions."""
     return TopicPartition(f"topic-{number // PARTITIONS_A_TOPIC:02d}", number % PARTITIONS_A_TOPIC)
+
+
+def topic_id(number: int) -> UUID:
+    """Return the id of such a partition's topic: a broker with KRaft takes logs without one for stray."""
+    return UUID(int=1_000 + number // PARTITIONS_A_TOPIC)
 
 
 def fork(_directory: Path, log: Log | None) -> None:
@@ -189,9 +195,9 @@ def _write(root: Path, batches: int, partitions: int) -> None:
     root.mkdir(parents=True)
     number = root.name.removeprefix("broker-")
     (root / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={number}\n")
-    with LogDirectory.open(root, config(batches)) as directory:
+    with LogDirectory.open(root, config(batches), replicated=True) as directory:
         for each in range(partitions):
-            log = directory.create(partition(each))
+            log = directory.create(partition(each), topic_id=topic_id(each))
             for (epoch, part), (_, end) in zip(EPOCHS, (*EPOCHS[1:], (0, 1.0)), strict=True):
                 first, last = int(part * batches), int(end * batches)
                 append(log, first * RECORDS, epoch, last - first)
@@ -214,7 +220,7 @@ def append(log: Log, offset: int, epoch: int, batches: int) -> None:
 
 def _plant(root: Path, batches: int) -> None:
     here = [defect for defect in PLANTED if root.name == f"broker-{defect.replica}"]
-    with LogDirectory.open(root, config(batches)) as directory:
+    with LogDirectory.open(root, config(batches), replicated=True) as directory:
         for defect in here:
             if defect.needs_log:
                 defect.plant(root / str(defect.partition), directory.log(defect.partition))
