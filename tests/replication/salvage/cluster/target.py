@@ -1,11 +1,17 @@
 """A topic of a real cluster, as a test makes it and as its readers find it."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+
+from replication.salvage.cluster.connection import Connection
+from replication.salvage.cluster.target_cluster import TargetCluster
+
+_SECONDS_TO_DECIDE = 30.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,11 @@ class Target:
         assert producer.flush(60) == 0
 
     def read(self, topic: str, partition: int = 0) -> list[Message]:
-        """All committed records, in order."""
+        """All committed records, in order, once Kafka has written the markers of what is being committed.
+
+        A commit is answered before that, and until then the records are not there for readers of committed ones.
+        """
+        self._wait_until_decided(topic, partition)
         consumer = Consumer(
             self.client
             | {
@@ -59,3 +69,10 @@ class Target:
 
     def values(self, topic: str, partition: int = 0) -> list[bytes | None]:
         return [message.value() for message in self.read(topic, partition)]
+
+    def _wait_until_decided(self, topic: str, partition: int) -> None:
+        cluster = TargetCluster(Connection(self.client))
+        end = cluster.end_offset(topic, partition, committed=False)
+        deadline = time.monotonic() + _SECONDS_TO_DECIDE
+        while cluster.end_offset(topic, partition, committed=True) < end and time.monotonic() < deadline:
+            time.sleep(0.02)
