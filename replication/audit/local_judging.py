@@ -160,14 +160,22 @@ def expectations(replicas: Sequence[Replica], replication_factor: int | None = N
 def _registered(replicas: Sequence[Replica]) -> Registrations:
     """Return what the cluster's metadata says of partitions, with whom Kafka elects."""
     registered = expectations(replicas).registered
-    copies = [
+    held = {each for replica in replicas for each in replica.held if each != METADATA_PARTITION}
+    said = {each: registered.get(each, Registered(None)) for each in held}
+    return foretelling_among(replicas).completed(said)
+
+
+def foretelling_among(replicas: Sequence[Replica]) -> Foretelling:
+    """Read what the replicas' files tell of whom Kafka elects.
+
+    >>> foretelling_among(open_replicas([Path("broker-1"), Path("broker-2")])).of(TopicPartition("orders", 0)).leader
+    """
+    copies = (
         CopyOfMetadata(replica.name, nullcontext(copy.path))
         for replica in replicas
         if (copy := replica.partitions.get(METADATA_PARTITION))
-    ]
-    held = {each for replica in replicas for each in replica.held if each != METADATA_PARTITION}
-    said = {each: registered.get(each, Registered(None)) for each in held}
-    return Foretelling(read_best_metadata(copies), map(_broker_files, replicas)).completed(said) if copies else said
+    )
+    return Foretelling(read_best_metadata(copies), map(_broker_files, replicas))
 
 
 def _broker_files(replica: Replica) -> BrokerFiles:

@@ -1,14 +1,16 @@
 """The output of `epochlog advise --epochs-only`, which reads no records and reports that."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from replication.cli.comparison import Failures, name_what_is_left_out, name_what_is_missing, tell_of_damage
-from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, EXIT_FINDINGS, print_json, print_table
+from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, EXIT_FINDINGS, print_json, print_line, print_table
 from replication.cli.quorum_report import print_quorum, status_of
 
 if TYPE_CHECKING:
     from replication.audit.local_judging import Missing
+    from replication.audit.snapshots.foretold_election import ForetoldElection
     from replication.planning import Advice, Replica, Standing
     from replication.quorum_recovery import QuorumAdvice
 
@@ -26,16 +28,17 @@ def advise_by_epochs(
     *,
     json: bool,
 ) -> int:
-    """Print how the replicas compare by leader epochs, and the advice on the quorum; return the exit status."""
-    from replication.metadata_partition import METADATA_PARTITION
-    from replication.planning import advise_replicas
+    """Print how the replicas compare by leader epochs, whom Kafka elects, and the advice on the quorum.
 
-    every = advise_replicas(replicas, on_error=failures)
-    advice = [each for each in every if (each.topic, each.partition) != METADATA_PARTITION]
-    left_out = name_what_is_left_out(replicas, {METADATA_PARTITION})
+    Returns the exit status.
+    """
+    from replication.metadata_partition import METADATA_PARTITION
+
+    advice = [*_advised(replicas, missing, failures)]
+    left_out = name_what_is_left_out(replicas, {*missing, METADATA_PARTITION})
     lacking = name_what_is_missing(missing)
     for each in advice:
-        _tell_of_damage(each)
+        _tell_of_damage(each.advice)
     if json:
         print_json(
             {
@@ -55,8 +58,48 @@ def advise_by_epochs(
         _print(advice)
     if failures.matter(advice):
         return max(EXIT_FAILED, status_of(quorum))
-    is_finding = missing or any(_loses(each) or _damaged(each) for each in advice)
+    is_finding = missing or any(each.is_disputed for each in advice)
     return max(EXIT_FINDINGS if is_finding else EXIT_CLEAN, status_of(quorum))
+
+
+@dataclass(frozen=True, slots=True)
+class _Foretold:
+    """The advice on a partition, and whom Kafka elects."""
+
+    advice: "Advice"
+    election: "ForetoldElection"
+    missing: tuple[str, ...]
+    """Replicas that should have a copy and have none."""
+
+    @property
+    def is_disputed(self) -> bool:
+        """Whether it matters who leads, as far as leader epochs and the metadata show, or a copy is damaged."""
+        begin_empty = {*self.missing}.intersection(self.election.leaders)
+        lacks = bool(begin_empty) or self.election.lacks_everybody_eligible
+        return lacks or _loses(self.advice) or _damaged(self.advice)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `epochlog advise --json` prints it."""
+        return {
+            **self.advice.as_json(),
+            "kafkas_choice": self.election.leader,
+            "election": self.election.as_json(),
+            "missing": list(self.missing),
+        }
+
+
+def _advised(replicas: Sequence["Replica"], missing: "Missing", failures: Failures) -> Iterator[_Foretold]:
+    from logstore import TopicPartition
+    from replication.audit.local_judging import foretelling_among
+    from replication.metadata_partition import METADATA_PARTITION
+    from replication.planning import advise_replicas
+
+    foretelling = foretelling_among(replicas)
+    for each in advise_replicas(replicas, missing, on_error=failures):
+        place = TopicPartition(each.topic, each.partition)
+        if place != METADATA_PARTITION:
+            found = _Foretold(each, foretelling.of(place), missing.get(place, ()))
+            yield found if found.is_disputed else replace(found, election=found.election.without_orders())
 
 
 def _tell_of_damage(advice: "Advice") -> None:
@@ -65,15 +108,30 @@ def _tell_of_damage(advice: "Advice") -> None:
         tell_of_damage(_partition(advice), f"{standing.replica}{leads}", standing.damage)
 
 
-def _print(advice: Sequence["Advice"]) -> None:
+def _print(foretold: Sequence[_Foretold]) -> None:
+    from replication.audit.judgement.elected import (
+        absent_in_words,
+        is_told,
+        kafka_in_words,
+        leaders_in_words,
+        untold_in_words,
+    )
+
     print(NOT_READ)
-    disputed = [each for each in advice if _loses(each) or _damaged(each)]
-    agreed = [_partition(each) for each in advice if each not in disputed]
+    partitions = {_partition(each.advice): each.as_json() for each in foretold}
+    for line in untold_in_words([*partitions.values()]):
+        print_line(line)
+    disputed = [each.advice for each in foretold if each.is_disputed]
+    for name in map(_partition, disputed):
+        told = partitions[name]
+        if is_told(told):
+            print_line(f"{name}: {'; '.join(filter(None, [absent_in_words(told), kafka_in_words(told)]))}")
     if disputed:
         print_table(
             "Who should lead, by leader epochs",
             (
                 "partition",
+                "Kafka elects",
                 "latest epoch, longest log",
                 "if this leads",
                 "last epoch",
@@ -83,6 +141,7 @@ def _print(advice: Sequence["Advice"]) -> None:
             [
                 (
                     _partition(each),
+                    leaders_in_words(partitions[_partition(each)]),
                     _named(each, each.recommended),
                     _named(each, standing.replica),
                     standing.last_epoch,
@@ -93,6 +152,7 @@ def _print(advice: Sequence["Advice"]) -> None:
                 for standing in each.replicas
             ],
         )
+    agreed = [_partition(each.advice) for each in foretold if not each.is_disputed]
     if agreed:
         print(f"nothing is truncated by leader epochs, whichever leads: {', '.join(agreed)}")
 

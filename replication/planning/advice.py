@@ -1,6 +1,6 @@
 """Which replica should lead, and what each choice costs the others."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -80,15 +80,20 @@ def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advic
     return Advice(partition.topic, partition.partition, best.replica, standings)
 
 
-def advise_replicas(replicas: Sequence[Replica], *, on_error: OnError = stop) -> list[Advice]:
-    """Compare all partitions that two replicas hold; `on_error` decides whether one that fails is left out.
+def advise_replicas(
+    replicas: Sequence[Replica], lacking: Collection[TopicPartition] = (), *, on_error: OnError = stop
+) -> list[Advice]:
+    """Compare all partitions that two replicas hold, and those `lacking`, of which another should have a copy.
 
-    If one of several copies cannot be loaded, the others are compared.
+    `on_error` decides whether one that fails is left out. If one of several copies cannot be loaded, the others are
+    compared.
     """
     advice = []
-    for partition in in_common(replicas):
+    held = {partition for replica in replicas for partition in replica.partitions}
+    for partition in sorted({*in_common(replicas), *held.intersection(lacking)}):
+        copies, least = holding(replicas, partition), 1 if partition in lacking else 2
         try:
-            judged = judge_copies(partition, holding(replicas, partition), partial(advise, partition), on_error)
+            judged = judge_copies(partition, copies, partial(advise, partition), on_error, least=least)
         except PARTITION_ERRORS as error:
             on_error(partition, error)
             continue

@@ -62,6 +62,38 @@ def test_kafkas_choice_is_whom_kafka_elected_and_what_it_loses_is_what_was_lost(
     assert partition["choices_differ"]
 
 
+def test_by_epochs_alone_it_is_the_same_election(cluster: dict[str, Path]) -> None:
+    outcome = epochlog("advise", *cluster.values(), "--epochs-only", "--json")
+    [told] = outcome.document["by_epochs"]
+    expected = partition_of(asked("advise", *cluster.values()))
+    assert outcome.status == 1
+    assert {name: told[name] for name in ("kafkas_choice", "election", "missing")} == {
+        name: expected[name] for name in ("kafkas_choice", "election", "missing")
+    }
+    assert told["election"]["forced"]
+    said = epochlog("advise", *cluster.values(), "--epochs-only").out.splitlines()
+    who = "quiet-0: Kafka elects broker-2, as the last known leader, for nobody is left who is known to have everything"
+    assert who in said
+
+
+def test_by_epochs_alone_a_broker_that_is_elected_without_its_copy_is_told(cluster: dict[str, Path]) -> None:
+    shutil.rmtree(cluster["broker-2"] / "quiet-0")
+    outcome = epochlog("advise", *cluster.values(), "--epochs-only")
+    assert "broker-2 has no copy here, begins with an empty log, and all is lost" in outcome.out
+    assert outcome.status == 1
+
+
+def test_by_epochs_alone_who_has_everything_and_is_not_at_hand_is_told(cluster: dict[str, Path]) -> None:
+    copy_of_1 = cluster["broker-1"].with_name("broker-9")
+    shutil.copytree(cluster["broker-1"], copy_of_1)
+    properties = copy_of_1 / "meta.properties"
+    properties.write_text(properties.read_text().replace("node.id=1", "node.id=9"))
+    outcome = epochlog("advise", cluster["broker-1"], copy_of_1, cluster["controller-100"], "--epochs-only")
+    assert "broker 2 is the only one that is known to have everything of quiet-0: find its disk" in outcome.out
+    assert "whichever leads" not in outcome.out
+    assert outcome.status == 1
+
+
 def test_an_incident_says_whom_kafka_elects_what_that_loses_and_which_course_keeps_it(cluster: dict[str, Path]) -> None:
     outcome = epochlog("incident", *cluster.values())
     told = in_a_line(outcome)
