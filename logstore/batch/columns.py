@@ -11,7 +11,7 @@ from logstore.batch.record import Record
 
 
 class StopReason(IntEnum):
-    """Why a scan of batches stopped at `BatchColumns.next_position`; recovery alone has the last two reasons."""
+    """Why a scan of batches stopped at `BatchColumns.next_position`; recovery alone has the last three reasons."""
 
     END = 0
     """All bytes were read."""
@@ -31,6 +31,8 @@ class StopReason(IntEnum):
     """A batch's checksum does not match."""
     OUT_OF_RANGE = 8
     """A batch's last offset is below the segment's first, or too far above it for the indexes."""
+    OUT_OF_ORDER = 9
+    """A batch begins below the end of the one before it, which matters where no other node has a copy."""
 
 
 @dataclass(frozen=True, slots=True)

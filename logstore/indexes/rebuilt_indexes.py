@@ -44,10 +44,10 @@ class RebuiltIndexes:
         self._rows.append((one, two, three, four))
 
     @property
-    def last_but_one(self) -> int:
-        """The position of the last entry but one; 0 where there is none."""
-        positions = [position for row in self._rows[-2:] for position in row[1][-2:].tolist()]
-        return int(positions[-2]) if len(positions) > 1 else 0
+    def third_last(self) -> int:
+        """The position of the third last entry; 0 where there is none."""
+        positions = [position for row in self._rows[-3:] for position in row[1][-3:].tolist()]
+        return int(positions[-3]) if len(positions) > 2 else 0
 
     def offset_index(self) -> bytes:
         """Return the `.index` file's bytes."""

@@ -32,6 +32,7 @@ from logstore.kernels.recovery_state import (
     EPOCH_ROWS,
     INDEX_ROWS,
     INDEXED,
+    IS_ORDERED,
     LAST_OFFSET,
     MAX_TIMESTAMP,
     MAX_TIMESTAMP_OFFSET,
@@ -43,6 +44,7 @@ from logstore.kernels.scan import AHEAD, COMPLETE, MORE, what_follows
 
 BAD_CRC = int(StopReason.BAD_CRC)
 OUT_OF_RANGE = int(StopReason.OUT_OF_RANGE)
+OUT_OF_ORDER = int(StopReason.OUT_OF_ORDER)
 
 
 def recover(
@@ -91,6 +93,7 @@ def recover_batches(
     at, indexed, last = state[POSITION], state[INDEXED], state[LAST_OFFSET]
     largest, offset_of_largest, epoch = state[MAX_TIMESTAMP], state[MAX_TIMESTAMP_OFFSET], state[EPOCH]
     first, batches = state[BASE_OFFSET], state[BATCHES]
+    is_ordered = state[IS_ORDERED] != 0
     index_rows, epoch_rows, producer_rows = 0, 0, 0
     rows = min(index_offset.size, epochs.size, producer_positions.size)
     while True:
@@ -109,6 +112,9 @@ def recover_batches(
         last_of_batch = int64(data, at) + int32(data, at + LAST_OFFSET_DELTA_AT)
         if last_of_batch < base_offset or last_of_batch - base_offset > MAX_RELATIVE_OFFSET:
             stop = OUT_OF_RANGE
+            break
+        if is_ordered and int64(data, at) <= last:
+            stop = OUT_OF_ORDER
             break
         timestamp = int64(data, at + MAX_TIMESTAMP_AT)
         if timestamp > largest:

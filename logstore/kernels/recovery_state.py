@@ -32,11 +32,13 @@ class Slot(IntEnum):
     INDEX_ROWS = 8
     EPOCH_ROWS = 9
     PRODUCER_ROWS = 10
+    IS_ORDERED = 11
+    """1 where the pass stops at a batch that begins below the end of the one before it."""
 
 
 # numba takes these as constants; members of an IntEnum would be looked up.
 POSITION, INDEXED, LAST_OFFSET, MAX_TIMESTAMP, MAX_TIMESTAMP_OFFSET, EPOCH, BASE_OFFSET = range(7)
-BATCHES, INDEX_ROWS, EPOCH_ROWS, PRODUCER_ROWS = range(7, 11)
+BATCHES, INDEX_ROWS, EPOCH_ROWS, PRODUCER_ROWS, IS_ORDERED = range(7, 12)
 
 
 def _column() -> NDArray[np.int64]:
@@ -60,10 +62,11 @@ class RecoveryColumns:
     """Where batches with a producer id begin."""
 
 
-def new_state(base_offset: int, *, position: int = 0) -> NDArray[np.int64]:
+def new_state(base_offset: int, *, position: int = 0, is_ordered: bool = False) -> NDArray[np.int64]:
     """Return the state before the first batch of a segment."""
     state = np.zeros(len(Slot), np.int64)
     state[POSITION] = position
+    state[IS_ORDERED] = is_ordered
     state[LAST_OFFSET] = base_offset - 1
     state[MAX_TIMESTAMP] = state[EPOCH] = NO_TIMESTAMP
     state[MAX_TIMESTAMP_OFFSET] = -1

@@ -313,6 +313,7 @@ class _Loader:
             on_producer_batch=producers.replay,
             on_damage=lambda found: self._treat(found, later),
             promised=self._promised_in(base_offset),
+            is_ordered=self._only_copy is not None,
             put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,
             filesystem=self._filesystem,
@@ -498,8 +499,7 @@ class _Loader:
         except (TornBatchError, InvalidBatchHeaderError, CorruptRecordError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
             self._recover_in_turn([base_offset], self._filesystem)
-            base_offset = self._base_offsets[-1]
-            return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
+            return self._ends[self._base_offsets[-1]]
 
     def _next_offset(self, base_offset: int, position: int) -> int:
         """Walk over the last segment's headers from where a batch begins (Kafka: readNextOffset)."""

@@ -43,7 +43,7 @@ def recover_plainly(
     data: memoryview, end: int, *, base_offset: int, interval: int, state: NDArray[np.int64], columns: RecoveryColumns
 ) -> int:
     """Go on with a pass as the kernel does, over the bytes that `data` views; return a stop reason."""
-    at, indexed, last, largest, offset_of_largest, epoch, first, batches, *_ = state.tolist()
+    at, indexed, last, largest, offset_of_largest, epoch, first, batches, *_, is_ordered = state.tolist()
     entries: list[tuple[int, int, int, int]] = []
     epochs: list[tuple[int, int]] = []
     producers: list[int] = []
@@ -68,6 +68,9 @@ def recover_plainly(
         if not 0 <= last_of_batch - base_offset <= MAX_RELATIVE_OFFSET:
             stop = StopReason.OUT_OF_RANGE
             break
+        if is_ordered and first_of_batch <= last:
+            stop = StopReason.OUT_OF_ORDER
+            break
         if timestamp > largest:
             largest, offset_of_largest = timestamp, last_of_batch
         if at - indexed > interval:
@@ -87,7 +90,7 @@ def recover_plainly(
     _fill((columns.epoch, columns.epoch_offset), epochs)
     columns.producer_position[: len(producers)] = producers
     state[: Slot.INDEX_ROWS] = at, indexed, last, largest, offset_of_largest, epoch, first, batches
-    state[Slot.INDEX_ROWS :] = len(entries), len(epochs), len(producers)
+    state[Slot.INDEX_ROWS : Slot.IS_ORDERED] = len(entries), len(epochs), len(producers)
     return int(stop)
 
 

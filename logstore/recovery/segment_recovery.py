@@ -16,9 +16,8 @@ from logstore.indexes.transaction_index import TransactionIndex
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.segment_split import Part, plan_split
-from logstore.recovery.segment_walk import OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
+from logstore.recovery.segment_walk import MISPLACED, OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
 
-MISPLACED: Final = "a batch's offsets do not follow those before it"
 MAX_SEGMENT_BYTES: Final = 2**31 - 1
 """Index entries hold positions in 32 bits."""
 
@@ -31,6 +30,7 @@ def recover_segment(
     on_producer_batch: OnProducerBatch,
     on_damage: Callable[[SegmentRecovery], tuple[Part, ...]] = lambda _: (),
     promised: int | None = None,
+    is_ordered: bool = False,
     put: Callable[[Callable[[], None]], object] = lambda put: put(),
     progress: OnBytes = lambda _: None,
     filesystem: FileSystem = REAL,
@@ -39,8 +39,9 @@ def recover_segment(
 
     `on_damage` is called with what was found before anything is cut: what must go with the damage goes first, as long
     as the damage is there to tell so after another crash. It answers with the parts that are to take the segment's
-    place, if any. A segment that must be split is left as it is. `promised` is up to where all was on stable
-    storage, if that is known and the last batch is to fit it. `put` is given what puts the indexes into place.
+    place, if any. A segment that must be split is left as it is. With `is_ordered` the offsets of its
+    batches have to rise, and to fit what was `promised`: up to where all was on stable storage, if that is known. `put`
+    is given what puts the indexes into place.
     Raises OSError, SegmentTooLargeError, and what `on_damage` raises.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
@@ -51,17 +52,18 @@ def recover_segment(
                 file=path,
                 advice="Kafka refuses it too; take the partition from another replica",
             )
-        walk = SegmentWalk(log, base_offset, config, on_producer_batch)
+        walk = SegmentWalk(log, base_offset, config, on_producer_batch, is_ordered=is_ordered)
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
         if reason == StopReason.OUT_OF_RANGE and not _is_beyond(log, found, promised):
             parts = plan_split(log, base_offset)
             if parts:
                 return replace(found, parts=parts)
-        misplaced = None if promised is None or not found.batches else walk.misplaced_last(promised)
+        misplaced = walk.misplaced(promised, reason) if is_ordered else None
         if misplaced is not None:
-            walk = walk.without(misplaced[0])
-            found = replace(found, valid_bytes=misplaced[0], next_offset=misplaced[1], reason=MISPLACED)
+            walk = walk.without(misplaced)
+            found = replace(walk.found(reason), reason=MISPLACED)
+        walk.replay_all()
     if found.dropped_bytes:
         parts = on_damage(found)
         if parts:

@@ -1,5 +1,6 @@
 """The pass over one segment's bytes that recovery makes: what is valid, and what its indexes hold."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch import RecordBatch
-from logstore.batch.batches import read_batches
+from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.columns import StopReason
 from logstore.batch.layout import MAGIC
 from logstore.batch.legacy_batch import LegacyBatch
@@ -23,9 +24,12 @@ from logstore.offline.log_file import LogFile
 from logstore.recovery.plain_recovery import recover_plainly
 from logstore.recovery.segment_split import Part
 
+_IN_DOUBT: Final = 2
+"""So many of the last batches may be misplaced."""
 STEP_BYTES: Final = 16 << 20
 """How much is checked between two reports of progress."""
 
+MISPLACED: Final = "a batch's offsets do not follow those before it"
 REASONS: Final[dict[int, str]] = {
     StopReason.TORN: "the file ends inside a batch",
     StopReason.BAD_LENGTH: "the length field of a batch is invalid",
@@ -33,6 +37,7 @@ REASONS: Final[dict[int, str]] = {
     StopReason.BAD_HEADER: "a batch's header is invalid",
     StopReason.BAD_CRC: "a batch's checksum does not match",
     StopReason.OUT_OF_RANGE: "a batch's offsets do not fit the segment",
+    StopReason.OUT_OF_ORDER: MISPLACED,
 }
 """Why a pass stopped before the end, by stop reason."""
 
@@ -77,6 +82,8 @@ class SegmentWalk:
         config: LogConfig,
         on_producer_batch: OnProducerBatch,
         position: int = 0,
+        *,
+        is_ordered: bool = False,
     ) -> None:
         self.indexes = RebuiltIndexes(base_offset, config.segment_index_bytes)
         self.aborted: list[AbortedTransaction] = []
@@ -86,7 +93,9 @@ class SegmentWalk:
         self._interval = config.index_interval_bytes
         self._on_producer_batch = on_producer_batch
         self._epochs: list[tuple[int, int]] = []
-        self._state = new_state(base_offset, position=position)
+        self._not_replayed: deque[int] = deque()
+        """Where the last batches with a producer id begin, as long as these may turn out to be misplaced."""
+        self._state = new_state(base_offset, position=position, is_ordered=is_ordered)
         self._columns = RecoveryColumns()
 
     def to_the_end(self, progress: OnBytes) -> int:
@@ -118,27 +127,46 @@ class SegmentWalk:
             reason=REASONS.get(stop, ""),
         )
 
-    def misplaced_last(self, promised: int) -> tuple[int, int] | None:
-        """Return where the last batch begins, and where the one before it ends, if the last's base offset is wrong.
+    def misplaced(self, promised: int | None, stop: int) -> int | None:
+        """Return where a batch begins whose base offset is wrong.
 
-        No checksum covers that, but it follows the batch before, and no batch lies around the offset up to where all
-        was `promised`: there a flush has ended. None where it fits.
+        No checksum covers base offsets, but batches follow one another, and none lies around the offset up to where all
+        was `promised`, if that is known: there a flush has ended. `stop` is why the pass stopped. None where all fit.
         """
-        first, position, end, before = self._log.data[: self.position], -1, self.base_offset, self.base_offset
-        for batch in read_batches(first, self.indexes.last_but_one):
-            if batch.magic < MAGIC:
-                return None
-            position, before, end = batch.position, end, batch.last_offset + 1
-        base_offset = int(self._state[Slot.BASE_OFFSET])
-        fits = before <= base_offset and not (before < promised <= base_offset or base_offset < promised < end)
-        return None if position < 0 or fits else (position, before)
+        last = self._last_batches(stop)
+        if not last or any(batch.magic < MAGIC for batch in last):
+            return None
+        batch, ends = last[-1], [self.base_offset, *(batch.last_offset + 1 for batch in last)]
+        end = ends[-2]
+        if batch.base_offset >= end:
+            return None if _fits(batch, end, promised) else batch.position
+        if len(last) > 1:  # of two that contradict each other the one before is wrong, where the last fits without it
+            before, its_start = last[-2], ends[-3]
+            its_end = its_start + before.last_offset + 1 - before.base_offset
+            if batch.base_offset >= its_end and _fits(batch, its_end, promised):
+                return before.position
+        return batch.position
+
+    def _last_batches(self, stop: int) -> list[Batch]:
+        """Return up to three, the last of them the one that does not follow, if the pass stopped there."""
+        last = deque(read_batches(self._log.data[: self.position], self.indexes.third_last), maxlen=3)
+        if stop == StopReason.OUT_OF_ORDER:
+            last.append(read_batch(self._log.data, self.position))
+        return list(last)
 
     def without(self, position: int) -> "SegmentWalk":
-        """Return what was found before the batch at `position`."""
-        walk = SegmentWalk(self._log, self.base_offset, self._config, lambda _: [])
+        """Return what was found before the batch at `position`, one of those in doubt."""
+        walk = SegmentWalk(self._log, self.base_offset, self._config, lambda _: [], is_ordered=True)
         walk.go_to(position)
-        walk.aborted = [each for each in self.aborted if each.last_offset < int(walk._state[Slot.LAST_OFFSET]) + 1]
+        walk.aborted = self.aborted
+        walk._on_producer_batch = self._on_producer_batch
+        walk._not_replayed = deque(each for each in self._not_replayed if each < position)
         return walk
+
+    def replay_all(self) -> None:
+        """Replay what was in doubt: it is valid."""
+        while self._not_replayed:
+            self._replay(self._not_replayed.popleft())
 
     def time_index(self) -> bytes:
         """Return the `.timeindex` file's bytes."""
@@ -169,8 +197,12 @@ class SegmentWalk:
         self.indexes.add(columns, int(state[Slot.INDEX_ROWS]))
         rows = state[Slot.EPOCH_ROWS]
         self._epochs += zip(columns.epoch[:rows].tolist(), columns.epoch_offset[:rows].tolist(), strict=True)
-        for position in columns.producer_position[: state[Slot.PRODUCER_ROWS]].tolist():
-            self.aborted += self._on_producer_batch(RecordBatch(self._log.data, position, str(self._log.path)))
+        self._not_replayed += columns.producer_position[: state[Slot.PRODUCER_ROWS]].tolist()
+        while len(self._not_replayed) > _IN_DOUBT:
+            self._replay(self._not_replayed.popleft())
+
+    def _replay(self, position: int) -> None:
+        self.aborted += self._on_producer_batch(RecordBatch(self._log.data, position, str(self._log.path)))
 
     def _message(self, end: int) -> int:
         """Check the one message of magic 0 or 1 that follows; MORE when it is whole."""
@@ -194,6 +226,13 @@ class SegmentWalk:
         state[Slot.BATCHES] += 1
         state[Slot.POSITION] = position + message.size
         return StopReason.MORE
+
+
+def _fits(batch: Batch, end: int, promised: int | None) -> bool:
+    """Whether a batch, behind one that ends at `end`, lies on one side of where a flush has ended."""
+    return promised is None or not (
+        end < promised <= batch.base_offset or batch.base_offset < promised < batch.last_offset + 1
+    )
 
 
 def _load_recover() -> Any:

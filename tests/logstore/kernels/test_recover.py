@@ -45,7 +45,7 @@ def written(batches: list[tuple[int, int, int, int, int]], base_offset: int = 10
     return data
 
 
-def walk(data: bytes, base_offset: int) -> dict[str, object]:
+def walk(data: bytes, base_offset: int, *, is_ordered: bool = False) -> dict[str, object]:
     """What there is to find, batch by batch, in plain Python."""
     position, indexed, largest = 0, 0, (-1, -1)
     entries, epochs, producers, last = [], [], [], base_offset - 1
@@ -55,7 +55,7 @@ def walk(data: bytes, base_offset: int) -> dict[str, object]:
             each.ensure_valid()
         except LogStoreError:
             break
-        if not 0 <= each.last_offset - base_offset < 2**31:
+        if not 0 <= each.last_offset - base_offset < 2**31 or (is_ordered and each.base_offset <= last):
             break
         if each.max_timestamp > largest[0]:
             largest = (each.max_timestamp, each.last_offset)
@@ -69,18 +69,23 @@ def walk(data: bytes, base_offset: int) -> dict[str, object]:
     return {"valid": position, "last": last, "entries": entries, "epochs": epochs, "producers": producers}
 
 
-def passed(data: bytes, base_offset: int) -> tuple[dict[str, object], int]:
+def passed(data: bytes, base_offset: int, *, is_ordered: bool = False) -> tuple[dict[str, object], int]:
     """What the kernel finds, and plain Python too."""
     found = found_by(
-        lambda *given, **rest: recover(np.frombuffer(given[0], np.uint8), *given[1:], **rest), data, base_offset
+        lambda *given, **rest: recover(np.frombuffer(given[0], np.uint8), *given[1:], **rest),
+        data,
+        base_offset,
+        is_ordered=is_ordered,
     )
-    assert found_by(recover_plainly, data, base_offset) == found
+    assert found_by(recover_plainly, data, base_offset, is_ordered=is_ordered) == found
     return found
 
 
-def found_by(recover: Callable[..., int], data: bytes, base_offset: int) -> tuple[dict[str, object], int]:
+def found_by(
+    recover: Callable[..., int], data: bytes, base_offset: int, *, is_ordered: bool
+) -> tuple[dict[str, object], int]:
     """What one of them finds."""
-    state, columns, stop = new_state(base_offset), RecoveryColumns(), StopReason.MORE
+    state, columns, stop = new_state(base_offset, is_ordered=is_ordered), RecoveryColumns(), StopReason.MORE
     entries, changes, producers = [], [], []
     while stop == StopReason.MORE:
         stop = recover(
@@ -129,6 +134,21 @@ def test_the_pass_stops_at_the_first_damage(batches: list[tuple[int, int, int, i
     cut = draw.draw(st.integers(0, len(data)))
     found, _ = passed(bytes(data[:cut]), 100)
     assert found == walk(bytes(data[:cut]), 100)
+
+
+@given(BATCHES, st.lists(st.tuples(st.integers(0, 29), st.integers(0, 7)), max_size=2))
+def test_where_offsets_have_to_rise_the_pass_stops_at_the_first_that_does_not(
+    batches: list[tuple[int, int, int, int, int]], flips: list[tuple[int, int]]
+) -> None:
+    data = bytearray(written(batches))
+    for number, bit in flips:
+        if number < len(batches):
+            data[len(written(batches[:number])) + 7] ^= 1 << bit
+    found, stop = passed(bytes(data), 100, is_ordered=True)
+    assert found == walk(bytes(data), 100, is_ordered=True)
+    without, _ = passed(bytes(data), 100)
+    assert without == walk(bytes(data), 100)
+    assert (stop == StopReason.OUT_OF_ORDER) == (found != without)
 
 
 @given(st.binary(max_size=300))

@@ -1,5 +1,6 @@
 """A log that is the only copy: what was promised is never given up in silence, whatever is damaged or missing."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from logstore.batch.layout import LENGTH_AT
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import DamagedLogError, HoleError
+from logstore.errors import DamagedLogError, HoleError, LogStoreError
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
 from logstore.log.log import Log
@@ -315,6 +316,87 @@ class TestAfterAStopInOrder:
             with pytest.raises(DamagedLogError, match="closed in order"):
                 Log.open(directory)
         assert files(directory) == before
+
+
+def records_or_error(log: Log, offset: int) -> bytes | None:
+    """Read one record; None where the reader is told that it is not there."""
+    try:
+        record = next(log.records(offset))
+    except LogStoreError:
+        return None
+    assert record.offset == offset
+    return record.value
+
+
+def test_a_producer_has_not_written_what_is_cut_as_its_offset_is_wrong(tmp_path: Path) -> None:
+    """Else it is told that it was written already, once it writes it again."""
+    log = Log.open(tmp_path / "t-0")
+    producer = log.producer(7)
+    producer.append([value(0)])
+    log.flush()
+    position = log.size
+    producer.append([value(1)])
+    log.abandon()
+    flip(segments(log.directory)[0], position + 7)
+    with Log.open(log.directory) as log:
+        assert (log.log_end_offset, len(log.report.dropped)) == (1, 1)
+        assert [producer.last_sequence for producer in log.producers] == [0]
+
+
+class TestEachBit:
+    """Of what no checksum covers, and decides where recovery believes that the log ends."""
+
+    @staticmethod
+    def check(directory: Path, config: LogConfig, path: Path, position: int, bit: int) -> bool:
+        """Flip a bit for as long as the log is looked at; return whether it was refused."""
+        copy = directory.parent / "flipped" / directory.name
+        shutil.copytree(directory, copy)
+        data = bytearray(path.read_bytes())
+        data[position] ^= 1 << bit
+        (copy / path.name).write_bytes(data)
+        before = files(copy)
+        try:
+            with Log.open(copy, config) as log:
+                assert log.log_end_offset < 20
+                for offset in range(9):
+                    assert records_or_error(log, offset) in {None, value(offset)}, (position, bit, offset)
+        except DamagedLogError:
+            assert files(copy) == before
+            return True
+        finally:
+            shutil.rmtree(copy.parent)
+        return False
+
+    def test_of_a_base_offset_after_a_crash(self, tmp_path: Path) -> None:
+        config = LogConfig(index_interval_bytes=200)
+        log = Log.open(tmp_path / "t-0", config)
+        positions = []
+        for first, end in ((0, 2), (2, 3), (3, 6), (6, 7), (7, 9)):
+            positions.append(log.size)
+            log.append([value(offset) for offset in range(first, end)])
+        log.flush()
+        log.append([b"not flushed"])
+        log.abandon()
+        [path] = segments(log.directory)
+        refused = [
+            self.check(log.directory, config, path, position + byte, bit)
+            for position in positions
+            for byte in range(8)
+            for bit in range(8)
+        ]
+        assert sum(refused) > len(refused) // 2
+
+    def test_of_an_index_after_a_stop_in_order(self, tmp_path: Path) -> None:
+        config = LogConfig(index_interval_bytes=100)
+        with Log.open(tmp_path / "t-0", config) as log:
+            for offset in range(9):
+                log.append([value(offset)])
+        [path] = log.directory.glob("*.index")
+        size = path.stat().st_size
+        assert size > 20
+        for position in range(size):
+            for bit in range(8):
+                self.check(log.directory, config, path, position, bit)
 
 
 class TestArguments:
