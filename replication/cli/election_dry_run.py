@@ -6,6 +6,7 @@ from logstore import TopicPartition
 from replication.cli.client_properties import ClientProperties
 from replication.cli.comparison import Failures, tell_of_damage
 from replication.cli.output import complain, print_json, print_table
+from replication.counted import counted
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.described_state import described_state
 from replication.operations.election_forecast import ElectionForecast, forecast
@@ -88,7 +89,8 @@ def _told(losses: ElectionLosses) -> str:
         return f"not known: name --log-dir of broker {absent}" if absent else "not known"
     told = [_lost_by_others(losses.leader)]
     if losses.recommended != losses.foreseen.would_lead:
-        told.append(f"prefer broker {losses.recommended}{_damage(losses)} as leader")
+        fewest = counted(losses.lost_under_recommended or 0, "record")
+        told.append(f"prefer broker {losses.recommended}{_damage(losses)} as leader: {fewest} lost")
     if absent:
         told.append(f"not compared: broker {absent}")
     return "; ".join(told)

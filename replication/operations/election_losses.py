@@ -63,11 +63,20 @@ class ElectionLosses:
 
     @property
     def recommended(self) -> int | None:
-        """The recommended leader by epochs; the new leader itself if no replica truncates. None if not known."""
+        """Under whom the fewest records are lost, a sound copy first; the new leader itself if it is one of these.
+
+        None if not known.
+        """
         if self.advice is None or self.leader is None:
             return None
-        loses = any(loss.records_lost for loss in self.leader.lost.values())
-        return int(self.advice.recommended if loses or self.leader.damage else self.leader.replica)
+        return int(min(self.advice.replicas, key=partial(_rank, self.advice, self.leader)).replica)
+
+    @property
+    def lost_under_recommended(self) -> int | None:
+        """How many records are lost if the recommended replica leads. None if not known."""
+        if self.advice is None or self.recommended is None:
+            return None
+        return self.advice.lost_under(str(self.recommended))
 
     def as_json(self) -> Mapping[str, Any]:
         """Return what can be written as JSON."""
@@ -81,6 +90,17 @@ class ElectionLosses:
             ],
             "not_compared": self.not_compared,
         }
+
+
+def _rank(advice: Advice, foreseen: Standing, standing: Standing) -> tuple[int, bool, bool, bool, int, int]:
+    return (
+        advice.lost_under(standing.replica),
+        standing.damage is not None,
+        standing is not foreseen,
+        standing.replica != advice.recommended,
+        -standing.last_epoch,
+        -standing.end_offset,
+    )
 
 
 def open_log_directories(arguments: Sequence[str], on_error: OnError) -> list[Replica]:

@@ -55,6 +55,20 @@ class Advice:
     recommended: str
     replicas: tuple[Standing, ...]
 
+    def lost_under(self, leader: str) -> int:
+        """Return how many records are lost if a replica leads, each once, however many of the others have it.
+
+        Of each other log counts what it has beyond its last record in common with the leader's, or with one counted
+        before. Raises KeyError for a replica that was not compared.
+        """
+        standings = {each.replica: each for each in self.replicas}
+        counted = [standings.pop(leader)]
+        lost = 0
+        for name, standing in standings.items():
+            lost += min(each.lost[name].records_lost for each in counted)
+            counted.append(standing)
+        return lost
+
     def as_json(self) -> dict[str, Any]:
         """Return the advice as `epochlog advise --json` prints it."""
         return {

@@ -1,12 +1,14 @@
 """Who is recommended: the most up-to-date log, by epochs first, then by its end, then by what the others lose."""
 
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from replication.planning import Advice, Relation, TruncationProtocol, advise, plan
+from tests.campaign import run_seed
 from tests.replication.partitions import ABatch, write_partition
 
 OLD = ABatch(0, 5, 0)
@@ -99,3 +101,26 @@ def test_a_fork_is_costly_even_under_a_protocol_that_does_not_see_it(tmp_path: P
     planned = plan(leader, follower, TruncationProtocol.HIGH_WATERMARK)
     assert (planned.records_lost, planned.relation) == (0, Relation.FORKED)
     assert planned.is_costly
+
+
+def test_each_record_that_a_leader_lacks_is_counted_once(tmp_path: Path) -> None:
+    random = Random(run_seed())
+    for history in range(20):
+        written = forked(random)
+        logs = {f"{number}": log(tmp_path / f"{history}-{number}", each) for number, each in enumerate(written)}
+        advice = judge(**logs)
+        held = [{(each.epoch, offset) for each in one for offset in range(each.base_offset, each.end)} for one in written]
+        for leader in range(len(written)):
+            assert advice.lost_under(f"{leader}") == len(set().union(*held) - held[leader]), written
+
+
+def forked(random: Random) -> list[list[ABatch]]:
+    """Return logs that begin alike, each the beginning of an earlier one and what a leader of its own wrote."""
+    logs = [[OLD]]
+    for epoch in range(1, random.randint(3, 6)):
+        base = random.choice(logs)
+        kept = base[: random.randint(1, len(base))]
+        for _ in range(random.randint(0, 3)):
+            kept = [*kept, ABatch(kept[-1].end, random.randint(1, 5), epoch)]
+        logs.append(kept)
+    return logs
