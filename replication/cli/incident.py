@@ -32,7 +32,12 @@ def incident(
     *,
     topics: Annotated[
         str,
-        typer.Option("--topics", metavar="NAMES", help="Only these topics: names or patterns, separated by commas."),
+        typer.Option(
+            "--topics",
+            metavar="NAMES",
+            help="Only these topics: names or patterns, separated by commas. The order of starts is chosen for them "
+            "alone, and decides who leads all others too.",
+        ),
     ] = "",
     bootstrap: Annotated[
         str,

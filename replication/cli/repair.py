@@ -184,7 +184,7 @@ def _lines(reports: "Sequence[RepairReport]", output: Path | None) -> Iterator[s
     if output is None:
         yield from wrapped("The files beside the logs were not looked at: epochlog verify does that.")
     else:
-        yield f"Written to {shown(str(output))}"
+        yield f"Written to {shown(str(output))}, each partition under its own name"
 
 
 def _healed(healed: "HealedRange", output: Path | None) -> str:

@@ -96,8 +96,8 @@ def _headline(document: Json, stakes: Sequence[Stake]) -> str:
     lacking = sum(stake.lacks_everybody_eligible for stake in stakes)
     if lacking:
         return (
-            f"Of {lacking:,} of {counted(count, 'partition')} no replica that is known to have everything is among "
-            "these directories: find its disk first."
+            f"{lacking:,} of {counted(count, 'partition')} {'has' if lacking == 1 else 'have'} no replica among these "
+            "directories that is known to have everything: find its disk first."
         )
     if not losing:
         return f"No choice of a leader loses records of the {counted(count, 'partition')}, as far as the copies show."

@@ -106,7 +106,8 @@ def _has_costs(partition: Json) -> bool:
 
 def _look_again(roots: Sequence[str]) -> Step:
     return Step(
-        "Run this again once that is done: what follows holds for the files as they are now",
+        "Run this again once that is done, and go on with what it says then: the steps below hold for the files as "
+        "they are now, and are to be followed only if nothing of it could be done",
         (_incident(roots),),
     )
 
@@ -126,7 +127,8 @@ def _find_disks(partitions: Sequence[Json]) -> Iterator[Step]:
     for broker, names in sorted(wanted.items()):
         yield Step(
             f"Find the disk of broker {broker} before any other starts: by the cluster's metadata it has everything of "
-            f"{_some(names)}, and of no copy that is here this is known. Name it to this command too, and let it lead"
+            f"{_some(names)}, and of no copy that is here this is known. Name it to this command too, and let it lead. "
+            "If it is gone for good, so is what it alone had, which is not counted below"
         )
 
 
@@ -136,12 +138,18 @@ def _may_lack_some(election: Json) -> bool:
 
 def _back_up(roots: Sequence[str]) -> Step:
     local = [root for root in roots if "://" not in root]
-    commands = tuple(f"cp -a --reflink=auto {shlex.quote(root)} {shlex.quote(f'{root}.kept')}" for root in local)
     return Step(
-        "Back up. If these are the brokers' own directories, copy them before any broker starts: what a start "
-        "truncates is gone",
-        commands,
+        "Back up the directories of all brokers and controllers before any starts, also of those that are not named "
+        "here: what a start truncates is gone. If these are the brokers' own, the commands do it, once. If these are "
+        "copies, whatever a step changes in them has to be changed in the brokers' own directories as well",
+        tuple(_copy_once(root) for root in local),
     )
+
+
+def _copy_once(root: str) -> str:
+    """Return what copies a directory: not into the copy of an earlier time, nor over it."""
+    kept = shlex.quote(f"{root}.kept")
+    return f"test -e {kept} || cp -a --reflink=auto {shlex.quote(root)} {kept}"
 
 
 def _read_again(unknown: Sequence[str]) -> Iterator[Step]:
@@ -194,7 +202,9 @@ def _repair(document: Json) -> Iterator[Step]:
     if commands:
         yield Step(
             "Repair damaged copies of which another broker has a sound one, before any of these brokers starts: look "
-            "first, then write the healed copy with --output instead of --dry-run, and put it in the other's place",
+            "first, then write it anew with --output NEW instead of --dry-run, NEW being a directory that does not "
+            "exist yet, outside of the brokers'. Move the damaged directory out of the broker's, and the one of its "
+            "name in NEW to its place",
             commands[:MOST_COMMANDS],
         )
 
@@ -300,7 +310,7 @@ def _salvage(partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[
         several = ". Take from each file only the partitions that its --kept broker leads" if len(leaders) > 1 else ""
         yield Step(
             "Salvage what the leaders lack all the same and the backed up copies of the others hold: look first, then "
-            f"write it to a file with --to instead of --dry-run{several}",
+            f"write it to a file with --to instead of --dry-run, or back into the cluster with --produce{several}",
             tuple(f"{each} --dry-run" for each in _with_kept("salvage", partitions, snapshots)),
         )
 
@@ -328,10 +338,11 @@ def _broker(name: str, snapshots: Sequence[Json]) -> str:
 
 def _verify(roots: Sequence[str], bootstrap: str) -> Step:
     return Step(
-        "Verify, once the brokers run: what is under-replicated, and whether new copies agree",
+        "Verify, once the brokers run. If nothing is listed below the heading, nothing is under-replicated. Then copy "
+        "the brokers' directories as they are by now, here to names that end in .new, and see whether those agree",
         (
             f"epochlog cluster --bootstrap {bootstrap} --under-replicated",
-            _incident(roots),
+            _incident([f"{root}.new" for root in roots]),
         ),
     )
 

@@ -55,9 +55,10 @@ class StartSteps:
         forced = stage.forced
         if forced:
             what += (
-                f". A minute later, once the controllers have given up all that do not run, hold an unclean election "
-                f"of {_some(_names(forced))}: only a broker that runs can win it. Look at the dry run first; where it "
-                "says that a partition has its leader, that is as good"
+                ". A minute later, once the first command shows all that do not run as fenced, hold an unclean "
+                f"election of {_some(_names(forced))}: only a broker that runs can win it. Look at the dry run first, "
+                "which ends with status 1, as the election is unclean; where it says that a partition has its leader, "
+                "that is as good"
             )
         return Step(
             what,
@@ -73,6 +74,7 @@ class StartSteps:
     def _election(self, number: int, forced: Sequence[Led]) -> Iterator[str]:
         name = f"unclean-{number}.json"
         election = elect_listed(name, self.bootstrap)
+        yield show_topics((), self.bootstrap)
         yield election_file(name, [(each.contest.topic, each.contest.number) for each in forced])
         brokers = {name for stage in self.plan.stages for name in stage.brokers}
         yield dry_run(election, [each for each in self.snapshots if each["name"] in brokers])

@@ -39,7 +39,7 @@ def test_a_partition_is_repaired_into_a_new_directory(damaged: Path, other: Path
     assert outcome.out.splitlines()[0].startswith(
         "t-0: healed: offsets 12 to 23, 4 batches of broker-2/t-0, which were"
     )
-    assert outcome.out.splitlines()[-1] == f"Written to {tmp_path / 'copy'}"
+    assert outcome.out.splitlines()[-1] == f"Written to {tmp_path / 'copy'}, each partition under its own name"
     assert (tmp_path / "copy" / "t-0" / SECOND).read_bytes() == (other / "t-0" / SECOND).read_bytes()
     assert is_sound(tmp_path / "copy" / "t-0")
 
@@ -104,7 +104,8 @@ def test_a_sound_copy_is_copied(other: Path, tmp_path: Path) -> None:
     epochlog("repair", other / "t-0", "--from", twin, "--output", tmp_path / "once")
     outcome = epochlog("repair", tmp_path / "once" / "t-0", "--from", twin, "--output", tmp_path / "twice")
     assert outcome.status == 0
-    assert outcome.out == f"t-0: nothing is wrong\nWritten to {tmp_path / 'twice'}\n"
+    told = f"t-0: nothing is wrong\nWritten to {tmp_path / 'twice'}, each partition under its own name\n"
+    assert outcome.out == told
 
 
 def test_it_is_refused_while_a_broker_works_there(damaged: Path, other: Path, tmp_path: Path) -> None:

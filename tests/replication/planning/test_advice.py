@@ -1,5 +1,6 @@
 """Who is recommended: the most up-to-date log, by epochs first, then by its end, then by what the others lose."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
@@ -109,9 +110,14 @@ def test_each_record_that_a_leader_lacks_is_counted_once(tmp_path: Path) -> None
         written = forked(random)
         logs = {f"{number}": log(tmp_path / f"{history}-{number}", each) for number, each in enumerate(written)}
         advice = judge(**logs)
-        held = [{(each.epoch, offset) for each in one for offset in range(each.base_offset, each.end)} for one in written]
+        held = [set(records(each)) for each in written]
         for leader in range(len(written)):
             assert advice.lost_under(f"{leader}") == len(set().union(*held) - held[leader]), written
+
+
+def records(batches: list[ABatch]) -> Iterator[tuple[int, int]]:
+    for each in batches:
+        yield from ((each.epoch, offset) for offset in range(each.base_offset, each.end))
 
 
 def forked(random: Random) -> list[list[ABatch]]:

@@ -3,6 +3,7 @@
 import json
 import shlex
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -109,12 +110,60 @@ def test_where_copies_agree_nothing_is_at_stake() -> None:
     assert found.stakes == ()
     assert found.headline == "No choice of a leader loses records of the 4 partitions, as far as the copies show."
     assert [step.what.partition(".")[0].partition(",")[0] for step in found.steps] == [
-        "Back up",
+        "Back up the directories of all brokers and controllers before any starts",
         "With the controllers running",
         "Verify",
     ]
     assert json.dumps(found.as_json())
     assert document["hanging_transactions"] == []
+
+
+def test_a_backup_that_is_there_is_kept_as_it_was(tmp_path: Path) -> None:
+    copies = shutil.copytree(replicas("healed"), tmp_path / "the copies")
+    found, _ = of(copies)
+    backup = found.steps[0]
+    assert backup.what.startswith("Back up")
+    first = [(root, contents_of(root)) for root in sorted(copies.iterdir())]
+    for _ in range(2):
+        subprocess.run(["sh", "-ec", "\n".join(backup.commands)], check=True)
+        for root, contents in first:
+            assert contents_of(root.with_name(f"{root.name}.kept")) == contents
+            (root / "meta.properties").write_text("")
+
+
+def contents_of(root: Path) -> dict[Path, bytes]:
+    return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+def test_whether_all_agree_at_last_is_asked_of_new_copies(tmp_path: Path) -> None:
+    before = shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    found, _ = of(before)
+    program, command, *copies = shlex.split(found.steps[-1].commands[-1])
+    assert (program, command) == ("epochlog", "incident")
+    assert epochlog(command, *copies).status == 2
+    for root, copy in zip(sorted(before.iterdir()), copies, strict=True):
+        shutil.copytree(replicas("reconciled") / root.name, copy)
+    outcome = epochlog(command, *copies)
+    assert outcome.out.startswith("No choice of a leader loses records of the 9 partitions")
+
+
+def test_a_copy_that_is_repaired_as_is_printed_is_sound(tmp_path: Path) -> None:
+    copies = shutil.copytree(replicas("reconciled"), tmp_path / "copies")
+    log = copies / "broker-2/codecs-0/00000000000000000400.log"
+    log.write_bytes(log.read_bytes()[:100_000] + bytes(40_000) + log.read_bytes()[140_000:])
+    found, _ = of(copies)
+    [step] = [step for step in found.steps if step.what.startswith("Repair")]
+    assert "with --output NEW instead of --dry-run" in step.what
+    assert step.what.endswith(
+        "Move the damaged directory out of the broker's, and the one of its name in NEW to its place"
+    )
+    [command] = step.commands
+    _, *words = shlex.split(command)
+    assert words.pop() == "--dry-run"
+    assert epochlog(*words, "--output", tmp_path / "new").status == 1
+    shutil.move(log.parent, tmp_path / "damaged")
+    shutil.move(tmp_path / "new" / log.parent.name, log.parent)
+    assert of(copies)[0].damage == ()
 
 
 def test_groups_beyond_the_end_are_told_and_reset(tmp_path: Path) -> None:
@@ -234,5 +283,5 @@ def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_
     paths = {str(place) for place in root.iterdir()}
     for words in commands:
         assert words[0] != "epochlog" or words[1] in known
-        strange = {word.removesuffix(".kept").rpartition("=")[2] for word in words if ";" in word}
+        strange = {word.removesuffix(".kept").removesuffix(".new").rpartition("=")[2] for word in words if ";" in word}
         assert strange <= paths, "a path is one word"

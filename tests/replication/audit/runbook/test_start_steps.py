@@ -39,7 +39,8 @@ def test_dozens_of_partitions_are_two_steps_and_one_file() -> None:
     )
     assert first.check == "broker-2 leads t-0, t-1, t-2, t-3, t-4 and 35 more"
     assert first.check_commands == ("epochlog cluster --bootstrap b:9092 --topic t",)
-    write, look, hold = first.commands
+    fenced, write, look, hold = first.commands
+    assert fenced == "epochlog cluster --bootstrap b:9092"
     _, listed, _, name = shlex.split(write)
     assert json.loads(listed)["partitions"] == [{"topic": "t", "partition": number} for number in range(40)]
     assert f"--election-type unclean --path-to-json-file {name}" in hold
