@@ -5,6 +5,8 @@ import mmap
 import os
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
@@ -62,6 +64,16 @@ def is_limit(error: BaseException) -> bool:
 def is_passing(error: OSError) -> bool:
     """Tell whether an error is about a full disk, or a limit of the process or system: the disk has not failed."""
     return error.errno in OUT_OF_SPACE or error.errno == errno.ENOMEM or is_limit(error)
+
+
+@contextmanager
+def ignoring_full_disk() -> Iterator[None]:
+    """Pass over the error of a full disk: for what will be written, or found as it was, another time."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in OUT_OF_SPACE:
+            raise
 
 
 class NamingLimits:

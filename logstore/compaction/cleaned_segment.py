@@ -25,6 +25,8 @@ class CleanedSegment:
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, filesystem: FileSystem) -> None:
         """Make the files, empty; `base_offset` is that of the first segment of the group. Raises OSError."""
         self.base_offset = base_offset
+        self.end_offset = base_offset
+        """One beyond the last offset that is kept."""
         self._directory = directory
         self._filesystem = filesystem
         self._data = bytearray()
@@ -82,6 +84,7 @@ class CleanedSegment:
 
     def _add(self, kept: bytearray | memoryview) -> None:
         batch = RecordBatch(memoryview(kept))
+        self.end_offset = batch.last_offset + 1
         self._noted.append((batch.size, batch.last_offset, batch.max_timestamp))
         self._data += kept
         if len(self._data) >= _CHUNK:

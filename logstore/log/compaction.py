@@ -85,17 +85,18 @@ class Compaction:
         config = self._environment.config
         if not config.is_compacted:
             raise ValueError("the log is not compacted: its cleanup_policy has to contain 'compact'")
-        if self._contents.gaps.holes:
+        holes = self._contents.holes
+        if holes:
             raise DamagedLogError(
                 "the log has holes, and compaction would let readers pass over them untold",
                 file=self._environment.directory,
-                offset=self._contents.gaps.holes[0].start_offset,
+                offset=holes[0].start_offset,
                 advice="delete the records up to behind the holes first: see `Log.holes`",
             )
         return self._in_turn(config, lambda begun: self._compact(begun, dedupe_buffer_bytes))
 
     def _may_compact(self, config: LogConfig) -> bool:
-        return config.is_compacted and not self._contents.gaps.holes
+        return config.is_compacted and not self._contents.holes
 
     def _in_turn(self, config: LogConfig, call: Callable[[_Round], T]) -> T:
         guard, turn = self._guard, self._turn
@@ -204,6 +205,8 @@ class Compaction:
 
     def _swap(self, begun: _Round, group: Group, cleaned: CleanedSegment) -> None:
         self._ensure_undisturbed(begun)
+        if not self._environment.is_replicated:  # else other nodes have what a later start would take for missing
+            self._flusher.note_skipped(cleaned.end_offset, self._end_of(group))
         segment = self._guard.remove(lambda: self._replace(group, cleaned))
         begun.changes = self._contents.changes
         report = begun.report
@@ -214,6 +217,11 @@ class Compaction:
             bytes_before=report.bytes_before + sum(each.size for each in group),
             bytes_after=report.bytes_after + segment.size,
         )
+
+    def _end_of(self, group: Group) -> int:
+        """Return where the segment behind a group begins: the active one is in none."""
+        segments = self._contents.segments
+        return segments.base_offsets[segments.segments.index(group[-1]) + 1]
 
     def _replace(self, group: Group, cleaned: CleanedSegment) -> LiveSegment:
         """Put a segment in the place of others (Kafka: replaceSegments).

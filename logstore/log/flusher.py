@@ -7,6 +7,7 @@ from threading import RLock
 from typing import TypeVar
 
 from epoch.resource_limits import is_limit, name_memory
+from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import UNKNOWN_START, PromisedOffsets
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.state.log_contents import LogContents
@@ -238,11 +239,20 @@ class Flusher:
         """Note durably which offsets no batch will have before a segment that is to begin. Raises OSError."""
         if self._promised is None:
             return
-        contents = self._contents
-        start = self._promised.start_of_gap(contents.log_end_offset)
-        if start < base_offset and not contents.gaps.covers(start, base_offset):
-            contents.gaps = contents.gaps.with_skipped(start, base_offset)
-            contents.gaps.write(self._directory, self._filesystem)
+        start = self._promised.start_of_gap(self._contents.log_end_offset)
+        if start < base_offset:
+            self.note_skipped(start, base_offset)
+
+    def note_skipped(self, start: int, end: int) -> None:
+        """Note durably that no batch has offsets from `start` up to a segment that begins at `end`. Raises OSError."""
+        gaps = self._contents.gaps
+        self.keep_gaps(gaps if gaps.covers(start, end) else gaps.with_skipped(start, end))
+
+    def keep_gaps(self, gaps: OffsetGaps) -> None:
+        """Know which offsets the log lacks, durably where no other node has a copy. Raises OSError."""
+        if self._promised is not None and not (gaps.is_kept and gaps == self._contents.gaps):
+            gaps = gaps.write(self._directory, self._filesystem)
+        self._contents.gaps = gaps
 
     def insist(self, call: Callable[[], T]) -> T:
         """Call, again where the disk is full, in the space that a log that stands alone keeps for that. Raises OSError.

@@ -8,6 +8,7 @@ from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_be
 from logstore.errors import complete
 from logstore.file_name import FileKind
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import UNKNOWN_START, Promise, PromisedOffsets
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
@@ -86,6 +87,7 @@ class LogOpening:
             environment.directory,
             environment.config,
             log_start_offset=begins_at,
+            cleaner_offset=known.cleaner_offset,
             recovery_point=(known.recovery_point or 0) if promise is None else promise.recovery_point,
             clean_shutdown=known.clean_shutdown,
             damage=environment.damage,
@@ -105,8 +107,9 @@ class LogOpening:
     def _read_promise(self, known: PartitionCheckpoints) -> Promise | None:
         """Return what was promised; None where nobody knows, or other nodes have copies. Raises OSError."""
         if self.promised is None:
-            # What is told of these grows old: brokers truncate.
+            # What is told of these grows old: brokers truncate, and compact.
             PromisedOffsets(self._environment.directory, self._environment.filesystem).remove()
+            OffsetGaps.remove(self._environment.directory, self._environment.filesystem)
             return None
         promise = self.promised.read()
         if promise is None and self._is_new(known):

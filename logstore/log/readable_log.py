@@ -141,8 +141,7 @@ class ReadableLog:
 
         Reading into one raises HoleError. It goes once the log starts behind it, or is truncated to before it.
         """
-        gaps = self._contents.gaps
-        return gaps.within(self._contents.log_start_offset, self.log_end_offset).holes if gaps.holes else ()
+        return self._contents.holes
 
     # --- reading
 

@@ -122,7 +122,9 @@ class Truncation:
         contents.current_epoch = -1
         contents.note_cut(first_gone)
         contents.move_high_watermark(contents.high_watermark)
-        contents.gaps = contents.gaps.within(contents.log_start_offset, contents.log_end_offset)
+        gaps = contents.gaps.within(contents.segments.first.base_offset, contents.log_end_offset)
+        if gaps != contents.gaps:
+            self._flusher.insist(lambda: self._flusher.keep_gaps(gaps))
         self._flusher.note_cut(kept_end, contents.log_end_offset)
         self._flusher.write_checkpoints()
 

@@ -23,7 +23,7 @@ from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
-from epoch.resource_limits import OUT_OF_SPACE
+from epoch.resource_limits import OUT_OF_SPACE, ignoring_full_disk
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
 from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
@@ -75,6 +75,7 @@ def load_log(
     *,
     log_start_offset: int = 0,
     recovery_point: int = 0,
+    cleaner_offset: int | None = None,
     clean_shutdown: bool = False,
     damage: DamagePolicy = DamagePolicy.REPLICATED,
     promise: Promise | None = None,
@@ -85,7 +86,7 @@ def load_log(
 ) -> LoadedLog:
     """Open the log of a partition directory.
 
-    `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
+    `log_start_offset`, `recovery_point` and `cleaner_offset` are what the root's checkpoints say, if they do;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `damage` says what
     becomes of records that are lost below what `promise` tells, if that is known; of a log that is the only copy the
     next leader epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970
@@ -97,7 +98,7 @@ def load_log(
     loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
     loader.policy = damage
     if not damage.is_replicated:
-        loader.guard(damage, promise, was_closed=clean_shutdown)
+        loader.guard(damage, promise, cleaner_offset, was_closed=clean_shutdown)
     return loader.load(clean_shutdown=clean_shutdown)
 
 
@@ -130,6 +131,7 @@ class _Loader:
         """What becomes of damage."""
         self._only_copy: OnlyCopy | None = None
         self._gaps = OffsetGaps()
+        self._cleaner_offset: int | None = None
         self._keeps_later = False
         """Whether the segments behind the one that was damaged last stay."""
         self._begins_at: int | None = None
@@ -142,11 +144,14 @@ class _Loader:
         self._waiting: list[Callable[[], object]] = []
         """What is to be written once it is known that the log is opened."""
 
-    def guard(self, policy: DamagePolicy, promise: Promise | None, *, was_closed: bool) -> None:
-        """Give up nothing that was promised, but by this policy."""
+    def guard(
+        self, policy: DamagePolicy, promise: Promise | None, cleaner_offset: int | None, *, was_closed: bool
+    ) -> None:
+        """Give up nothing that was promised, but by this policy; below `cleaner_offset` the log was compacted."""
         recovery_point = None if promise is None else promise.recovery_point
         self._begins_at = None if promise is None else promise.log_start_offset
         self._only_copy = OnlyCopy(self._directory, policy, recovery_point, was_closed)
+        self._cleaner_offset = cleaner_offset
         self._report.is_only_copy = True
 
     def load(self, *, clean_shutdown: bool) -> LoadedLog:
@@ -170,8 +175,8 @@ class _Loader:
         self._write_what_waits()
         segments = self._open_segments()
         log_start_offset = max(self._log_start_offset, segments[0].base_offset)
-        self._gaps = self._gaps.within(log_start_offset, end)
-        self._report.holes = list(self._gaps.holes)
+        self._settle_gaps(end)
+        self._report.holes = list(self._gaps.within(log_start_offset, end).holes)
         history = self._reconciled(history, log_start_offset, end)
         epochs = self._open_epochs(checkpoint, history, end, clean_shutdown=clean_shutdown)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
@@ -268,7 +273,7 @@ class _Loader:
         promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
         if base_offset == self._base_offsets[-1]:
             return not self._only_copy.was_closed or promised in {None, end}
-        return promised in {None, end} or (end < promised and self._may_lack(end, promised, base_offset))
+        return promised in {None, end} or (end < promised and self._may_lack(end, promised, base_offset, promised))
 
     def _promised_in(self, base_offset: int) -> int | None:
         """Return an offset that no batch of a segment lies around: where the next begins, or a flush has ended."""
@@ -314,6 +319,7 @@ class _Loader:
             on_damage=lambda found: self._treat(found, later),
             promised=self._promised_in(base_offset),
             is_ordered=self._only_copy is not None,
+            may_skip=self._may_lack if self._only_copy is not None else None,
             put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,
             filesystem=self._filesystem,
@@ -399,8 +405,7 @@ class _Loader:
     def _add_hole(self, hole: Hole) -> None:
         """Let it be known durably, before anything is changed: without it a segment would seem to be missing."""
         if hole.start_offset < hole.end_offset:
-            self._gaps = self._gaps.with_hole(hole)
-            self._gaps.write(self._directory, self._filesystem)
+            self._gaps = self._gaps.with_hole(hole).write(self._directory, self._filesystem)
 
     def _write_what_waits(self) -> None:
         while self._waiting:
@@ -418,7 +423,7 @@ class _Loader:
             if end > following:
                 what = f"the segment reaches offset {end - 1:,}, beyond where the next one begins"
                 self._only_copy.judge_missing(following, end, what, before)
-            elif end < following and not self._may_lack(end, following, before):
+            elif end < following and not self._may_lack(end, following, before, following):
                 what = f"the segment of {end:,} is missing"
                 self._only_copy.judge_missing(end, following, what, end)
                 if self._only_copy.policy is DamagePolicy.CUT:
@@ -438,14 +443,30 @@ class _Loader:
         else:
             self._note_missing(start, first, "the first segment is missing")
 
-    def _may_lack(self, start: int, end: int, before: int) -> bool:
-        """Whether nothing says that the log ever had these offsets, between the segment `before` and the one at `end`.
+    def _may_lack(self, start: int, end: int, *neighbours: int) -> bool:
+        """Whether a cleaner may have left a log without these offsets, between the segments that are its `neighbours`.
 
-        A log that was compacted lacks others too; so does one whose leader was compacted.
+        As an only copy the log has noted each such gap before it was made. Who replicates it notes none: then all that
+        tells of compaction counts, by a cleaner that was interrupted, too, or by that of the leader.
         """
-        if self._config.is_compacted or self._gaps.covers(start, end):
+        if self._gaps.covers(start, end):
             return True
-        return any(skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in (before, end))
+        if self._only_copy is not None and self._only_copy.recovery_point is not None:
+            return not self._gaps.is_kept and end <= (self._cleaner_offset or 0)
+        if self._cleaner_offset is not None or self._config.is_compacted:
+            return True
+        return any(skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in neighbours)
+
+    def _settle_gaps(self, end: int) -> None:
+        """Note durably what was found to be missing between segments, and forget what is not missing any more."""
+        if self._only_copy is None:
+            return
+        ends = ((self._ends.get(before, following), following) for before, following in pairwise(self._base_offsets))
+        known, first = self._gaps, self._base_offsets[0] if self._base_offsets else end
+        self._gaps = known.between(Hole(*gap) for gap in ends if gap[0] < gap[1]).within(first, end)
+        if self._gaps != known or (self._cleaner_offset is not None and not known.is_kept):
+            with ignoring_full_disk():
+                self._gaps = self._gaps.write(self._directory, self._filesystem)
 
     def _reach(self, end: int) -> int:
         """See that the log reaches up to where it was flushed; return where it ends."""
@@ -580,12 +601,8 @@ class _Loader:
                 after = before
         report.epochs_after = after
         if after != before or report.damaged_epoch_checkpoint:
-            try:
+            with ignoring_full_disk():  # it is written before the next batch is, or found as it was by the next start
                 cache.rewrite()
-            except OSError as error:
-                if error.errno not in OUT_OF_SPACE:
-                    raise
-                # It is written before the next batch is, or found as it was by the next start.
         return cache
 
     def _contradiction(self, history: EpochHistory) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 from epoch.filesystem import REAL, FileSystem
 from epoch.resource_limits import OUT_OF_SPACE
 from logstore.batch.columns import StopReason
-from logstore.errors import SegmentTooLargeError
+from logstore.errors import LogStoreError, SegmentTooLargeError
 from logstore.file_name import FileFate, FileKind, file_name
 from logstore.files.mapped_files import cut_file
 from logstore.indexes.transaction_index import TransactionIndex
@@ -31,6 +31,7 @@ def recover_segment(
     on_damage: Callable[[SegmentRecovery], tuple[Part, ...]] = lambda _: (),
     promised: int | None = None,
     is_ordered: bool = False,
+    may_skip: Callable[[int, int], bool] | None = None,
     put: Callable[[Callable[[], None]], object] = lambda put: put(),
     progress: OnBytes = lambda _: None,
     filesystem: FileSystem = REAL,
@@ -39,9 +40,10 @@ def recover_segment(
 
     `on_damage` is called with what was found before anything is cut: what must go with the damage goes first, as long
     as the damage is there to tell so after another crash. It answers with the parts that are to take the segment's
-    place, if any. A segment that must be split is left as it is. With `is_ordered` the offsets of its
-    batches have to rise, and to fit what was `promised`: up to where all was on stable storage, if that is known. `put`
-    is given what puts the indexes into place.
+    place, if any. A segment that must be split is left as it is. With `is_ordered` the offsets of its batches have to
+    rise, and to fit what was `promised`: up to where all was on stable storage, if that is known. Offsets that are too
+    far apart are damage where `may_skip` is given and denies that there may be none from one up to another. `put` is
+    given what puts the indexes into place.
     Raises OSError, SegmentTooLargeError, and what `on_damage` raises.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
@@ -55,7 +57,7 @@ def recover_segment(
         walk = SegmentWalk(log, base_offset, config, on_producer_batch, is_ordered=is_ordered)
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
-        if reason == StopReason.OUT_OF_RANGE and not _is_beyond(log, found, promised):
+        if reason == StopReason.OUT_OF_RANGE and (may_skip is None or _may_follow(log, found, may_skip)):
             parts = plan_split(log, base_offset)
             if parts:
                 return replace(found, parts=parts)
@@ -73,12 +75,13 @@ def recover_segment(
     return found
 
 
-def _is_beyond(log: LogFile, found: SegmentRecovery, promised: int | None) -> bool:
-    """Whether the batch behind what is valid begins where nothing was promised: no append writes one that far away."""
-    if promised is None:
+def _may_follow(log: LogFile, found: SegmentRecovery, may_skip: Callable[[int, int], bool]) -> bool:
+    """Whether the batch behind what is valid may begin as far away as it does."""
+    try:
+        batch = next(log.batches(found.valid_bytes), None)
+    except LogStoreError:  # nobody can tell
         return False
-    batch = next(log.batches(found.valid_bytes), None)
-    return batch is not None and batch.base_offset >= promised
+    return batch is not None and may_skip(found.next_offset, batch.base_offset)
 
 
 def check_part(log: LogFile, base_offset: int, start: int, end: int) -> int:

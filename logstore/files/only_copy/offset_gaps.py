@@ -32,27 +32,38 @@ class OffsetGaps:
 
     holes: tuple[Hole, ...] = ()
     skipped: tuple[Hole, ...] = ()
-    """Nobody is told of these."""
+    """Nobody is told of these: compaction has left them, too."""
+    is_kept: bool = False
+    """Whether the file says so; else there may be others."""
 
     @classmethod
     def read(cls, directory: Path) -> "OffsetGaps":
-        """Read the file; one that is missing or cannot be read knows of none."""
+        """Read the file; one that is missing or cannot be read knows of none, and is not kept."""
         path = directory / OFFSET_GAPS_NAME
         try:
             rows = parse_checkpoint_lines(read_checkpoint(path), path=path, fields=3)
             gaps = [(_gap(row.fields, path, row.line), row.fields[0]) for row in rows]
         except (CheckpointError, OSError):
             return cls()
-        return cls(tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped")))
+        holes, skipped = tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped"))
+        return cls(holes, skipped, is_kept=len(holes) + len(skipped) == len(gaps))
 
-    def write(self, directory: Path, filesystem: FileSystem = REAL) -> None:
-        """Replace the file, durably. Raises OSError."""
+    @staticmethod
+    def remove(directory: Path, filesystem: FileSystem = REAL) -> None:
+        """Remove the file: who replicates the log notes no gaps. Raises OSError."""
+        path = directory / OFFSET_GAPS_NAME
+        if path.exists():
+            filesystem.unlink(path)
+
+    def write(self, directory: Path, filesystem: FileSystem = REAL) -> "OffsetGaps":
+        """Replace the file, durably; return what is kept from now on. Raises OSError."""
         rows = [
             (kind, gap.start_offset, gap.end_offset)
             for kind, gaps in (("hole", self.holes), ("skipped", self.skipped))
             for gap in gaps
         ]
         filesystem.write_atomically(directory / OFFSET_GAPS_NAME, format_checkpoint(rows))
+        return replace(self, is_kept=True)
 
     def with_hole(self, hole: Hole) -> "OffsetGaps":
         """Return them with one more."""
@@ -62,9 +73,14 @@ class OffsetGaps:
         """Return them with offsets that were skipped."""
         return replace(self, skipped=tuple(sorted({*self.skipped, Hole(start, end)})))
 
+    def between(self, gaps: Iterable[Hole]) -> "OffsetGaps":
+        """Return the holes, and of the `gaps` between segments those that are none."""
+        holes = replace(self, skipped=())
+        return replace(self, skipped=tuple(gap for gap in gaps if not holes.covers(gap.start_offset, gap.end_offset)))
+
     def within(self, start: int, end: int) -> "OffsetGaps":
         """Return what is left of them in a log that begins at `start` and ends at `end`."""
-        return OffsetGaps(_within(self.holes, start, end), _within(self.skipped, start, end))
+        return replace(self, holes=_within(self.holes, start, end), skipped=_within(self.skipped, start, end))
 
     def before_hole(self, offset: int) -> int:
         """Return where a log is to end that is cut at `offset`: not within a hole."""

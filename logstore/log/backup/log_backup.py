@@ -128,7 +128,7 @@ class LogBackups:
             ),
             *(FileKind.LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA_NAME, FOLLOWED_MARK, BACKUP_MARK, LOCK_NAME),
         }
-        gaps = self._contents.gaps.within(moment.log_start_offset, moment.log_end_offset)
+        gaps = self._contents.gaps.within(moment.segments[0][0].base_offset, moment.log_end_offset)
         if gaps != OffsetGaps():
             gaps.write(target, filesystem)
             names.add(OFFSET_GAPS_NAME)

@@ -1,7 +1,7 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
 from epoch.cache import LeaderEpochFileCache
-from logstore.files.only_copy.offset_gaps import OffsetGaps
+from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.log.leadership import Leadership
 from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters
@@ -88,6 +88,12 @@ class LogContents:
         """Where the latest leader epoch ends: below the log's end where a cut within a batch has left a gap there."""
         reserved, end = self.epochs.reserved, self.end[0]
         return end if reserved is None else min(end, reserved.start_offset)
+
+    @property
+    def holes(self) -> tuple[Hole, ...]:
+        """What readers have to be told of that is not below the log's start."""
+        gaps = self.gaps
+        return gaps.within(self.log_start_offset, self.end[0]).holes if gaps.holes else ()
 
     @property
     def last_stable_offset(self) -> int:

@@ -18,12 +18,14 @@ from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
     CompactionAbortedError,
     CorruptBatchError,
+    DamagedLogError,
     LogClosedError,
     MissingKeyError,
     ReentrantCallError,
     UnsupportedFormatError,
 )
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint
+from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_closing import LogClosing
@@ -500,6 +502,86 @@ def test_a_directory_adopts_how_far_a_log_was_compacted(log: Log) -> None:
     with LogDirectory.open(log.directory.parent, CONFIG) as logs:
         assert logs.log(PARTITION).cleaner_offset == end
     assert OffsetCheckpoint.read(log.directory.parent / CLEANER_OFFSET_CHECKPOINT) == {PARTITION: end}
+
+
+class TestGaps:
+    """Compaction takes the last records of a segment: as an only copy the log knows that from a lost segment."""
+
+    PLAIN = LogConfig(segment_bytes=500, file_delete_delay_ms=0)
+
+    @staticmethod
+    def compacted(directory: Path, *, replicated: bool, root: bool = False) -> list[Record]:
+        """Each segment but the last has a record that stays, and one behind it that goes; return what stays."""
+        if root:
+            with LogDirectory.open(directory.parent, CONFIG, replicated=replicated) as logs:
+                return TestGaps.compact(logs.create(PARTITION))
+        with Log.open(directory, CONFIG, replicated=replicated) as log:
+            return TestGaps.compact(log)
+
+    @staticmethod
+    def compact(log: Log) -> list[Record]:
+        for number in range(6):
+            for key in (b"%d" % number, b"always"):
+                log.append([Record.of(bytes(150), key)], leader_epoch=0)
+            log.roll()
+        log.update_high_watermark(log.log_end_offset)
+        log.compact()
+        kept = list(log.records())
+        assert [record.offset for record in kept] == [0, 2, 4, 6, 8, 10, 11]
+        assert [segment.base_offset for segment in log.segments] == [0, 2, 4, 6, 8, 10, 12]
+        return kept
+
+    @pytest.mark.parametrize("config", [PLAIN, CONFIG], ids=["plain", "compacting"])
+    @pytest.mark.parametrize("replicated", [False, True], ids=["only copy", "replica"])
+    def test_they_are_no_damage(self, tmp_path: Path, config: LogConfig, *, replicated: bool) -> None:
+        kept = self.compacted(tmp_path / "t-0", replicated=replicated)
+        for _ in range(2):
+            with Log.open(tmp_path / "t-0", config) as log:
+                assert list(log.records()) == kept
+                log.append([Record.of(b"more", b"key")], leader_epoch=7)
+                log.truncate_to(12)
+
+    @pytest.mark.parametrize("replicated", [False, True], ids=["only copy", "replica"])
+    def test_nor_are_they_in_a_root(self, tmp_path: Path, *, replicated: bool) -> None:
+        kept = self.compacted(tmp_path / "t-0", replicated=replicated, root=True)
+        with LogDirectory.open(tmp_path, self.PLAIN) as logs:
+            assert not logs.unreadable
+            assert list(logs.log(PARTITION).records()) == kept
+
+    @pytest.mark.parametrize("config", [PLAIN, CONFIG], ids=["plain", "compacting"])
+    @pytest.mark.parametrize("replicated", [False, True], ids=["only copy", "replica"])
+    def test_a_lost_segment_is_damage_all_the_same(
+        self, tmp_path: Path, config: LogConfig, *, replicated: bool
+    ) -> None:
+        self.compacted(tmp_path / "t-0", replicated=replicated)
+        Log.open(tmp_path / "t-0", config).close()
+        (tmp_path / "t-0" / "00000000000000000004.log").unlink()
+        with pytest.raises(DamagedLogError, match="offsets 3 to 5 may be damaged or lost"):
+            Log.open(tmp_path / "t-0", config)
+
+    @pytest.mark.parametrize("is_cleaned", [True, False])
+    def test_where_the_log_does_not_know_them_any_more_its_cleaners_checkpoint_does(
+        self, tmp_path: Path, *, is_cleaned: bool
+    ) -> None:
+        kept = self.compacted(tmp_path / "t-0", replicated=False)
+        with Log.open(tmp_path / "t-0", self.PLAIN) as log:
+            for _ in range(3):
+                log.append([bytes(400)])
+        (tmp_path / "t-0" / OFFSET_GAPS_NAME).unlink()
+        if is_cleaned:
+            with Log.open(tmp_path / "t-0", self.PLAIN) as log:
+                assert list(log.records())[: len(kept)] == kept
+        else:
+            (tmp_path / "t-0" / "00000000000000000013.log").unlink()
+            with pytest.raises(DamagedLogError, match="offset 13 may be damaged or lost"):
+                Log.open(tmp_path / "t-0", CONFIG)
+
+    def test_a_backup_knows_them(self, tmp_path: Path) -> None:
+        kept = self.compacted(tmp_path / "t-0", replicated=False)
+        with Log.open(tmp_path / "t-0", self.PLAIN) as log:
+            log.backup(tmp_path / "backup" / "t-0")
+        with Log.open(tmp_path / "backup" / "t-0", self.PLAIN) as log:
+            assert list(log.records()) == kept
 
 
 class TestRecordsWithoutKeys:

@@ -6,7 +6,7 @@ is read as it was written, or its reader is told. What is cut is in the report.
 
 import random
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logstore.batch.batch_template import BatchTemplate
@@ -19,6 +19,7 @@ from tests.campaign import Campaign
 
 CAMPAIGN = Campaign("faults of an only copy", full=20_000, share=80)
 BLOCK = 512
+KEYS = 6
 
 
 @dataclass
@@ -29,6 +30,7 @@ class History:
     config: LogConfig
     rng: random.Random
     written: dict[int, bytes] = field(default_factory=dict)
+    keys: dict[int, bytes] = field(default_factory=dict)
     ends: list[int] = field(default_factory=list)
     """Of batches."""
     promised: int = 0
@@ -80,18 +82,43 @@ class History:
             self.promised = log.log_end_offset
             log = Log.open(self.directory, self.config)
             self._note(log)
-        else:
+        elif action < 0.98:
             log.abandon()
             log = Log.open(self.directory, self.config)
             assert log.log_end_offset >= self.promised
             self.written = {offset: value for offset, value in self.written.items() if offset < log.log_end_offset}
+        else:
+            log = self._compact(log)
+        return log
+
+    def _compact(self, log: Log) -> Log:
+        """Compact it, as the only copy or as a replica; then it is the only copy, with or without compaction."""
+        log.close()
+        self.promised = log.log_end_offset
+        compacting = replace(self.config, cleanup_policy=frozenset({"compact"}))
+        log = Log.open(self.directory, compacting, replicated=self.rng.random() < 0.5)
+        log.update_high_watermark(log.log_end_offset)
+        log.compact()
+        kept = {record.offset: record.value for record in log.records()}
+        latest = {self.keys[offset]: offset for offset in sorted(self.written) if offset >= log.log_start_offset}
+        assert {offset: self.written.get(offset) for offset in kept} == kept
+        assert kept.keys() >= set(latest.values())
+        self.written = {offset: value for offset, value in self.written.items() if offset in kept}
+        if self.rng.random() < 0.5:
+            log.close()
+        else:
+            log.abandon()
+        log = Log.open(self.directory, self.rng.choice([self.config, compacting]))
+        self._flush(log)
         return log
 
     def _append(self, log: Log) -> None:
         first, count = log.log_end_offset, self.rng.randrange(1, 4)
         values = [b"%d/%d" % (first, number) * self.rng.randrange(1, 9) for number in range(count)]
         template = BatchTemplate(codec=self.rng.choice([Codec.NONE, Codec.LZ4]))
-        info = log.append([Record.of(value) for value in values], template=template)
+        keys = [b"%d" % self.rng.randrange(KEYS) for _ in values]
+        info = log.append([Record.of(*each) for each in zip(values, keys, strict=True)], template=template)
+        self.keys |= dict(enumerate(keys, first))
         self.written |= dict(enumerate(values, first))
         self.ends.append(info.last_offset + 1)
 

@@ -9,6 +9,7 @@ import pytest
 from logstore.batch.layout import LENGTH_AT
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import DamagedLogError, HoleError, LogStoreError
+from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
 from logstore.log.log import Log
@@ -198,6 +199,34 @@ def read(log: Log) -> set[int]:
     return found
 
 
+def test_a_hole_that_was_truncated_away_is_not_back_once_there_are_records_again(directory: Path) -> None:
+    middle_segment_missing(directory)
+    with Log.open(directory, CONFIG, damage="hole") as log:
+        [hole] = log.holes
+        log.truncate_to(hole.start_offset - 1)
+        while log.log_end_offset < hole.end_offset + 1:
+            log.append([value(log.log_end_offset)])
+        log.flush()
+        log.abandon()
+    with Log.open(directory, CONFIG) as log:
+        assert log.holes == ()
+        assert read(log) == set(range(hole.end_offset + 1))
+
+
+def test_a_hole_below_the_start_is_known_as_long_as_there_are_segments_around_it(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        for offset in range(RECORDS):
+            log.append([value(offset)])
+    middle_segment_missing(log.directory)
+    with Log.open(log.directory, CONFIG, damage="hole") as log:
+        [hole] = log.holes
+        log.delete_records(hole.end_offset + 1)
+        assert log.holes == ()
+    for _ in range(2):
+        with Log.open(log.directory, CONFIG) as log:
+            assert log.holes == ()
+
+
 class TestDamageAboveTheRecoveryPoint:
     def test_is_cut_and_what_parses_is_set_aside(self, tmp_path: Path) -> None:
         directory = tmp_path / "t-0"
@@ -385,6 +414,36 @@ class TestEachBit:
             for bit in range(8)
         ]
         assert sum(refused) > len(refused) // 2
+
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_of_a_base_offset_where_little_or_nothing_is_known_to_be_promised(
+        self, tmp_path: Path, *, is_known: bool
+    ) -> None:
+        log = Log.open(tmp_path / "t-0")
+        positions = []
+        for first, end in ((0, 2), (2, 3), (3, 6)):
+            positions.append(log.size)
+            log.append([value(offset) for offset in range(first, end)])
+        log.flush()
+        if is_known:
+            log.delete_records(6)
+        log.abandon()
+        if not is_known:
+            for name in (PROMISED_OFFSETS_NAME, RECOVERY_POINT_CHECKPOINT):
+                (log.directory / name).unlink()
+        [path] = segments(log.directory)
+        for position in positions:
+            for bit in range(40):
+                data = bytearray(path.read_bytes())
+                data[position + bit // 8] ^= 1 << bit % 8
+                copy = tmp_path / f"{position}-{bit}" / "t-0"
+                shutil.copytree(log.directory, copy)
+                (copy / path.name).write_bytes(data)
+                before = files(copy)
+                try:
+                    Log.open(copy).close()
+                except DamagedLogError:
+                    assert files(copy) == before, (position, bit)
 
     def test_of_an_index_after_a_stop_in_order(self, tmp_path: Path) -> None:
         config = LogConfig(index_interval_bytes=100)
