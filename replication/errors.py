@@ -27,11 +27,13 @@ class ReplicationError(Exception):
 class NothingInCommonError(ReplicationError, ValueError):
     """The given replicas have no partition in common."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], unread: Sequence[str] = ()) -> None:
+        """Take the replicas' names, and what of them could not be read, with the reasons."""
         one = f"{', '.join(names)} cannot be compared with anything; name at least two:  "
         several = f"{', '.join(names)}: no two of them hold the same partition; name "
         super().__init__(
             f"{several if len(names) > 1 else one}log.dirs roots of one cluster, or directories of one partition"
+            f"{_not_read(unread)}"
         )
 
 
@@ -290,9 +292,13 @@ class LiveAuditError(ReplicationError, RuntimeError):
 class MissingBrokersError(ReplicationError, LookupError):
     """Brokers whose snapshots were expected are not among those that were named."""
 
-    def __init__(self, brokers: Sequence[str], named: Sequence[str]) -> None:
+    def __init__(self, brokers: Sequence[str], named: Sequence[str], unread: Sequence[str] = ()) -> None:
+        """Take the names of both, and what of the latter could not be read, with the reasons."""
         self.brokers = tuple(brokers)
-        super().__init__(f"no snapshot of broker {', '.join(brokers)}; there are {', '.join(named)}: name them all")
+        super().__init__(
+            f"no snapshot of broker {', '.join(brokers)}; there are {', '.join(named)}: name them all"
+            f"{_not_read(unread)}"
+        )
 
 
 class AuditNotCleanError(ReplicationError, AssertionError):
@@ -335,6 +341,10 @@ class WrongTypeError(ReplicationError, TypeError):
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name} cannot be {type(value).__name__} {value!r:.200}; allowed: {allowed}")
+
+
+def _not_read(reasons: Sequence[str]) -> str:
+    return f"; not read: {'; '.join(reasons)}" if reasons else ""
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from epoch import EpochEntry
+from epoch.history import MAX_OFFSET
 from logstore.file_name import FileKind, file_name
 from logstore.topic_partition import TopicPartition
 
@@ -125,6 +126,8 @@ class CopySummary:
     """All findings of severity error, other than of what could not be read."""
     unread: int
     """Files that could not be read, and changes while they were: what the copy holds is not known."""
+    unread_files: tuple[str, ...]
+    """Names of the files that could not be read."""
     batches: int
     records: int
     log_bytes: int
@@ -138,6 +141,22 @@ class CopySummary:
     def expected_start(self) -> int:
         """From which offset on the copy should have records, for no retention tells why they are missing."""
         return self.begins_at
+
+    @property
+    def unread_offsets(self) -> list[OffsetRange]:
+        """The offsets of the segments that could not be read: nothing is known of them."""
+        nexts = [*(segment.base_offset for segment in self.segments[1:]), MAX_OFFSET]
+        extents = zip(self.segments, nexts, strict=False)
+        return [
+            OffsetRange(segment.base_offset, max(segment.base_offset, following - 1))
+            for segment, following in extents
+            if segment.file in self.unread_files
+        ]
+
+    @property
+    def end_is_known(self) -> bool:
+        """Whether the last segment was read, if there is one."""
+        return not self.segments or self.segments[-1].file not in self.unread_files
 
     @property
     def cleaned(self) -> list[OffsetRange]:
@@ -160,6 +179,7 @@ class CopySummary:
         fields = json.loads(data)
         for name, entry in _TUPLES.items():
             fields[name] = tuple(entry(*values) for values in fields[name])
+        fields["unread_files"] = tuple(fields["unread_files"])
         return cls(**fields)
 
 

@@ -24,14 +24,16 @@ class OwnedRoot(Generic[T]):
 def by_broker(roots: Sequence[OwnedRoot[T]]) -> list[list[T]]:
     """Tell brokers' directories, in one that holds them all, from the disks of one.
 
-    Several roots with one node.id, or none, are of one broker; with different ones, or without any and with the same
-    partitions in them, each is a broker's. Whose a root is that does not say so is not guessed.
+    Several roots with one node.id are of one broker, with different ones each is a broker's. One that does not say
+    whose it is belongs to the only broker that is named, or to the others that do not say it, unless another root holds
+    one of its partitions too: then it is a broker's of its own.
     """
     known = {each.node_id for each in roots} - {None}
     held = Counter(partition for each in roots for partition in set(each.held))
-    if len(known) <= 1 and (known or max(held.values(), default=0) <= 1):
-        return [[each.root for each in roots]]
+    is_guessed = len(known) <= 1 and (known or max(held.values(), default=0) <= 1)
     brokers: dict[object, list[T]] = {}
     for each in roots:
-        brokers.setdefault(each.place if each.node_id is None else each.node_id, []).append(each.root)
+        is_alone = not is_guessed or any(held[partition] > 1 for partition in each.held)
+        unnamed = each.place if is_alone else next(iter(known), None)
+        brokers.setdefault(unnamed if each.node_id is None else each.node_id, []).append(each.root)
     return list(brokers.values())

@@ -12,7 +12,7 @@ from logstore.file_name import FileKind
 from logstore.offline.log_file import LogFile
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
-from logstore.verify.finding import Reporter
+from logstore.verify.finding import UNREADABLE, Reporter
 from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck
 from replication.audit.comparison.batch_rows import COMPARED, ROW, Batches, rows_of_batches
 from replication.audit.comparison.examined_copy import ExaminedCopy
@@ -94,13 +94,16 @@ class BatchReader:
         return rows
 
     def _make_pass(self, numbers: Sequence[int], check: Check, scan: Scan) -> None:
-        extents = [self.copy.summary.segments[number] for number in numbers]
+        summary = self.copy.summary
+        extents = [summary.segments[number] for number in numbers]
+        extents = [extent for extent in extents if extent.file not in summary.unread_files]
         with self.copy.logs([extent.file for extent in extents]) as directory:
             segments = [Segment(extent.base_offset, {FileKind.LOG: directory / extent.file}) for extent in extents]
             for segment, extent in zip(segments, extents, strict=True):
                 _ensure_as_examined(segment, extent)
-            for _ in LogPass(segments, [check], Reporter(None), scan=scan).run():
-                pass  # damage was reported when the copy was examined
+            for finding in LogPass(segments, [check], Reporter(None), scan=scan).run():
+                if finding.kind == UNREADABLE:  # damage was reported when the copy was examined
+                    raise OSError(f"{finding.file}: {finding.message}")
 
 
 def _ensure_as_examined(segment: Segment, extent: SegmentExtent) -> None:

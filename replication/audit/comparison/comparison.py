@@ -184,7 +184,7 @@ class _Comparing:
             (not_left, not_right, self.left.summary, self.missing_left),
             (not_right, not_left, self.right.summary, self.missing_right),
         ):
-            for lacking in without(ranges, others):
+            for lacking in without([*without(ranges, others)], summary.unread_offsets):
                 if lacking.first < summary.cleaned_to:
                     self._note_cleaned(lacking.first)
                 if lacking.last >= summary.cleaned_to:
@@ -192,9 +192,14 @@ class _Comparing:
             missing[:] = _joined(missing)
 
     def _compare_compacted(self, first: int, end: int) -> bool:
-        """Look at the records, by key, where the cleaner may have been; tell whether it explains a difference."""
+        """Look at the records, by key, where the cleaner may have been; tell whether it explains a difference.
+
+        Where a segment was not read, a later record of any key may be in it.
+        """
         if self.cleaned_from is None:
             return False
+        if any(copy.summary.unread_offsets for copy in (self.left, self.right)):
+            return True
         found = compare_compacted(self.readers, first, end)
         self._add_divergences(found.divergences)
         for missing, offsets in (

@@ -52,9 +52,9 @@ def _epochs_around(summary: CopySummary, gap: OffsetRange) -> tuple[int, int]:
 
 
 def _may_be_held(reader: BatchReader, offsets: Sequence[OffsetRange], lowest: int, highest: int) -> list[OffsetRange]:
-    """Return the offsets of which a copy has records that may be those, or may have had before the cleaner came."""
-    sound = _held(reader, offsets, lowest, highest)
-    return merged([*sound, *reader.copy.summary.cleaned])
+    """Return the offsets of which a copy has records that may be those, or may have had, or was not read."""
+    sound, summary = _held(reader, offsets, lowest, highest), reader.copy.summary
+    return merged([*sound, *summary.cleaned, *summary.unread_offsets])
 
 
 def _held(

@@ -10,9 +10,10 @@ from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.offline.log_file import LogFile
+from replication.audit.comparison.batch_differences import without
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.examined_copy import ExaminedCopy
-from replication.audit.copy_summary import OffsetRange, SegmentExtent
+from replication.audit.copy_summary import OffsetRange, SegmentExtent, merged
 
 
 class DifferenceKind(StrEnum):
@@ -48,14 +49,19 @@ class RecordDifference(NamedTuple):
 
 
 def disagreements(comparison: Comparison, left: ExaminedCopy, right: ExaminedCopy) -> Iterator[Disagreement]:
-    """Name the offsets to look at: from a fork on to the longer log's end, divergences, and what one copy lacks."""
+    """Name the offsets to look at: from a fork on to the longer log's end, divergences, and what one copy lacks.
+
+    Where a copy was not read, there is nothing to compare.
+    """
     for each in comparison.divergences:
         yield Disagreement(DifferenceKind.SILENT_DIVERGENCE, each.first_offset, each.last_offset)
     for missing in (*comparison.missing_left, *comparison.missing_right):
         yield Disagreement(DifferenceKind.MISSING, *missing)
     if comparison.fork:
         end = max(left.summary.readable_end_offset, right.summary.readable_end_offset)
-        yield Disagreement(DifferenceKind.FORKED, comparison.fork.offset, end - 1)
+        unread = merged([*left.summary.unread_offsets, *right.summary.unread_offsets])
+        for known in without([OffsetRange(comparison.fork.offset, end - 1)], unread):
+            yield Disagreement(DifferenceKind.FORKED, *known)
 
 
 def record_differences(where: Disagreement, left: ExaminedCopy, right: ExaminedCopy) -> Iterator[RecordDifference]:

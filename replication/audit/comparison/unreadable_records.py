@@ -49,8 +49,8 @@ def _common(ranges: list[OffsetRange], wanted: Sequence[OffsetRange]) -> list[Of
 
 
 def _known_to(reader: BatchReader, epoch: int, offsets: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Return the offsets of which a copy has records under the epoch, or may have had before the cleaner was there."""
+    """Return the offsets of which a copy has records under the epoch, or may have: unread, or before it was cleaned."""
     numbers = reader.ranges_with(offsets)
     rows = reader.read(min(numbers) << RANGE_BITS, max(numbers) + 1 << RANGE_BITS) if numbers else np.empty(0, ROW)
     rows = rows[rows["is_sound"] & (rows["leader_epoch"] == epoch)]
-    return merged([*ranges_of(rows), *reader.copy.summary.cleaned])
+    return merged([*ranges_of(rows), *reader.copy.summary.cleaned, *reader.copy.summary.unread_offsets])

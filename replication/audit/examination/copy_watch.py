@@ -104,8 +104,7 @@ class CopyWatch(SilentCheck):
         """See `Check`."""
         if segment.log_path.exists():
             self._begin(segment)
-            if self._is_loaded(segment):
-                self.tail.damage = LogStoreError("the file cannot be read", file=segment.log_path)
+            self.producers.pass_over()
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         """See `Check`."""

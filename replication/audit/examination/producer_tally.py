@@ -42,6 +42,10 @@ class ProducerTally:
         for of_producer in np.split(rows, starts[1:]):
             self._add_rows(columns, of_producer)
 
+    def pass_over(self) -> None:
+        """Pass over batches that nobody could read: any transaction may have ended in them."""
+        self._open.clear()
+
     def _add_rows(self, columns: BatchColumns, rows: NDArray[np.int64]) -> None:
         """Take the batches of one producer."""
         attributes = columns.attributes[rows]

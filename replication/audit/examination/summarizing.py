@@ -78,6 +78,7 @@ def summarize(
         log_errors=sum(1 for error in errors if (error.file or "").endswith(".log")),
         errors=len(errors),
         unread=sum(finding.kind in NOT_READ for finding in findings),
+        unread_files=tuple(sorted({each.file for each in findings if each.kind == UNREADABLE and each.file})),
         batches=sum(tally.batches for tally in watch.segments),
         records=sum(tally.records for tally in watch.segments),
         log_bytes=sum(tally.size for tally in watch.segments),

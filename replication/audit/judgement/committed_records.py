@@ -1,6 +1,6 @@
 """Records that were acknowledged, and that the copy which Kafka elects, or may elect, does not have."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME as ID_FILE
@@ -18,7 +18,10 @@ COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
 
 
 def committed_findings(
-    summaries: Sequence[CopySummary], recommendation: Recommendation, comparisons: Sequence[Comparison]
+    summaries: Sequence[CopySummary],
+    recommendation: Recommendation,
+    comparisons: Sequence[Comparison],
+    unread: Collection[str] = (),
 ) -> Iterator[ReplicaFinding]:
     """Report each copy that has acknowledged records which the leader lacks that Kafka elects.
 
@@ -47,7 +50,7 @@ def committed_findings(
             yield _finding(partition, replica, span, what, is_told=is_told)
     for leader in recommendation.beginning_empty:
         yield from _all_lost(summaries, leader, is_certain=leader == recommendation.kafkas_choice)
-    yield from _lost_anyway(partition, recommendation)
+    yield from _lost_anyway(partition, recommendation, unread)
 
 
 def _all_lost(summaries: Sequence[CopySummary], leader: str, *, is_certain: bool) -> Iterator[ReplicaFinding]:
@@ -66,18 +69,22 @@ def _all_lost(summaries: Sequence[CopySummary], leader: str, *, is_certain: bool
             yield ReplicaFinding(each.replica, finding)
 
 
-def _lost_anyway(partition: TopicPartition, recommendation: Recommendation) -> Iterator[ReplicaFinding]:
-    """Report what no copy has, whoever leads."""
+def _lost_anyway(
+    partition: TopicPartition, recommendation: Recommendation, unread: Collection[str]
+) -> Iterator[ReplicaFinding]:
+    """Report what no copy that was read has, whoever leads; what the others have is not known."""
     loss = next((each.loss for each in (*recommendation.expected, *recommendation.candidates) if each.loss), None)
     if loss is None:
         return
+    others = f", unless the copy of {', '.join(sorted(unread))}, which was not read whole, has any" if unread else ""
+    lost = f"lost whichever copy leads{others}"
     for replica, span in loss.unreadable.items():
         they, them = _pronouns(span)
-        what = f"but {they} corrupt here, and no other copy that was read has {them}: {they} lost whichever copy leads"
+        what = f"but {they} corrupt here, and no other copy that was read has {them}: {they} {lost}"
         yield _finding(partition, replica, span, f"{what}; keep this copy, and look for others")
     for replica, span in loss.gone.items():
         they, _ = _pronouns(span)
-        what = f"but {they} not there, here or in another copy that was read: {they} lost whichever copy leads"
+        what = f"but {they} not there, here or in another copy that was read: {they} {lost}"
         yield _finding(partition, replica, span, f"{what}; look for other copies")
 
 

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from itertools import combinations, permutations
 
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import UNREADABLE, Reporter
 from replication.audit.comparison.comparison import Comparison, compare
@@ -87,7 +88,7 @@ def judge(
         findings=(
             *dict.fromkeys(findings),
             *beginnings,
-            *(committed_findings(summaries, recommendation, found) if recommendation else ()),
+            *(committed_findings(summaries, recommendation, found, unread) if recommendation else ()),
             *(absent_findings(partition, recommendation.election) if recommendation else ()),
             *difference_findings(partition, summaries, found),
             *cross_findings(
@@ -108,10 +109,11 @@ def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> Replic
 
 
 def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], TruncationPlan]]:
-    """Return what each follower truncates under each leader, as far as that can be known.
+    """Return what each follower truncates under each leader, as far as that can be known: where both logs end is.
 
     Pairs of copies that count as the same logs have the same plan, as long as nothing is removed, which would be read.
     """
+    logs = {replica: log for replica, log in logs.items() if log.copy.summary.end_is_known}
     numbers: dict[LogState, int] = {}
     alike = {replica: numbers.setdefault(log.state, len(numbers)) for replica, log in logs.items()}
     known: dict[tuple[int, int], TruncationPlan] = {}
@@ -132,7 +134,8 @@ def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], TruncationPlan]]:
 def _pair(
     leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: TruncationPlan | None
 ) -> PairVerdict:
-    related = cost.relation if cost else _relation(leader, follower)
+    is_read = all(log.copy.summary.end_is_known for log in (leader, follower))
+    related = cost.relation if cost else _relation(leader, follower) if is_read else None
     return PairVerdict(
         leader=leader.copy.replica,
         follower=follower.copy.replica,
@@ -154,17 +157,19 @@ def _relation(leader: ExaminedLog, follower: ExaminedLog) -> Relation:
 
 
 def _pair_verdicts(
-    leader: CopySummary, follower: CopySummary, related: Relation, comparison: Comparison | None
+    leader: CopySummary, follower: CopySummary, related: Relation | None, comparison: Comparison | None
 ) -> Iterator[Verdict]:
     if comparison is None or leader.unread or follower.unread:
         yield Verdict.UNKNOWN
     is_stray = leader.is_stray or follower.is_stray
+    is_read = not leader.unread_offsets and not follower.unread_offsets
     if leader.errors or follower.errors or is_stray or _topic_ids_differ(leader, follower):
         yield Verdict.DAMAGED
     if leader.expected_start != follower.expected_start:
         yield Verdict.RETENTION
     # Where the copies have offsets in common, bytes tell of a fork; else what is left of the epochs does.
-    forked = comparison.fork is not None if comparison and comparison.ranges else related is Relation.FORKED
+    by_bytes = comparison is not None and bool(comparison.ranges)
+    forked = comparison.fork is not None if comparison and by_bytes else related is Relation.FORKED and is_read
     if forked:
         yield Verdict.FORKED
     elif leader.log_end_offset != follower.log_end_offset:
@@ -180,7 +185,8 @@ def _pair_verdicts(
 
 
 def _topic_ids_differ(leader: CopySummary, follower: CopySummary) -> bool:
-    return leader.topic_id != follower.topic_id
+    is_read = not any(PARTITION_METADATA_NAME in each.unread_files for each in (leader, follower))
+    return is_read and leader.topic_id != follower.topic_id
 
 
 def _verdicts(

@@ -56,6 +56,7 @@ def losses(
 ) -> dict[str, Loss]:
     """Return what is lost under each leader; a leader is left out where the copies could not all be compared with it.
 
+    So is one of which a segment could not be read: it may have what the others have.
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
     neither is what the cleaner may have removed. Batches whose checksum does not match are nobody's records; where
     they were acknowledged and no copy has them sound, they are lost under any leader; and so is what was acknowledged
@@ -64,7 +65,8 @@ def losses(
     leaders = [
         copy.replica
         for copy in copies
-        if all(frozenset((copy.replica, other.replica)) in comparisons for other in copies if other is not copy)
+        if not copy.summary.unread_offsets
+        and all(frozenset((copy.replica, other.replica)) in comparisons for other in copies if other is not copy)
     ]
     summaries = {copy.replica: copy.summary for copy in copies}
     odd = odd_replicas(list(comparisons.values()))

@@ -60,9 +60,10 @@ class PairVerdict:
 
     leader: str
     follower: str
-    relation: Relation
+    relation: Relation | None
+    """None where the end of one of them was not read."""
     truncate_to: int | None
-    """None, with the losses, if the high watermark decides and no file has it."""
+    """None, with the losses, if the high watermark decides and no file has it, or where that is not known either."""
     records_lost: int | None
     bytes_lost: int | None
     """Records and bytes are of whole batches, control batches included."""
@@ -80,7 +81,7 @@ class PairVerdict:
         return {
             "leader": self.leader,
             "follower": self.follower,
-            "relation": self.relation.value,
+            "relation": None if self.relation is None else self.relation.value,
             "truncate_to": self.truncate_to,
             "records_lost": self.records_lost,
             "bytes_lost": self.bytes_lost,

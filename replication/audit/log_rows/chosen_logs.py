@@ -21,7 +21,7 @@ from replication.audit.log_rows.segment_reader import RowsOf, SegmentReader
 from replication.audit.log_rows.selection import Selection
 from replication.audit.log_rows.transaction_outcomes import TransactionOutcomes
 from replication.audit.snapshots.arguments import ensure_few_tasks
-from replication.audit.snapshots.snapshot import list_snapshots
+from replication.audit.snapshots.snapshot import ensure_listed, list_snapshots
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import ByteRange, Copy, Job, plan_work, target_bytes
 from replication.audit.tables import Columns
@@ -46,7 +46,9 @@ class ChosenLogs:
 
     def tasks(self) -> list[Task]:
         """Plan what is read. Raises NothingChosenError, NotAllowedError, and as `list_snapshots` does."""
-        copies = [copy for snapshot in list_snapshots(self.chosen.paths) for copy in snapshot.copies()]
+        snapshots = list_snapshots(self.chosen.paths)
+        ensure_listed(snapshots)
+        copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
         whole = {(copy.root, copy.directory): copy for copy in copies}
         jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies)]
         return [

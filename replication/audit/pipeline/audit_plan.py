@@ -29,6 +29,7 @@ from replication.audit.snapshots.snapshot import (
     find_snapshots,
     list_snapshots,
     local_directories,
+    unread_roots,
 )
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import Copy, Job, Task, live_work, plan_work, target_bytes
@@ -143,8 +144,6 @@ def plan_audit(
     copies = chosen_copies(found, options)
     total = sum(copy.bytes for copy in copies)
     ensure_few_tasks(options.task_bytes, total)
-    # Of all partitions, whatever is chosen: a snapshot without those that are does not hold nothing.
-    held = {snapshot.name: snapshot.held for snapshot in found}
     expected = expected_in(found, options.replication_factor)
     judged = {copy.topic_partition for copy in copies}
     history = None if options.history is None else History.at(options.history)
@@ -157,14 +156,34 @@ def plan_audit(
         snapshots=tuple(found),
         copies=tuple(copies),
         tasks=tuple(live_work(jobs) if options.live else plan_work(jobs, options.task_bytes or target(total))),
-        missing={each: who for each, who in missing_copies(held, expected).items() if _is_wanted(each, options)},
+        missing={each: who for each, who in _missing(found, expected).items() if _is_wanted(each, options)},
         registered=_registered(found, expected, judged, is_live=options.live),
-        findings=(*nowhere_findings(held, expected.about(partial(_is_wanted, options=options))), *unusable),
+        findings=(*_nowhere(found, expected.about(partial(_is_wanted, options=options))), *unusable),
         begun=begun,
         run_id=uuid4().hex,
         history=history,
         run_before=run_before,
     )
+
+
+def _missing(found: Sequence[Snapshot], expected: Expectations) -> Missing:
+    """Tell which copies are missing; what a snapshot holds that could not be listed is not known.
+
+    All partitions count, whatever is chosen: a snapshot without those that are does not hold nothing.
+    """
+    listed = {snapshot.name: snapshot.held for snapshot in found if snapshot.is_listed}
+    missing = missing_copies(listed, expected)
+    if len(listed) == len(found):
+        return missing
+    there = {each: tuple(name for name in who if name in listed) for each, who in missing.items()}
+    return {each: who for each, who in there.items() if who}
+
+
+def _nowhere(found: Sequence[Snapshot], expected: Expectations) -> tuple[ReplicaFinding, ...]:
+    """Report partitions without any copy, which are not known where not everything could be listed."""
+    if not all(snapshot.is_listed for snapshot in found):
+        return ()
+    return nowhere_findings({snapshot.name: snapshot.held for snapshot in found}, expected)
 
 
 def _registered(
@@ -245,4 +264,4 @@ def _ensure_expected(found: Sequence[Snapshot], brokers: Sequence[str | int]) ->
     there |= {str(root.node_id) for snapshot in found for root in snapshot.roots if root.node_id is not None}
     lacking = [str(broker) for broker in brokers if str(broker) not in there]
     if lacking:
-        raise MissingBrokersError(lacking, [snapshot.name for snapshot in found])
+        raise MissingBrokersError(lacking, [snapshot.name for snapshot in found], unread_roots(found))

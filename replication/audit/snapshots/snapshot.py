@@ -19,13 +19,14 @@ from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.snapshots.arguments import snapshots_in
 from replication.audit.snapshots.missing_copies import Expectations
-from replication.audit.snapshots.storage import Files, Storage
+from replication.audit.snapshots.storage import Files, Storage, Unlisted
 from replication.audit.snapshots.work import Copy
 from replication.errors import (
     NoSnapshotError,
     NothingInCommonError,
     SameBrokerError,
     SnapshotNameError,
+    UnreadableLocationError,
 )
 from replication.metadata_partition import METADATA_PARTITION
 from replication.planning.broker_roots import OwnedRoot, by_broker
@@ -35,6 +36,8 @@ _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTAL
 _META_BYTES: Final = 1 << 20
 _CHECKPOINT_BYTES: Final = 256 << 20
 _LET_GO: Final = frozenset({DirectoryMark.DELETE, DirectoryMark.STRAY})
+_FILE_SYSTEMS: Final = "lost+found"
+"""A directory that file systems make for themselves, and that only root may list."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,9 @@ class Root:
     """What its broker left there when it stopped cleanly; None where it did not."""
     listed: frozenset[TopicPartition] = frozenset()
     """The partitions that its checkpoint files mention, as far as those can be read, but for what it has let go of."""
+    unread: str | None = None
+    """Why it could not be listed, or does not tell whose it is, although it should."""
+    is_listed: bool = True
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -71,6 +77,11 @@ class Snapshot:
     def held(self) -> set[TopicPartition]:
         """The partitions in it."""
         return {partition for root in self.roots for partition in root.held}
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether all of its roots could be listed."""
+        return all(root.is_listed for root in self.roots)
 
     @property
     def listed(self) -> set[TopicPartition]:
@@ -177,9 +188,16 @@ def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot
     if not roots:
         raise NoSnapshotError(storage.shown)
     brokers = by_broker([OwnedRoot(root, root.storage.uri, root.node_id, root.held) for root in roots])
+    unlisted = [
+        Snapshot(name, (Root(storage.child(name), {}, unread=files.reason, is_listed=False),))
+        for name in names
+        if isinstance(files := tree[name], Unlisted) and name != _FILE_SYSTEMS
+    ]
+    is_alone = len(brokers) == 1 and not unlisted
     for members in brokers:
-        name = storage.name if len(brokers) == 1 else members[0].storage.name
-        yield Snapshot(given_name if given_name and len(brokers) == 1 else name, tuple(members))
+        name = storage.name if is_alone else members[0].storage.name
+        yield Snapshot(given_name if given_name and is_alone else name, tuple(members))
+    yield from unlisted
 
 
 def _parsed(argument: str) -> tuple[str | None, Storage]:
@@ -244,7 +262,7 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
     # A broker writes its checkpoint files from time to time: they still mention what it has just let go of. What it has
     # found to be stray Kafka's broker mentions even after it has stopped.
     let_go = {parsed.topic_partition for parsed in names.values() if parsed.mark in _LET_GO}
-    properties = _properties(place) if META_PROPERTIES_NAME in tree[directory] else None
+    properties, unread = _properties(place) if META_PROPERTIES_NAME in tree[directory] else (None, None)
     listed = {
         partition
         for name in OFFSET_CHECKPOINTS
@@ -259,15 +277,29 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
         directory_id=properties.directory_id if properties else None,
         clean_stop=_clean_stop(place) if CLEAN_SHUTDOWN_NAME in tree[directory] else None,
         listed=frozenset(listed - let_go),
+        unread=unread,
     )
 
 
-def _properties(storage: Storage) -> MetaProperties | None:
-    """Read whose root it is; None where that cannot be, which the audit reports."""
+def _properties(storage: Storage) -> tuple[MetaProperties | None, str | None]:
+    """Read whose root it is, or why that cannot be, which the audit reports too."""
     try:
-        return MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
-    except (CorruptMetadataError, OSError):
-        return None
+        properties = MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
+    except (CorruptMetadataError, OSError) as error:
+        return None, f"{META_PROPERTIES_NAME}: {error}"
+    return properties, None if properties.node_id is not None else f"{META_PROPERTIES_NAME}: it has no node.id"
+
+
+def ensure_listed(snapshots: Iterable[Snapshot]) -> None:
+    """Raise UnreadableLocationError for a root that could not be listed, for a caller who needs all that there is."""
+    for root in (root for snapshot in snapshots for root in snapshot.roots):
+        if not root.is_listed:
+            raise UnreadableLocationError(root.storage.shown, OSError(root.unread))
+
+
+def unread_roots(snapshots: Iterable[Snapshot]) -> list[str]:
+    """Name the roots that do not tell whose they are, or cannot be listed, each with the reason."""
+    return [f"{root.storage.shown}: {root.unread}" for snapshot in snapshots for root in snapshot.roots if root.unread]
 
 
 def _clean_stop(storage: Storage) -> CleanShutdown | None:
@@ -314,9 +346,9 @@ def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:
             raise SameBrokerError(one.name, other.name, f"called {one.name}")
     ensure_one_cluster({root.storage.shown: root.cluster_id for snapshot in snapshots for root in snapshot.roots})
     held = Counter(partition for snapshot in snapshots for partition in snapshot.held)
-    lost = len(snapshots) > 1 and any(not snapshot.held for snapshot in snapshots)
+    lost = len(snapshots) > 1 and any(not snapshot.held and snapshot.is_listed for snapshot in snapshots)
     if max(held.values(), default=0) < (1 if lost else 2):
-        raise NothingInCommonError([snapshot.name for snapshot in snapshots])
+        raise NothingInCommonError([snapshot.name for snapshot in snapshots], unread_roots(snapshots))
 
 
 def _place_of(root: Root) -> str:

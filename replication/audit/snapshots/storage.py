@@ -22,6 +22,15 @@ from replication.errors import UnreadableLocationError
 Files = dict[str, int]
 """Sizes in bytes by file name."""
 
+
+class Unlisted(Files):
+    """The files of a directory that could not be listed: none are known."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__()
+        self.reason: str = reason
+
+
 CHUNK: Final = 8 << 20
 """Bytes of one read while a remote file is copied."""
 DEPTH: Final = 2
@@ -126,7 +135,7 @@ class Storage:
     def tree(self, depth: int = DEPTH) -> dict[str, Files]:
         """List the files of this directory and of those below it, `depth` levels deep, by their relative paths.
 
-        The directory itself is "". Links out of a local one are left out; what cannot be listed below it seems empty.
+        The directory itself is "". Links out of a local one are left out; what cannot be listed below it is Unlisted.
         Raises UnreadableLocationError.
         """
         if not self.is_local:
@@ -331,8 +340,10 @@ def _local_tree(path: Path, root: Path, relative: str, depth: int) -> Iterator[t
         below = f"{relative}/{name}" if relative else name
         try:
             yield from list(_local_tree(directory, root, below, depth - 1))
-        except (OSError, NotALogDirectoryError):  # whoever examines it says why
+        except NotALogDirectoryError:  # it is gone by now
             yield below, {}
+        except OSError as error:
+            yield below, Unlisted(error.strerror or str(error))
 
 
 def _scratch_directory() -> str | None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from replication.audit.log_rows.arrow_arrays import timestamps
-from replication.audit.snapshots.snapshot import Snapshot, find_snapshots
+from replication.audit.snapshots.snapshot import Snapshot, ensure_listed, find_snapshots
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import MOST_TASKS, Copy
 from replication.audit.spark.sessions.session import send_packages
@@ -123,6 +123,7 @@ def salvage(
     """
     options = options or SalvageOptions()
     snapshots = find_snapshots(copies)
+    ensure_listed(snapshots)
     chosen = SalvageChoice.among(list(map(_holding, snapshots)), kept, topics, options.compacted)
     of_partition: dict[TopicPartition, list[Copy]] = {each: [] for each in chosen.partitions}
     for copy in (copy for snapshot in snapshots for copy in snapshot.copies()):

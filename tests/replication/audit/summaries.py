@@ -40,6 +40,7 @@ def summary(replica: str, **known: Any) -> CopySummary:
         "log_errors": 0,
         "errors": 0,
         "unread": 0,
+        "unread_files": (),
         "high_watermark_unread": False,
         "batches": 0,
         "records": 0,

@@ -84,7 +84,7 @@ class _CrossChecks:
         """Report another id than the cluster or most have: the directory is then another topic's of the same name."""
         ids = {each.replica: each.topic_id for each in self.summaries if each.topic_id is not None}
         for each in self.summaries:
-            if ids and each.topic_id is None and not each.errors:
+            if ids and each.topic_id is None and not each.errors and PARTITION_METADATA_NAME not in each.unread_files:
                 yield ReplicaFinding(each.replica, self._no_topic_id())
         told = registered.topic_id if registered else None
         for replica in _odd(ids) if told is None else _others_than(told, ids):
@@ -133,8 +133,8 @@ class _CrossChecks:
         )
 
     def _contradictions(self, left: CopySummary, right: CopySummary) -> Iterator[_Contradiction]:
-        if left.errors or right.errors:
-            return  # whose own files disagree with each other
+        if left.errors or right.errors or left.unread_offsets or right.unread_offsets:
+            return  # whose own files disagree with each other, or do not tell everything
         fork = self.forks.get(frozenset((left.replica, right.replica)))
         starts = dict(right.lineage)
         for epoch, start in left.lineage:
@@ -194,7 +194,7 @@ class _CrossChecks:
     def log_starts(self) -> Iterator[ReplicaFinding]:
         """Report a copy that begins beyond another's end: they have nothing in common."""
         for one, other in permutations(self.summaries, 2):
-            if other.log_end_offset >= one.log_start_offset:
+            if other.log_end_offset >= one.log_start_offset or not other.end_is_known:
                 continue
             finding = self.report.warning(
                 "log-start-beyond-replica",

@@ -1,14 +1,19 @@
 """Which directories are one broker's, and which snapshots can be compared."""
 
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from logstore import Log, Record, TopicPartition
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
-from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots, named_absolutely
+from replication.audit.pipeline.audit_options import AuditOptions
+from replication.audit.pipeline.audit_plan import plan_audit
+from replication.audit.snapshots.snapshot import ensure_listed, find_snapshots, list_snapshots, named_absolutely
 from replication.errors import (
     DifferentClustersError,
+    MissingBrokersError,
     NoSnapshotError,
     NothingInCommonError,
     SameBrokerError,
@@ -219,6 +224,69 @@ def test_a_meta_properties_that_cannot_be_read_does_not_keep_from_auditing(tmp_p
     (tmp_path / "a/meta.properties").write_bytes(b"version=9\n\xff")
 
     assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].roots[0].node_id is None
+
+
+@pytest.mark.parametrize("content", [b"", b"version=9\n\xff"], ids=["empty", "damaged"])
+def test_whose_roots_cannot_be_told_is_named_where_nothing_can_be_compared(tmp_path: Path, content: bytes) -> None:
+    write_root(tmp_path / "all/a", T0, node=1)
+    write_root(tmp_path / "all/b", {"t-1": batches(2)}, node=1)
+    (tmp_path / "all/b/meta.properties").write_bytes(content)
+
+    with pytest.raises(NothingInCommonError, match=r"not read: .*/all/b: meta\.properties: "):
+        find_snapshots([tmp_path / "all"])
+
+
+def test_a_copy_of_nobodys_is_no_second_disk_where_another_root_has_its_partitions(tmp_path: Path) -> None:
+    write_root(tmp_path / "all/a", T0, node=1)
+    write_root(tmp_path / "all/b", T0, node=2)
+    (tmp_path / "all/b/meta.properties").write_bytes(b"")
+
+    assert [snapshot.name for snapshot in find_snapshots([tmp_path / "all"])] == ["a", "b"]
+
+
+def refuse(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a directory be as one that belongs to somebody else."""
+    real = os.scandir
+
+    def scandir_unless_refused(place: Any) -> Any:
+        if str(place) == str(path):
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(place)
+
+    monkeypatch.setattr(os, "scandir", scandir_unless_refused)
+
+
+def test_a_root_that_cannot_be_listed_is_there_and_is_said_to_lack_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for node, name in enumerate("abc"):
+        write_root(tmp_path / "all" / name, T0, node=node)
+    OffsetCheckpoint({TopicPartition("t", 1): 0}).write(tmp_path / "all/a" / HIGH_WATERMARK_CHECKPOINT)
+    (tmp_path / "all/lost+found").mkdir()
+    refuse(tmp_path / "all/c", monkeypatch)
+    snapshots = find_snapshots([tmp_path / "all"])
+
+    assert [(snapshot.name, snapshot.is_listed) for snapshot in snapshots] == [("a", True), ("b", True), ("c", False)]
+    planned = plan_audit([tmp_path / "all"], AuditOptions(replication_factor=3), snapshots)
+    assert (planned.missing, planned.findings) == ({}, ())
+    examined = [planned.new_examiner().row(job) for task in planned.tasks for job in task if job.copy is None]
+    told = [(row["replica"], each["kind"]) for row in examined for each in row["findings"]]
+    assert ("c", "file-unreadable") in told
+    with pytest.raises(UnreadableLocationError, match="all/c: Permission denied"):
+        ensure_listed(snapshots)
+    with pytest.raises(MissingBrokersError, match="/all/c: Permission denied"):
+        plan_audit([tmp_path / "all"], AuditOptions(expected_brokers=[2]), snapshots)
+
+
+def test_what_a_root_that_cannot_be_listed_would_hold_is_not_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for node, name in enumerate("ab"):
+        write_root(tmp_path / "all" / name, T0, node=node)
+    refuse(tmp_path / "all/b", monkeypatch)
+
+    with pytest.raises(NothingInCommonError, match=r"not read: .*/all/b: Permission denied"):
+        find_snapshots([tmp_path / "all"])
 
 
 def test_a_relative_path_is_made_absolute_and_keeps_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
