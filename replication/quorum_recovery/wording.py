@@ -38,6 +38,17 @@ def opening(advice: QuorumAdvice) -> Iterator[str]:
     yield from _warning(advice)
 
 
+def in_one_line(advice: QuorumAdvice) -> str | None:
+    """Say what matters to somebody who has brokers to start, and need not restore anything if all is well."""
+    best = advice.best
+    if best is None or not advice.is_of_controllers or advice.has_something_to_decide:
+        return next(opening(advice), None)
+    return (
+        f"{METADATA_PARTITION}: {advice.recommended} ({best.position}) has all metadata that was committed. Only if "
+        "the controllers' own directories are lost, restore them from it."
+    )
+
+
 def reasons(advice: QuorumAdvice) -> Iterator[str]:
     """Say what the other choices would forget, and what is not certain."""
     for standing in advice.copies:

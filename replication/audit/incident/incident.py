@@ -42,9 +42,9 @@ class Incident:
         """What is said of the controllers' metadata, in one sentence: `epochlog advise` says more."""
         if self.quorum is None:
             return None
-        from replication.quorum_recovery.wording import opening  # noqa: PLC0415  start-up time
+        from replication.quorum_recovery.wording import in_one_line  # noqa: PLC0415  start-up time
 
-        return next(opening(self.quorum), None)
+        return in_one_line(self.quorum)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog incident --json` prints it."""

@@ -139,9 +139,9 @@ def _may_lack_some(election: Json) -> bool:
 def _back_up(roots: Sequence[str]) -> Step:
     local = [root for root in roots if "://" not in root]
     return Step(
-        "Back up the directories of all brokers and controllers before any starts, also of those that are not named "
-        "here: what a start truncates is gone. If these are the brokers' own, the commands do it, once. If these are "
-        "copies, whatever a step changes in them has to be changed in the brokers' own directories as well",
+        "Back up. Copy the directories of all brokers and controllers before any starts, also of those that are not "
+        "named here: what a start truncates is gone. If these are the brokers' own, the commands do it, once. If these "
+        "are copies, whatever a step changes in them has to be changed in the brokers' own directories as well",
         tuple(_copy_once(root) for root in local),
     )
 
@@ -339,7 +339,8 @@ def _broker(name: str, snapshots: Sequence[Json]) -> str:
 def _verify(roots: Sequence[str], bootstrap: str) -> Step:
     return Step(
         "Verify, once the brokers run. If nothing is listed below the heading, nothing is under-replicated. Then copy "
-        "the brokers' directories as they are by now, here to names that end in .new, and see whether those agree",
+        "the brokers' directories as they are by now, here to names that end in .new, and see whether those agree: all "
+        "is well if the first line says that no choice of a leader loses records",
         (
             f"epochlog cluster --bootstrap {bootstrap} --under-replicated",
             _incident([f"{root}.new" for root in roots]),

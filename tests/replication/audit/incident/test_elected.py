@@ -144,6 +144,14 @@ def test_without_metadata_the_reason_is_said(cluster: dict[str, Path]) -> None:
     assert "none of the directories holds the cluster's metadata" in in_a_line(epochlog("incident", *brokers))
 
 
+def test_where_a_controller_has_everything_nothing_has_to_be_restored(cluster: dict[str, Path]) -> None:
+    told = in_a_line(epochlog("incident", *cluster.values()))
+    assert (
+        "has all metadata that was committed. Only if the controllers' own directories are lost, restore them" in told
+    )
+    assert "restore the controllers from" not in told
+
+
 def test_who_is_known_to_have_everything_and_is_not_at_hand_comes_first(cluster: dict[str, Path]) -> None:
     shutil.copytree(cluster["broker-1"], cluster["broker-1"].with_name("broker-9"))
     other = cluster["broker-1"].with_name("broker-9")

@@ -110,7 +110,7 @@ def test_where_copies_agree_nothing_is_at_stake() -> None:
     assert found.stakes == ()
     assert found.headline == "No choice of a leader loses records of the 4 partitions, as far as the copies show."
     assert [step.what.partition(".")[0].partition(",")[0] for step in found.steps] == [
-        "Back up the directories of all brokers and controllers before any starts",
+        "Back up",
         "With the controllers running",
         "Verify",
     ]
