@@ -8,6 +8,8 @@ from typing import Any, Final
 Json = Mapping[str, Any]
 MOST_TOPICS: Final = 8
 """That are named to one command."""
+FEWEST_COMPARED: Final = 2
+"""Brokers whose directories a dry run takes; it refuses a single one, as nothing can be compared with it."""
 
 
 def elect(topic: str, partition: int, bootstrap: str) -> str:
@@ -41,13 +43,16 @@ def show_topics(topics: Collection[str], bootstrap: str) -> str:
 
 def dry_run(election: str, snapshots: Iterable[Json]) -> str:
     """Return the same election as a dry run, which compares the copies that are directories of known brokers."""
-    directories = [
-        f"--log-dir {each['node_id']}={shlex.quote(root)}"
+    directories = {
+        each["node_id"]: [root for root in each["roots"] if "://" not in root]
         for each in snapshots
-        for root in each["roots"]
-        if each["node_id"] is not None and "://" not in root
-    ]
-    return " ".join([election, "--dry-run", *directories])
+        if each["node_id"] is not None
+    }
+    comparable = {broker: roots for broker, roots in directories.items() if roots}
+    if len(comparable) < FEWEST_COMPARED:
+        return f"{election} --dry-run"
+    named = (f"--log-dir {broker}={shlex.quote(root)}" for broker, roots in comparable.items() for root in roots)
+    return " ".join([election, "--dry-run", *named])
 
 
 def reset_group(offset: Json, bootstrap: str) -> str:

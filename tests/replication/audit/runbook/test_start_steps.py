@@ -71,3 +71,17 @@ def test_where_it_makes_no_difference_all_start() -> None:
         "check": None,
         "check_commands": [],
     }
+
+
+def test_what_nobody_leads_by_itself_is_not_said_to_be_elected_by_the_controller() -> None:
+    nobody: frozenset[str | None] = frozenset([None])
+    leaderless = Contest("t", 0, {"broker-1": Cost(), "broker-2": Cost()}, is_told=True, together=nobody)
+    [step] = steps(leaderless)
+    assert "the controller elects" not in step.what
+    assert "hold an unclean election of t-0: " in step.what
+
+
+def test_a_dry_run_is_given_no_directory_that_it_would_refuse() -> None:
+    first, *_ = StartSteps(plan_start([contest("t", Cost(), Cost(9, 0, 9))], ["broker-1"]), SNAPSHOTS, "b:9092").steps()
+    [look] = [command for command in first.commands if "--dry-run" in command]
+    assert look.endswith(" --path-to-json-file unclean-1.json --dry-run")
