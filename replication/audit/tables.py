@@ -140,6 +140,17 @@ _ELECTION: Final[Columns] = {
     "elr": _NUMBERS,
     "last_known_elr": _NUMBERS,
 }
+_CANDIDATES: Final = _rows_of(
+    {
+        "replica": _TEXT,
+        "last_epoch": _INT,
+        "log_end_offset": _LONG,
+        "damage": _TEXT,
+        "lost": pa.struct(_RECORDS),
+        "acknowledged": pa.struct(_RECORDS),
+        "maybe_acknowledged": pa.struct(_RECORDS),
+    }
+)
 PARTITIONS: Final[Columns] = {
     "topic": _TEXT,
     "partition": _INT,
@@ -151,17 +162,8 @@ PARTITIONS: Final[Columns] = {
     "least_loss": _TEXT,
     "choices_differ": _FLAG,
     "election": pa.struct(_ELECTION),
-    "candidates": _rows_of(
-        {
-            "replica": _TEXT,
-            "last_epoch": _INT,
-            "log_end_offset": _LONG,
-            "damage": _TEXT,
-            "lost": pa.struct(_RECORDS),
-            "acknowledged": pa.struct(_RECORDS),
-            "maybe_acknowledged": pa.struct(_RECORDS),
-        }
-    ),
+    "candidates": _CANDIDATES,
+    "without_copy": _CANDIDATES,
     "pairs": _rows_of(
         {
             "leader": _TEXT,

@@ -10,6 +10,7 @@ from replication.audit.judgement.elected import (
     absent_in_words,
     beginning_empty,
     candidate_of,
+    choices_of,
     expected_of,
     is_told,
     kafka_in_words,
@@ -76,8 +77,8 @@ def stake_of(partition: Json) -> Stake | None:
         and not lacks_everybody_eligible(partition)
     ):
         return None
-    lost = [span_of(each["lost"]) for each in partition["candidates"] if each["lost"]]
-    acknowledged = [span_of(each["acknowledged"]) for each in partition["candidates"] if each["acknowledged"]]
+    lost = [span_of(each["lost"]) for each in choices_of(partition) if each["lost"]]
+    acknowledged = [span_of(each["acknowledged"]) for each in choices_of(partition) if each["acknowledged"]]
     return Stake(
         name_of(partition),
         partition["topic"],
@@ -112,7 +113,7 @@ def _sentences(partition: Json) -> Iterator[str]:
     if partition["unread"]:
         copies = _listed(partition["unread"])
         yield f"The copy of {copies} could not be read whole, or changed meanwhile: what it holds is not counted."
-    choices = [each for each in partition["candidates"] if each["lost"]]
+    choices = [each for each in choices_of(partition) if each["lost"]]
     if choices:
         yield f"If {'; if '.join(map(_choice_in_words, choices))}."
     yield from _recommendation(partition)

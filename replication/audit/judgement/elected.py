@@ -24,6 +24,11 @@ def candidate_of(partition: Json, replica: str | None) -> Json | None:
     return next((each for each in partition["candidates"] if each["replica"] == replica), None)
 
 
+def choices_of(partition: Json) -> list[Json]:
+    """Return all that may lead: the copies, and those that have none and would begin with an empty log."""
+    return [*partition["candidates"], *partition["without_copy"]]
+
+
 def is_told(partition: Json) -> bool:
     """Whether the files tell whom Kafka elects, even if it is nobody."""
     return partition["election"] is not None and partition["election"]["why_unknown"] is None

@@ -17,7 +17,7 @@ from replication.audit.judgement.findings.absent_replicas import absent_findings
 from replication.audit.judgement.findings.cross_checks import cross_findings, stray_replicas
 from replication.audit.judgement.findings.lost_beginning import lost_beginnings, with_its_lost_beginning
 from replication.audit.judgement.losses import losses
-from replication.audit.judgement.recommendation import recommend
+from replication.audit.judgement.recommendation import may_begin_empty, recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.foretold_election import UNTOLD
@@ -72,7 +72,7 @@ def judge(
     found = list(comparisons.values())
     # Of the metadata's copies nobody chooses the one that leads: the quorum does, by epochs, whatever that loses.
     is_chosen = partition != METADATA_PARTITION
-    told = losses(copies, comparisons, registered)
+    told = losses(copies, comparisons, registered, with_empty=is_chosen and bool(may_begin_empty(election, missing)))
     recommendation = recommend(summaries, found, told, election, missing) if is_chosen else None
     recommended = None if unread or recommendation is None else recommendation.least_loss
     return PartitionVerdict(

@@ -24,6 +24,8 @@ from replication.errors import CopyUnreadableError
 
 LAST: Final = 2**63 - 2
 """The largest last offset of what may be lost: its end is an offset too."""
+EMPTY: Final = ""
+"""Stands for a leader that has no copy, and begins with an empty log."""
 
 Comparisons = Mapping[frozenset[str], Comparison]
 
@@ -52,11 +54,17 @@ class Loss:
 
 
 def losses(
-    copies: Sequence[ExaminedCopy], comparisons: Comparisons, registered: Registered | None = None
+    copies: Sequence[ExaminedCopy],
+    comparisons: Comparisons,
+    registered: Registered | None = None,
+    *,
+    with_empty: bool = False,
 ) -> dict[str, Loss]:
     """Return what is lost under each leader; a leader is left out where the copies could not all be compared with it.
 
     So is one of which a segment could not be read: it may have what the others have.
+    `with_empty` asks for one that has no copy too, EMPTY.
+
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
     neither is what the cleaner may have removed. Batches whose checksum does not match are nobody's records; where
     they were acknowledged and no copy has them sound, they are lost under any leader; and so is what was acknowledged
@@ -75,6 +83,9 @@ def losses(
         for leader in leaders
         for follower in summaries
     }
+    if with_empty:
+        leaders.append(EMPTY)
+        lacking |= {(EMPTY, each.replica): [OffsetRange(each.expected_start, LAST)] for each in summaries.values()}
     tallies = {leader: _Tallies() for leader in leaders}
     try:
         _read(copies, lacking, tallies, acknowledged([*summaries.values()], comparisons, registered))
@@ -171,6 +182,8 @@ def _read(
         name: [*corrupt[name], *chain(*(ranges for pair, ranges in lacking.items() if pair[1] == name))]
         for name in readers
     }
+    starts = {name: reader.copy.summary.expected_start for name, reader in readers.items()}
+    starts[EMPTY] = min(starts.values())
     vanished, counted_to = gone(readers), 0
     numbers = {name: reader.ranges_with(wanted[name]) for name, reader in readers.items()}
     for span in spans(np.array(sorted(set().union(*numbers.values())), np.int64)):
@@ -187,14 +200,13 @@ def _read(
             for name, rows in batches.items()
         }
         for leader, tally in tallies.items():
-            start = readers[leader].copy.summary.expected_start
+            start = starts[leader]
             lost = {name: _within(rows[rows["is_sound"]], lacking[leader, name]) for name, rows in batches.items()}
             spoiled = {name: clipped(rows, start, LAST) for name, rows in ruined.items()}
             tally.add(lost, spoiled, _between(vanished, max(start, counted_to), end), known)
         counted_to = end
     for leader, tally in tallies.items() if any(map(len, vanished.values())) else ():
-        start = readers[leader].copy.summary.expected_start
-        tally.add({}, {}, _between(vanished, max(start, counted_to), LAST), known)
+        tally.add({}, {}, _between(vanished, max(starts[leader], counted_to), LAST), known)
 
 
 def _between(found: Mapping[str, Batches], first: int, end: int) -> dict[str, Batches]:

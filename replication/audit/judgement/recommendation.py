@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from epoch import UNDEFINED_EPOCH
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.difference_findings import odd_replicas
 from replication.audit.copy_summary import CopySummary
 from replication.audit.judgement.cost import Cost
-from replication.audit.judgement.losses import Loss
+from replication.audit.judgement.losses import EMPTY, Loss
 from replication.audit.snapshots.foretold_election import UNTOLD, ForetoldElection
 from replication.counted import counted
+
+NO_COPY: Final = "it has no copy here, and begins with an empty log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ class Recommendation:
     """By replica."""
     missing: tuple[str, ...] = ()
     """Replicas that should have a copy and have none."""
+    without_copy: tuple[Candidate, ...] = ()
+    """Those of them that may lead all the same: they begin with an empty log."""
 
     @property
     def kafkas_choice(self) -> str | None:
@@ -128,7 +132,16 @@ def recommend(
         least,
         candidates,
         tuple(missing),
+        tuple(
+            Candidate(each, UNDEFINED_EPOCH, 0, 0, NO_COPY, losses.get(EMPTY))
+            for each in may_begin_empty(election, missing)
+        ),
     )
+
+
+def may_begin_empty(election: ForetoldElection, missing: Sequence[str]) -> list[str]:
+    """Name the replicas without a copy that may lead in some way; all where the files do not tell whom Kafka elects."""
+    return [each for each in missing if each and (election.why_unknown is not None or each in election.all_leaders)]
 
 
 def _by_epochs(candidate: Candidate) -> tuple[int, int, bool, Cost, int, str]:

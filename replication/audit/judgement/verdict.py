@@ -200,7 +200,10 @@ class PartitionVerdict:
             "least_loss": self.recommendation.least_loss if self.recommendation else None,
             "choices_differ": self.recommendation is not None and self.recommendation.differs,
             "election": self.recommendation.election.as_json() if self.recommendation else None,
-            "candidates": [each.as_json() for each in self.recommendation.candidates] if self.recommendation else [],
+            "candidates": [each.as_json() for each in (self.recommendation.candidates if self.recommendation else ())],
+            "without_copy": [
+                each.as_json() for each in (self.recommendation.without_copy if self.recommendation else ())
+            ],
             "pairs": [pair.as_json() for pair in self.pairs],
             "branches": [branch.as_json() for branch in self.branches],
             "forks": [fork.as_json() for fork in self.forks],

@@ -8,6 +8,7 @@ from typing import Any, Final
 from replication.audit.coordinators.hanging_transactions import HANGING_TRANSACTION
 from replication.audit.judgement.committed_records import place_in_words
 from replication.audit.judgement.cost import Cost
+from replication.audit.judgement.elected import choices_of
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import forks_in_words, verdict_in_words
 from replication.audit.judgement.wording import known_so_far, name_of, nothing_in_words, span_of
@@ -60,7 +61,7 @@ class Case:
     @property
     def is_at_stake(self) -> bool:
         """Whether some choice of a leader loses records, or may."""
-        return any(each["lost"] is None or each["lost"]["records"] for each in self.partition["candidates"])
+        return any(each["lost"] is None or each["lost"]["records"] for each in choices_of(self.partition))
 
     @property
     def needs_card(self) -> bool:
@@ -73,7 +74,7 @@ class Case:
     def urgency(self) -> tuple[bool, int, int, int, str, int]:
         """Sorts the worst first: what was acknowledged and is lost, then by verdict, then by how much is lost."""
         partition = self.partition
-        spans = [each for each in partition["candidates"] if each["lost"] is not None]
+        spans = [each for each in choices_of(partition) if each["lost"] is not None]
         return (
             not self.is_critical,
             Verdict(partition["verdict"]).rank,
@@ -137,7 +138,7 @@ def _choices(partition: Json) -> Iterator[str]:
     if not partition["candidates"]:
         return
     yield '<h4>What each leader would cost</h4><ul class="choices">'
-    for candidate in sorted(partition["candidates"], key=_place):
+    for candidate in sorted(choices_of(partition), key=_place):
         yield from _choice(partition, candidate)
     yield "</ul>"
 

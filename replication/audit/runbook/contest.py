@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from replication.audit.judgement.cost import Cost
+from replication.audit.judgement.elected import choices_of
 
 Json = Mapping[str, Any]
 NOBODY = None
@@ -75,7 +76,7 @@ class Contest:
     @classmethod
     def of(cls, partition: Json, names: Mapping[int, str]) -> Self:
         """Take it from the object of a partition that `epochlog audit --json` prints, with brokers' names by id."""
-        costs = {each["replica"]: Cost.of(each) for each in partition["candidates"] if each["lost"] is not None}
+        costs = {each["replica"]: Cost.of(each) for each in choices_of(partition) if each["lost"] is not None}
         election = partition.get("election") or {}
         return cls(
             topic=partition["topic"],

@@ -9,7 +9,7 @@ from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.verify import Severity
 from logstore.verify.directory_check import TOPIC_ID_MISSING
 from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
-from replication.audit.judgement.elected import candidate_of
+from replication.audit.judgement.elected import candidate_of, choices_of
 from replication.audit.judgement.findings.cross_checks import TOPIC_ID_DIFFERS
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import name_of, open_in_leader, span_of
@@ -68,7 +68,7 @@ def _before_a_start(document: Json) -> Iterator[Step]:
 
 
 def _is_at_stake(partition: Json) -> bool:
-    return any(each["lost"] is None or each["lost"]["records"] for each in partition["candidates"])
+    return any(each["lost"] is None or each["lost"]["records"] for each in choices_of(partition))
 
 
 def _is_left_alone(partition: Json) -> bool:
@@ -101,7 +101,7 @@ def _start(document: Json, bootstrap: str) -> Iterator[Step]:
 
 
 def _has_costs(partition: Json) -> bool:
-    return bool(partition["candidates"]) and all(each["lost"] is not None for each in partition["candidates"])
+    return bool(partition["candidates"]) and all(each["lost"] is not None for each in choices_of(partition))
 
 
 def _look_again(roots: Sequence[str]) -> Step:

@@ -42,8 +42,11 @@ class ForetoldElection:
 
     @property
     def all_leaders(self) -> tuple[str, ...]:
-        """Who leads under any order of starts, by name."""
-        return self._names(self.foreseen.outcomes if self.foreseen else ())
+        """Who leads under any order of starts, or once it runs alone by an unclean election, by name."""
+        if self.foreseen is None:
+            return ()
+        forced = (election for order in self.foreseen.forced for election in order.elections)
+        return self._names((*self.foreseen.outcomes, *forced))
 
     @property
     def lacks_everybody_eligible(self) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from replication.audit.runbook.runbook import planned_start
 from tests.replication.cli.command import Outcome, epochlog
 
 ELECTED = Path(__file__).parents[3] / "data/elected"
@@ -178,6 +179,32 @@ def test_a_broker_that_kafka_elects_without_its_copy_loses_everything(cluster: d
     assert "broker-2 has no copy here, begins with an empty log, and all is lost" in told
     assert "least is lost under broker-1: choose before it elects" in told
     assert outcome.status == 3
-    [critical] = [each for each in asked("audit", *cluster.values())["findings"] if each["severity"] == "critical"]
+    document = asked("audit", *cluster.values())
+    [critical] = [each for each in document["findings"] if each["severity"] == "critical"]
     assert (critical["replica"], critical["offset"]) == ("broker-1", 0)
     assert "what this copy has below its high watermark, 570, which was acknowledged" in critical["message"]
+    [nothing] = partition_of(document)["without_copy"]
+    assert (nothing["replica"], nothing["lost"]["records"], nothing["acknowledged"]["records"]) == (
+        "broker-2",
+        570,
+        570,
+    )
+    assert told.startswith("Who leads decides what is lost in 1 of 1 partition: up to 570 records")
+    first, then = (stage.brokers for stage in planned_start(document).stages)
+    assert (first, then) == (("broker-1",), ("broker-2",))
+
+
+def test_a_broker_without_its_copy_that_kafka_does_not_elect_waits_for_nobody(cluster: dict[str, Path]) -> None:
+    shutil.rmtree(cluster["broker-1"] / "quiet-0")
+    document = asked("audit", *cluster.values())
+    assert partition_of(document)["kafkas_choice"] == "broker-2"
+    [stage] = planned_start(document).stages
+    assert {*stage.brokers} == {"broker-1", "broker-2"}
+
+
+def test_without_metadata_a_broker_that_lacks_its_copy_may_lead(cluster: dict[str, Path]) -> None:
+    brokers = without_metadata(cluster)
+    shutil.rmtree(cluster["broker-2"] / "quiet-0")
+    document = asked("audit", *brokers)
+    assert [each["replica"] for each in partition_of(document)["without_copy"]] == ["broker-2"]
+    assert [stage.brokers for stage in planned_start(document).stages] == [("broker-1",), ("broker-2",)]

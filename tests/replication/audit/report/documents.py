@@ -158,6 +158,7 @@ def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
         ],
         "forks": [fork("broker-1", "broker-2", 300, (1, 1_700_000_000_000), (2, 1_700_000_090_000))],
         "missing": [],
+        "without_copy": [],
         "unread": [],
         "topic_id": None,
     }
@@ -180,6 +181,7 @@ def agreeing(topic: str, partition: int, verdict: str = "identical") -> dict[str
         "branches": [branch("broker-1", 100, entry(0, 0)), branch("broker-2", 100, entry(0, 0))],
         "forks": [],
         "missing": [],
+        "without_copy": [],
         "unread": [],
         "topic_id": None,
     }
