@@ -1,7 +1,7 @@
 """The start of brokers and the elections, as steps: who starts, who waits, what it loses, and how to check it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from replication.audit.judgement.cluster_commands import dry_run, elect_listed, election_file, show_topics
@@ -17,6 +17,10 @@ MOST_NAMES: Final = 5
 CONTROLLERS_FIRST: Final = (
     "Start the controllers, and wait a minute: until a broker's session is over, those that ran when the controllers "
     "stopped count as alive, and may be elected though they are down"
+)
+EMPTY_ONES_STOPPED: Final = (
+    "every broker that is not named here: until what is checked below is so. One that starts on an empty disk may be "
+    "elected before, and the others would empty their logs after it"
 )
 NO_CHOICE: Final = "which of them leads makes no difference, as far as the copies show"
 
@@ -35,10 +39,16 @@ class StartSteps:
             yield self._all_at_once(stage) if not self.plan.is_ordered else self._stage(number, stage)
 
     def _all_at_once(self, stage: Stage) -> Step:
-        started = "With the controllers running, start all brokers, in any order"
+        started = f"With the controllers running, start {_listed(stage.brokers)}, in any order, and no other broker"
         by_itself = [each for each in stage.led if not each.is_forced]
         expected = f"the controller elects {_some(_names(by_itself))} so that least is lost" if by_itself else NO_CHOICE
-        return self._step(1, stage, f"{started}: {expected}")
+        step = self._step(1, stage, f"{started}: {expected}")
+        return replace(
+            step,
+            stopped=EMPTY_ONES_STOPPED,
+            check="; ".join([*filter(None, [step.check]), "none of their partitions is listed as unavailable"]),
+            check_commands=(*step.check_commands, f"epochlog cluster --bootstrap {self.bootstrap} --unavailable"),
+        )
 
     def _stage(self, number: int, stage: Stage) -> Step:
         brokers = _listed(stage.brokers)

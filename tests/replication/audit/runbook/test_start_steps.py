@@ -60,16 +60,17 @@ def test_what_loses_more_than_it_would_have_to_is_told() -> None:
 def test_where_it_makes_no_difference_all_start() -> None:
     [step] = steps(contest("t", Cost(), Cost()))
     assert step.what == (
-        "With the controllers running, start all brokers, in any order: which of them leads makes no difference, as "
-        "far as the copies show"
+        "With the controllers running, start broker-1, broker-2, broker-3, in any order, and no other broker: which of "
+        "them leads makes no difference, as far as the copies show"
     )
     assert step.as_json() == {
         "what": step.what,
         "commands": [],
-        "stopped": None,
+        "stopped": "every broker that is not named here: until what is checked below is so. One that starts on an "
+        "empty disk may be elected before, and the others would empty their logs after it",
         "loses": None,
-        "check": None,
-        "check_commands": [],
+        "check": "none of their partitions is listed as unavailable",
+        "check_commands": ["epochlog cluster --bootstrap b:9092 --unavailable"],
     }
 
 
