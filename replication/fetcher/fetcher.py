@@ -294,12 +294,17 @@ class Fetcher:
         after = after_append(state, self.rules, followed.log.state(), action)
         if after.phase is not state.phase:
             after = self._paced(followed, Step(after), now).state
-        if after != state:
+        if after != state or self._is_told_another_start(partition, followed):
             self._put(partition, followed, after)
         if info.size:
             if self._throttle is not None:
                 self._throttle.record(partition, info.size, now)
             self._observer.appended(partition, info, after)
+
+    def _is_told_another_start(self, partition: TopicPartition, followed: FollowedPartition) -> bool:
+        """Whether the leader last heard of another log start: who deletes records is answered once it hears of this."""
+        asked = self._session.asked(partition)
+        return asked is not None and asked.log_start_offset not in (-1, followed.log.log.log_start_offset)
 
     def _refuse(
         self, partition: TopicPartition, followed: FollowedPartition, error: RefusedRecordsError, now: int

@@ -500,6 +500,30 @@ def test_high_watermark_and_log_start_follow_the_leaders(logs: Logs) -> None:
     assert logs("follower").log_start_offset == 2
 
 
+def test_the_leader_is_told_of_a_new_log_start_though_no_records_come(logs: Logs) -> None:
+    """Or DeleteRecords waits for it until it times out, as the leader answers when all replicas have deleted them."""
+    write(logs("leader"), 0, b"a", b"b", b"c", b"d")
+    leader = leading(logs, 0)
+    fetcher = Fetcher(REPLICA)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    logs("leader").delete_records(2)
+    exchange(fetcher, leader)
+    assert told_starts(fetcher, leader) == [2]
+    logs("follower").delete_records(4)  # as by a retention of its own
+    logs("leader").delete_records(3)
+    exchange(fetcher, leader)
+    assert told_starts(fetcher, leader) == [4]
+
+
+def told_starts(fetcher: Fetcher, leader: Leader) -> list[int]:
+    """The log starts that the next fetch tells."""
+    leader.exchanges.clear()
+    exchange(fetcher, leader)
+    fetches = [each for each in leader.asked if isinstance(each, FetchRequest)]
+    return [each.partitions[PARTITION].log_start_offset for each in fetches if PARTITION in each.partitions]
+
+
 def test_an_answer_larger_than_a_segment_fills_several(logs: Logs) -> None:
     write(logs("leader"), 0, *[b"x" * 500] * 20)
     fetcher = Fetcher()
