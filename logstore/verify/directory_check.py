@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from logstore.errors import LogStoreError
@@ -165,11 +166,23 @@ def topic_id_missing(partition: PartitionDirectory) -> Iterator[Finding]:
     """Report a log without its topic's id where a broker would drop it for that.
 
     Before a broker with KRaft appends anything, it writes the file; at its start it takes a log without one for stray
-    (Kafka: LogManager.isStrayKraftReplica). Under ZooKeeper a log may have none.
+    (Kafka: LogManager.isStrayKraftReplica). Under ZooKeeper a log may have none. Where no log of the root has one, and
+    the cluster's metadata is not there either, nothing tells that the cluster knows topic ids: what mirrors one that
+    does not, from before Kafka 2.8, looks the same.
     """
     is_brokers = partition.own_checkpoints is None and partition.topic_partition.topic != METADATA_TOPIC
     escapes = PARTITION_METADATA_NAME in partition.listing.escaping_links
-    if is_brokers and not escapes and any(map(_has_records, partition.segments)) and _is_of_kraft(partition):
+    if escapes or not is_brokers or not any(map(_has_records, partition.segments)) or not _is_of_kraft(partition):
+        return
+    if not _knows_ids(partition.path.parent):
+        yield Reporter(partition.topic_partition).info(
+            TOPIC_ID_MISSING,
+            f"{PARTITION_METADATA_NAME} is missing, in this directory and in all others of the root: so it is where "
+            "topics have no ids, as in a mirror of a cluster before Kafka 2.8; if it is a broker's, with the cluster's "
+            "metadata elsewhere, a start sets the log aside as stray: copy the file from another replica before",
+            file=None,
+        )
+    else:
         yield Reporter(partition.topic_partition).error(
             TOPIC_ID_MISSING,
             "the file is missing, although the log has records: a KRaft broker takes such a log for stray at its "
@@ -177,6 +190,14 @@ def topic_id_missing(partition: PartitionDirectory) -> Iterator[Finding]:
             "the broker stopped, copy the file from another replica",
             file=PARTITION_METADATA_NAME,
         )
+
+
+def _knows_ids(root: Path) -> bool:
+    """Whether a root shows that its cluster's topics have ids: another log has one, or the metadata is there."""
+    try:
+        return (root / f"{METADATA_TOPIC}-0").is_dir() or any(root.glob(f"*/{PARTITION_METADATA_NAME}"))
+    except OSError:
+        return True
 
 
 def _is_of_kraft(partition: PartitionDirectory) -> bool:

@@ -57,7 +57,7 @@ def summarize(
         begins_at=begins_at,
         recorded_start=_recorded_start(partition, checkpointed),
         is_dropped=is_dropped,
-        is_stray=any(finding.kind == TOPIC_ID_MISSING for finding in findings),
+        is_stray=any(finding.kind == TOPIC_ID_MISSING and finding.severity.is_damage for finding in findings),
         log_end_offset=loaded.log_end_offset,
         readable_end_offset=watch.readable_end_offset,
         high_watermark=loaded.high_watermark,

@@ -173,7 +173,7 @@ def _restore_ids(document: Json) -> Iterator[Step]:
 
 
 def _is_of_an_id(finding: Json) -> bool:
-    return finding["kind"] in {TOPIC_ID_MISSING, TOPIC_ID_DIFFERS}
+    return finding["kind"] in {TOPIC_ID_MISSING, TOPIC_ID_DIFFERS} and finding["severity"] == Severity.ERROR.value
 
 
 def _copy(topic: str, partition: int, replica: str) -> str:

@@ -45,7 +45,9 @@ class ClusterMetadata:
         """Return what is said of each partition, with the `replicas`' names by node id."""
         return {
             TopicPartition(topic.name, number): Registered(
-                format_uuid(topic.id), self._alone(topic, number, replicas), is_tiered=self._is_tiered(topic)
+                format_uuid(topic.id) if topic.id.int else None,
+                self._alone(topic, number, replicas),
+                is_tiered=self._is_tiered(topic),
             )
             for topic, number, _ in self.image.topics.partitions()
         }

@@ -184,7 +184,16 @@ class TestALogWithoutItsTopicsId:
         self, tmp_path: Path, version: int, expected: list[tuple[str, Severity, str | None]]
     ) -> None:
         MetaProperties(version, "cluster", 1, None).write(tmp_path / "meta.properties")
+        (tmp_path / "__cluster_metadata-0").mkdir()
         assert self.found(write_log(tmp_path, {0: [simple_batch()]})) == expected
+
+    def test_another_log_that_has_one_shows_that_brokers_need_it(self, tmp_path: Path) -> None:
+        MetaProperties(1, "cluster", 1, None).write(tmp_path / "meta.properties")
+        log = write_log(tmp_path, {0: [simple_batch()]})
+        assert self.found(log) == [("topic-id-missing", Severity.INFO, None)]
+        other = write_log(tmp_path, {0: []}, name="u-0")
+        (other / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAQACAAAAAAAAAAA")
+        assert self.found(log) == [("topic-id-missing", Severity.ERROR, "partition.metadata")]
 
     def test_a_log_without_records_was_made_just_now(self, tmp_path: Path) -> None:
         MetaProperties(1, "cluster", 1, None).write(tmp_path / "meta.properties")

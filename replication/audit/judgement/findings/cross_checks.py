@@ -83,10 +83,11 @@ class _CrossChecks:
     def topic_ids(self, registered: Registered | None) -> Iterator[ReplicaFinding]:
         """Report another id than the cluster or most have: the directory is then another topic's of the same name."""
         ids = {each.replica: each.topic_id for each in self.summaries if each.topic_id is not None}
-        for each in self.summaries:
-            if ids and each.topic_id is None and not each.errors and PARTITION_METADATA_NAME not in each.unread_files:
-                yield ReplicaFinding(each.replica, self._no_topic_id())
         told = registered.topic_id if registered else None
+        for each in self.summaries:
+            is_needed = bool(ids) or _is_stray_without(each, told)
+            if is_needed and _has_no_id(each) and not each.errors:
+                yield ReplicaFinding(each.replica, self._no_topic_id())
         for replica in _odd(ids) if told is None else _others_than(told, ids):
             others = ", ".join(f"{other} has {ids[other]}" for other in ids if ids[other] != ids[replica])
             others = others if told is None else f"{told} by the cluster's metadata"
@@ -100,8 +101,8 @@ class _CrossChecks:
     def _no_topic_id(self) -> Finding:
         return self.report.error(
             TOPIC_ID_MISSING,
-            "the file is missing, although other copies have it: a KRaft broker treats such a log as stray and drops "
-            "it; copy the file from another replica, with the broker stopped",
+            "the file is missing, although other copies have it, or the cluster's metadata has the topic's id: a KRaft "
+            "broker treats such a log as stray and drops it; copy the file from another replica, the broker stopped",
             file=PARTITION_METADATA_NAME,
         )
 
@@ -210,9 +211,19 @@ def stray_replicas(summaries: Sequence[CopySummary], registered: Registered | No
     """Name the replicas whose brokers take their logs for stray by the topic's id, as far as that can be told."""
     ids = {each.replica: each.topic_id for each in summaries if each.topic_id is not None}
     if registered is not None and registered.topic_id is not None:
-        return {*_others_than(registered.topic_id, ids)}
+        without = {each.replica for each in summaries if _is_stray_without(each, registered.topic_id)}
+        return {*_others_than(registered.topic_id, ids), *without}
     odd = {*_odd(ids)}
     return odd if odd != ids.keys() else set()
+
+
+def _is_stray_without(summary: CopySummary, told: str | None) -> bool:
+    """Whether a log has records and no topic id, although the cluster's metadata has one."""
+    return told is not None and bool(summary.records) and _has_no_id(summary)
+
+
+def _has_no_id(summary: CopySummary) -> bool:
+    return summary.topic_id is None and PARTITION_METADATA_NAME not in summary.unread_files
 
 
 def _others_than(topic_id: str, ids: Mapping[str, str]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """What copies say of each other, each told so that nothing else is."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -10,8 +11,9 @@ from epoch import EpochEntry
 from logstore.topic_partition import TopicPartition
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.copy_summary import CopySummary, LastMarker, OpenTransaction
-from replication.audit.judgement.findings.cross_checks import cross_findings
+from replication.audit.judgement.findings.cross_checks import cross_findings, stray_replicas
 from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
+from replication.audit.snapshots.registered import Registered
 from tests.replication.audit.summaries import T0, forked, summary
 
 REPLICAS = ("a", "b", "c")
@@ -52,6 +54,18 @@ def test_a_copy_without_topic_id() -> None:
     assert found([without, summary("b")]) == [("a", "topic-id-missing", None)]
     assert found([without, summary("b", topic_id=None)]) == []  # brokers before Kafka 2.8
     assert found([summary("a", topic_id=None, errors=1), summary("b")]) == []  # a file that cannot be read is reported
+
+
+def test_the_clusters_metadata_tells_whether_a_log_needs_one() -> None:
+    without = [summary(each, topic_id=None, records=5) for each in "ab"]
+    registered = Registered("AAAAAAAAQACAAAAAAAAAAA")
+    assert found(without) == []
+    told = cross_findings(T0, without, [], [], recommended=None, registered=registered)
+    assert [(each.replica, each.finding.kind) for each in told] == [(each, "topic-id-missing") for each in "ab"]
+    assert stray_replicas(without, registered) == {"a", "b"}
+    assert stray_replicas(without, Registered(None)) == set()
+    empty = [replace(each, records=0) for each in without]
+    assert cross_findings(T0, empty, [], [], recommended=None, registered=registered) == ()
 
 
 # --- epochs
