@@ -17,6 +17,9 @@ _MAX_PARTITION = 2**31 - 1
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The controllers' own log; it may lie in a root, and the log manager leaves it alone (as in Kafka)."""
 
+ALWAYS_COMPACTED: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Kafka's own topics that are compacted, whatever the cleaner's checkpoint says."""
+
 
 class TopicPartition(NamedTuple):
     """One partition of one topic (Kafka: TopicPartition); its directory is named `topic-partition`."""

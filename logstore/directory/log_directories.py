@@ -142,10 +142,10 @@ class LogDirectories:
         found = {partition: short for root in self.roots for partition, short in root.shortfalls.items()}
         return {each: short for each, short in found.items() if not (short.is_gone and self._is_held(each))}
 
-    def settle(self, partition: TopicPartition) -> None:
+    def settle(self, partition: TopicPartition, *, is_accepted: bool = False) -> None:
         """Forget what a partition lacks; see `LogDirectory.settle`."""
         for root in self.roots:
-            root.settle(partition)
+            root.settle(partition, is_accepted=is_accepted)
 
     def disregard(self, partition: TopicPartition) -> None:
         """Forget what a partition lacks that is not wanted here any more; see `LogDirectory.disregard`."""

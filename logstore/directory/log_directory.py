@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -356,18 +357,22 @@ class LogDirectory:
             if short is not None and short.damage is None:
                 self._shortfalls.settle(partition)
 
-    def settle(self, partition: TopicPartition) -> None:
+    def settle(self, partition: TopicPartition, *, is_accepted: bool = False) -> None:
         """Forget what a partition lacks: nobody counts on it any more, or somebody has accepted the loss.
 
         It is in `shortfalls` no more, and after a crash within the next second it may be again. A damaged log that was
-        held back is cut, what is cut is set aside, and it is opened. Raises as `Log.open` does.
+        held back is cut, what is cut is set aside, and it is opened. One whose first segments are missing is begun anew
+        where they were, but where the loss `is_accepted`: then it begins with what is left. Raises as `Log.open` does.
         """
         self._guard.ensure_not_nested()
         with self._guard.lock, self._disk.watched():
             short = self._shortfalls.found.get(partition)
             if short is not None and short.damage is not None:
                 self._guard.ensure_online()
-                self._partitions.logs[partition] = self._opener.open(partition, self._said.of(partition), damage="cut")
+                said = self._said.of(partition)
+                if is_accepted:
+                    said = replace(said, log_start_offset=max(said.log_start_offset or 0, short.first_offset or 0))
+                self._partitions.logs[partition] = self._opener.open(partition, said, damage="cut")
                 del self._partitions.unreadable[partition]
                 self._checkpoints.take_up(partition)
             self._shortfalls.settle(partition)

@@ -8,13 +8,14 @@ from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_be
 from logstore.errors import complete
 from logstore.file_name import FileKind
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import UNKNOWN_START, Promise, PromisedOffsets
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.recovery.log_loader import LoadedLog, load_log
-from logstore.topic_partition import parse_directory_name
+from logstore.topic_partition import ALWAYS_COMPACTED, parse_directory_name
 
 
 def ignore_progress(_: int) -> None:
@@ -90,6 +91,7 @@ class LogOpening:
             cleaner_offset=known.cleaner_offset,
             recovery_point=(known.recovery_point or 0) if promise is None else promise.recovery_point,
             clean_shutdown=known.clean_shutdown,
+            was_compacted=self._was_compacted(known),
             damage=environment.damage,
             promise=promise,
             filesystem=environment.filesystem,
@@ -97,6 +99,11 @@ class LogOpening:
             open_files=environment.open_files,
             progress=progress,
         )
+
+    def _was_compacted(self, known: PartitionCheckpoints) -> bool:
+        """Whether a cleaner has been over the log, or may have been."""
+        has_offset = known.cleaner_offset is not None or CLEANER_OFFSET_CHECKPOINT in known.unread
+        return has_offset or self._topic_partition.topic in ALWAYS_COMPACTED
 
     def _promised_offsets(self) -> PromisedOffsets | None:
         environment = self._environment

@@ -44,3 +44,8 @@ class DamagePolicy(Enum):
     def is_replicated(self) -> bool:
         """Whether other nodes have copies of the log."""
         return self in {DamagePolicy.REPLICATED, DamagePolicy.HELD, DamagePolicy.ASIDE}
+
+    @property
+    def keeps_promises(self) -> bool:
+        """Whether nothing that was promised is given up before anybody has said so."""
+        return self is not DamagePolicy.REPLICATED

@@ -39,6 +39,7 @@ from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
 from logstore.recovery.damage.held_damage import held_damage, is_followed
 from logstore.recovery.damage.only_copy import OnlyCopy, Treatment
+from logstore.recovery.damage.segment_chain import SegmentChain
 from logstore.recovery.damage.set_aside import SetAside
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
@@ -77,6 +78,7 @@ def load_log(
     recovery_point: int = 0,
     cleaner_offset: int | None = None,
     clean_shutdown: bool = False,
+    was_compacted: bool = False,
     damage: DamagePolicy = DamagePolicy.REPLICATED,
     promise: Promise | None = None,
     filesystem: FileSystem = REAL,
@@ -87,8 +89,9 @@ def load_log(
     """Open the log of a partition directory.
 
     `log_start_offset`, `recovery_point` and `cleaner_offset` are what the root's checkpoints say, if they do;
-    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `damage` says what
-    becomes of records that are lost below what `promise` tells, if that is known; of a log that is the only copy the
+    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery, and `was_compacted`
+    whether a cleaner may have been over it, whatever its topic's configuration is now. `damage` says what becomes of
+    records that are lost below what `promise` tells, if that is known; of a log that is the only copy the
     next leader epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970
     UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with the number of bytes that
     were recovered since.
@@ -99,6 +102,8 @@ def load_log(
     loader.policy = damage
     if not damage.is_replicated:
         loader.guard(damage, promise, cleaner_offset, was_closed=clean_shutdown)
+    elif damage.keeps_promises:
+        loader.chain = SegmentChain(directory, is_compacted=was_compacted or config.is_compacted)
     return loader.load(clean_shutdown=clean_shutdown)
 
 
@@ -130,6 +135,8 @@ class _Loader:
         self.policy = DamagePolicy.REPLICATED
         """What becomes of damage."""
         self._only_copy: OnlyCopy | None = None
+        self.chain: SegmentChain | None = None
+        """Of a log that others have copies of, where it is not to end as Kafka's."""
         self._gaps = OffsetGaps()
         self._cleaner_offset: int | None = None
         self._keeps_later = False
@@ -139,6 +146,8 @@ class _Loader:
         self._set_aside = SetAside(directory, filesystem)
         self._ends: dict[int, int] = {}
         """Where the offsets of segments end, by their base offsets, as far as that is known."""
+        self._was_closed = False
+        """Whether the log was closed in order: then all of it was promised."""
         self._last_batch: LastBatch | None = None
         """Of a log that was closed in order."""
         self._waiting: list[Callable[[], object]] = []
@@ -165,6 +174,7 @@ class _Loader:
 
     def _load(self, *, clean_shutdown: bool) -> LoadedLog:
         start = time.perf_counter()
+        self._was_closed = clean_shutdown
         self._finish_what_was_left_over()
         checkpoint, history = self._read_epochs()
         if self._only_copy is not None:
@@ -259,7 +269,8 @@ class _Loader:
 
     def _ends_well(self, base_offset: int) -> bool:
         """Whether a flushed segment's last batches lead to its file's end, as far as anybody has to know."""
-        if self._only_copy is None:
+        is_last = base_offset == self._base_offsets[-1]
+        if self._only_copy is None and (self.chain is None or is_last):
             return True
         try:
             found = end_of_segment(self._directory, base_offset)
@@ -269,9 +280,11 @@ class _Loader:
             return True
         end, last = found
         self._ends[base_offset] = end
+        if self._only_copy is None:
+            return True
         self._last_batch = last or self._last_batch
         promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
-        if base_offset == self._base_offsets[-1]:
+        if is_last:
             return not self._only_copy.was_closed or promised in {None, end}
         return promised in {None, end} or (end < promised and self._may_lack(end, promised, base_offset, promised))
 
@@ -370,7 +383,7 @@ class _Loader:
         if self.policy is not DamagePolicy.HELD:
             return Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
         log = self._directory / file_name(FileKind.LOG, found.base_offset)
-        if found.next_offset < self._recovery_point:
+        if self._is_promised(found.next_offset):
             raise held_damage(log, found, self._recovery_point)
         return Treatment(sets_aside=is_followed(log, found, later))
 
@@ -414,7 +427,9 @@ class _Loader:
     # --- what is missing
 
     def _look_for_missing_segments(self) -> None:
-        """See that the segments of a log that is the only copy begin where the log does, and follow one another."""
+        """See that a log's segments begin where the log does, and follow one another."""
+        if self.chain is not None:
+            self._look_for_break(self.chain)
         if self._only_copy is None or not self._base_offsets:
             return
         self._look_for_the_first(self._only_copy, self._base_offsets[0])
@@ -430,6 +445,37 @@ class _Loader:
                     self._drop(self._behind(before), "it follows a missing segment", sets_aside=True)
                     return
                 self._add_hole(Hole(end, following))
+
+    def _look_for_break(self, chain: SegmentChain) -> None:
+        """Let a log that others have copies of end where its segments break off, once nobody was promised the rest."""
+        start = self._recorded_start() if self._base_offsets else 0
+        found = chain.find_break(self._base_offsets, self._ends, start)
+        if found is None:
+            return
+        if self.policy is DamagePolicy.HELD and self._is_promised(found.offset):
+            raise found.error(self._directory)
+        self._drop([each for each in self._base_offsets if each >= found.cut_from], found.what, sets_aside=True)
+        if not self._base_offsets:
+            self._log_start_offset = max(self._log_start_offset, found.offset)
+            self._epochs = []
+
+    def _recorded_start(self) -> int:
+        """Return where the log began by its small files; where its first segment does if they do not say.
+
+        After a crash more may have been deleted than the checkpoint knows. Such segments are renamed first, and removed
+        when the epochs have long been written.
+        """
+        epochs = self._report.epochs_before
+        names = map(parse_file_name, self._report.removed_files)
+        deletes = any(name.kind is FileKind.LOG and name.fate is FileFate.DELETED for name in names)
+        checkpointed = self._log_start_offset if self._was_closed else 0
+        if (not self._was_closed and deletes) or not (epochs or checkpointed):
+            return self._base_offsets[0]
+        return max(checkpointed, epochs[0].start_offset if epochs else 0)
+
+    def _is_promised(self, offset: int) -> bool:
+        """Whether a record of a log that others have copies of was on stable storage."""
+        return self._was_closed or offset < self._recovery_point
 
     def _look_for_the_first(self, only_copy: OnlyCopy, first: int) -> None:
         start = self._begins_at

@@ -6,11 +6,9 @@ from typing import Self
 from logstore.file_name import FileFate, FileKind
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.topic_partition import ALWAYS_COMPACTED
 from logstore.verify.finding import Finding
 from logstore.verify.log_pass import Chunk, SilentCheck
-
-ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Kafka's own topics that are compacted, whatever the cleaner's checkpoint says."""
 
 
 class Compaction(SilentCheck):

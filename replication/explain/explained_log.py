@@ -14,7 +14,8 @@ from logstore.files.offset_checkpoint import (
     LOG_START_OFFSET_CHECKPOINT,
 )
 from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
-from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
+from logstore.topic_partition import ALWAYS_COMPACTED
+from logstore.verify.compaction import may_lack_checkpoint
 from replication.explain.branch import Branch, branch_of_copy, branch_of_kept_file
 from replication.explain.classification import classify, data_runs, gaps, last_stable_offset
 from replication.explain.copies.kept_file import KeptFile

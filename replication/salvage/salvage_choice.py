@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from logstore.shown_text import shown
-from logstore.topic_partition import TopicPartition
-from logstore.verify.compaction import ALWAYS_COMPACTED
+from logstore.topic_partition import ALWAYS_COMPACTED, TopicPartition
 from replication.errors import NothingChosenError
 from replication.metadata_partition import METADATA_PARTITION
 from replication.salvage.errors import UnknownBrokerError

@@ -6,6 +6,7 @@ from typing import Self
 
 from logstore.directory.shortfalls.kept_claims import Claims
 from logstore.errors import DamagedLogError
+from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.log.log import Log
 
 
@@ -32,9 +33,12 @@ class Shortfall:
 
     @classmethod
     def of_damaged(cls, directory: Path, claims: Claims, damage: DamagedLogError) -> Self:
-        """Return what a log lacks that is damaged below its recovery point."""
+        """Return what a log lacks that is damaged below its recovery point. Raises OSError."""
+        names = (parse_file_name(path.name) for path in directory.iterdir())
+        segments = (each for each in names if each.kind is FileKind.LOG and each.fate is FileFate.LIVE)
+        first = min((each.base_offset or 0 for each in segments), default=None)
         return cls(
-            directory=directory, claims=claims, first_offset=None, log_end_offset=damage.offset or 0, damage=damage
+            directory=directory, claims=claims, first_offset=first, log_end_offset=damage.offset or 0, damage=damage
         )
 
     @classmethod
@@ -65,7 +69,8 @@ class Shortfall:
             has = "is gone"
         elif self.damage is not None:
             file = Path(self.damage.file or "").name
-            has = f"is damaged from offset {self.log_end_offset:,} on, in {file} at position {self.damage.position:,}"
+            where = f"in {file} at position {self.damage.position:,}"
+            has = f"is damaged from offset {self.log_end_offset:,} on, {where} ({self.damage.what})"
         elif self.lacks_start:
             has = f"begins at offset {self.first_offset:,}"
         else:

@@ -10,20 +10,23 @@ from logstore.offline.log_file import LogFile
 from logstore.recovery.damage.following_batch import find_following
 from logstore.recovery.segment_walk import SegmentRecovery
 
-_ADVICE: Final = (
+HELD_ADVICE: Final = (
     "nothing was changed: it is cut, and what is cut is set aside, once the partition's leader says that it has that"
 )
 
 
 def held_damage(segment: Path, found: SegmentRecovery, recovery_point: int) -> DamagedLogError:
     """Return the error for a segment of which a part was on stable storage and is not sound any more."""
+    said = "all was on stable storage, as the log was closed in order"
+    if recovery_point > found.next_offset:
+        lost = f"offsets {found.next_offset:,} to {recovery_point - 1:,}"
+        said = f"{lost} were on stable storage, by the recovery point"
     error = DamagedLogError(
-        f"{found.reason}, and offsets {found.next_offset:,} to {recovery_point - 1:,} were on stable storage, by the "
-        "recovery point",
+        f"{found.reason}, and {said}",
         file=segment,
         position=found.valid_bytes,
         offset=found.next_offset,
-        advice=_ADVICE,
+        advice=HELD_ADVICE,
     )
     error.end_offset = recovery_point
     return error

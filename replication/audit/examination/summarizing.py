@@ -13,8 +13,9 @@ from logstore.offline.epoch_runs import EpochRun
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.offline.segment import Segment
+from logstore.topic_partition import ALWAYS_COMPACTED
 from logstore.verify import Finding
-from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
+from logstore.verify.compaction import may_lack_checkpoint
 from logstore.verify.directory_check import TOPIC_ID_MISSING
 from logstore.verify.epoch_check import FIRST_SEGMENT_MISSING
 from logstore.verify.finding import UNREADABLE

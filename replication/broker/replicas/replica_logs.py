@@ -151,7 +151,7 @@ class ReplicaLogs:
             missing = self._missing_at_leader(changed, partition, state, short)
             if missing != "":
                 self._withhold(changed, state, event(standing=Standing.WITHHELD, missing=missing or ""))
-        self._directories.settle(partition)
+        self._directories.settle(partition, is_accepted=is_accepted)
         self._short.pop(changed, None)
         self._tell(event(standing=Standing.ACCEPTED if is_accepted else Standing.USED))
 

@@ -196,3 +196,59 @@ def test_a_damaged_log_of_a_deleted_topic_is_left_alone(root: Path) -> None:
     with started(root, *made(OTHER, OTHER)) as broker:
         assert not told(broker)
     assert segment(root).read_bytes() == before
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Three segments of two records each, closed in order; the second segment is gone since."""
+    root = tmp_path / "root"
+    format_root(root, ME)
+    with started(root, *made(ME, ME, OTHER)) as broker:
+        log = broker.directories.get(ORDERS)
+        assert log is not None
+        for _ in range(3):
+            log.roll()
+            log.append([b"paid"], leader_epoch=0)
+            log.append([b"paid"], leader_epoch=0)
+        log.update_high_watermark(6)
+    for path in (root / "orders-0").glob(f"{2:020}.*"):
+        path.unlink()
+    return root
+
+
+def test_a_segment_that_is_missing_in_the_middle_is_noticed_though_the_broker_stopped_in_order(broken: Path) -> None:
+    for _ in range(2):
+        with started(broken, *made(ME, ME, OTHER), ALONE) as broker:
+            assert broker.replicas.are_withheld
+            assert broker.replicas.hosted.offline == {ORDERS}
+            assert BrokerIdentity.of(broker.directories).previous_broker_epoch == -1
+            assert f"from offset 2 on, in {2:020}.log" in why(broker)
+
+
+def test_what_lies_behind_a_missing_segment_is_set_aside_once_the_leader_has_it_all(broken: Path) -> None:
+    with started(broken, *made(ME, ME, OTHER), LED) as broker:
+        question = asked(broker).damaged
+        assert (question.first_offset, question.end_offset, question.epoch) == (2, 6, 0)
+        answer(broker, end=6)
+        assert broker.replicas.hosted[ORDERS].log.log_end_offset == 2
+        assert ORDERS in broker.fetchers.leaders
+    assert [path.name for path in (broken / "orders-0").glob("*.set-aside")] == [f"{4:020}.log.set-aside"]
+
+
+def test_lost_first_segments_are_copied_from_the_leader_or_given_up_by_who_accepts_it(broken: Path) -> None:
+    for path in (broken / "orders-0").glob(f"{0:020}.*"):
+        path.unlink()
+    with started(broken, *made(ME, ME, OTHER), ALONE, accepted=True) as broker:
+        log = broker.replicas.hosted[ORDERS].log
+        assert (log.log_start_offset, log.log_end_offset) == (4, 6)
+    with started(broken, *made(ME, ME, OTHER), ALONE) as broker:
+        assert not told(broker)
+
+
+def test_a_replica_without_its_beginning_begins_where_it_began(broken: Path) -> None:
+    for path in (broken / "orders-0").glob(f"{0:020}.*"):
+        path.unlink()
+    with started(broken, *made(ME, ME, OTHER), LED) as broker:
+        answer(broker, end=6)
+        log = broker.replicas.hosted[ORDERS].log
+        assert (log.log_start_offset, log.log_end_offset) == (0, 0)
