@@ -30,6 +30,8 @@ class BatchCleaner:
     delete_retention_ms: int
     kept_end: int
     """The batch that ends before this offset is kept even empty, so that it can still be found where the log ends."""
+    expiry_ms: int | None = None
+    """By which tombstones and markers go; None for the same time, by which they begin to wait for that."""
 
     def clean(self, batch: RecordBatch, last_batches: Mapping[int, LastBatch]) -> bytearray | memoryview | None:
         """Return what is kept of a batch: its own bytes, others in their place, or None.
@@ -68,7 +70,8 @@ class BatchCleaner:
         return keeps_tombstones or not record.is_tombstone
 
     def _is_past_horizon(self, batch: RecordBatch) -> bool:
-        return batch.has_delete_horizon and batch.base_timestamp <= self.now_ms
+        expiry_ms = self.now_ms if self.expiry_ms is None else self.expiry_ms
+        return batch.has_delete_horizon and batch.base_timestamp <= expiry_ms
 
     def _is_kept_empty(self, batch: RecordBatch, last_batches: Mapping[int, LastBatch]) -> bool:
         """Whether the header alone is worth keeping: for where the log ends, or for what a producer wrote last."""

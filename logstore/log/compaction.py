@@ -108,7 +108,9 @@ class Compaction:
             return call(self._locked(lambda: self._begin(config, closings)))
 
     def _is_enough(self, config: LogConfig, section: DirtySection) -> bool:
-        return section.ratio > config.min_cleanable_dirty_ratio or section.is_overdue(config, self._environment.clock())
+        return section.ratio > config.min_cleanable_dirty_ratio or section.is_overdue(
+            config, self._environment.expiry_ms()
+        )
 
     def _begin(self, config: LogConfig, closings: int) -> _Round:
         section = self._find_section(config)
@@ -124,7 +126,7 @@ class Compaction:
             log_start_offset=contents.log_start_offset,
             log_end_offset=contents.log_end_offset,
             last_stable_offset=contents.last_stable_offset,
-            now_ms=self._environment.clock(),
+            now_ms=self._environment.expiry_ms(),
             needs_keys=not self._environment.is_replicated,
         )
 
@@ -143,7 +145,14 @@ class Compaction:
         offsets = self._undisturbed(begun, lambda: section.map_offsets(max_keys, ensure_undisturbed))
         end = offsets.latest_offset + 1
         kept_end = self._contents.high_watermark  # readers of committed records get there
-        cleaner = BatchCleaner(offsets, SeenTransactions(), now, config.delete_retention_ms, kept_end)
+        cleaner = BatchCleaner(
+            offsets,
+            SeenTransactions(),
+            now,
+            config.delete_retention_ms,
+            kept_end,
+            expiry_ms=self._environment.expiry_ms(),
+        )
         reached = [segment for segment in section.segments if segment.base_offset < end]
         for group in self._undisturbed(begun, lambda: group_segments(reached, section.end, config)):
             self._clean_group(begun, group, cleaner)

@@ -674,7 +674,7 @@ class Log(ReadableLog):
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._guard.ensure_readable()
-            self._contents.producers.expire(self._environment.clock())
+            self._contents.producers.expire(self._environment.expiry_ms())
 
     def close(self) -> None:
         """Flush, and close the files; the next `open` needs no recovery. Closing again does nothing.

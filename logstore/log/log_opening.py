@@ -96,6 +96,7 @@ class LogOpening:
             promise=promise,
             filesystem=environment.filesystem,
             clock=environment.clock,
+            expiry_clock=environment.expiry_ms,
             open_files=environment.open_files,
             progress=progress,
         )

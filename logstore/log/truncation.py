@@ -129,5 +129,5 @@ class Truncation:
         self._flusher.write_checkpoints()
 
     def _rebuild(self, producers: ProducerState, segments: SegmentList, start: int, end: int) -> None:
-        now = self._environment.clock()
+        now = self._environment.expiry_ms()
         rebuild_producers(producers, segments, log_start_offset=start, log_end_offset=end, now_ms=now)

@@ -1,6 +1,7 @@
 """Load a log as a broker would, and write nothing: what recovery changes in files is changed in memory alone."""
 
 import errno
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import NoReturn
 from epoch.cache import LeaderEpochFileCache
 from epoch.filesystem import FileSystem
 from logstore.base_offsets import first_unflushed
+from logstore.errors import CorruptMetadataError
 from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.indexes.index_sanity import has_good_indexes
@@ -105,8 +107,18 @@ class _FrozenLoader:
         producers = self._recovered_producers or self._producers_at(self.segments, end)
         producers.end_offset = end
         epochs = LeaderEpochFileCache(recovered.history)
-        gaps = OffsetGaps.read(self._directory).within(start, end)
-        return LoadedLog(self.segments, start, end, recovery_point, epochs, producers, RecoveryReport(), gaps)
+        report = RecoveryReport()
+        gaps = self._gaps(report).within(start, end)
+        return LoadedLog(self.segments, start, end, recovery_point, epochs, producers, report, gaps)
+
+    def _gaps(self, report: RecoveryReport) -> OffsetGaps:
+        """Return what the log is known to lack; what cannot be read is told of, and in the report."""
+        try:
+            return OffsetGaps.read(self._directory)
+        except CorruptMetadataError as error:
+            report.damaged_offset_gaps = str(error)
+            logging.getLogger("logstore").warning("%s: holes are not known: %s", self._directory, error)
+            return OffsetGaps()
 
     def _take(self, segment: Segment, *, is_unflushed: bool) -> None:
         recovered, base_offset = self._recovered, segment.base_offset

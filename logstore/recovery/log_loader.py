@@ -26,7 +26,7 @@ from epoch.history import EpochHistory
 from epoch.resource_limits import OUT_OF_SPACE, ignoring_full_disk
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
-from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
+from logstore.errors import CorruptMetadataError, CorruptRecordError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import Promise
@@ -83,6 +83,7 @@ def load_log(
     promise: Promise | None = None,
     filesystem: FileSystem = REAL,
     clock: Callable[[], int] = now_ms,
+    expiry_clock: Callable[[], int] | None = None,
     open_files: OpenFiles | None = None,
     progress: OnBytes = lambda _: None,
 ) -> LoadedLog:
@@ -91,14 +92,15 @@ def load_log(
     `log_start_offset`, `recovery_point` and `cleaner_offset` are what the root's checkpoints say, if they do;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery, and `was_compacted`
     whether a cleaner may have been over it, whatever its topic's configuration is now. `damage` says what becomes of
-    records that are lost below what `promise` tells, if that is known; of a log that is the only copy the
-    next leader epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970
-    UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with the number of bytes that
-    were recovered since.
+    records that are lost below what `promise` tells, if that is known; of a log that is the only copy the next leader
+    epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970 UTC, and
+    `expiry_clock` the time by which producers are too old, by default the same. `open_files` bounds the segments'
+    descriptors and mappings. `progress` is called with the number of bytes that were recovered since.
 
     Raises OSError, SegmentTooLargeError, and DamagedLogError.
     """
     loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
+    loader.expiry_clock = expiry_clock or clock
     loader.policy = damage
     if not damage.is_replicated:
         loader.guard(damage, promise, cleaner_offset, was_closed=clean_shutdown)
@@ -125,6 +127,8 @@ class _Loader:
         self._recovery_point = recovery_point
         self._filesystem = filesystem
         self._clock = clock
+        self.expiry_clock = clock
+        """By which producers are too old."""
         self._open_files = open_files
         self._progress = progress
         self._report = RecoveryReport()
@@ -167,9 +171,11 @@ class _Loader:
         """Take all steps; where they do not come to their end, no segment stays open."""
         try:
             return self._load(clean_shutdown=clean_shutdown)
-        except BaseException:
+        except BaseException as error:
             for segment in self._opened:
                 segment.abandon()
+            if self._report.damaged_offset_gaps:
+                error.add_note(f"holes that the log may have are not known: {self._report.damaged_offset_gaps}")
             raise
 
     def _load(self, *, clean_shutdown: bool) -> LoadedLog:
@@ -178,7 +184,7 @@ class _Loader:
         self._finish_what_was_left_over()
         checkpoint, history = self._read_epochs()
         if self._only_copy is not None:
-            self._gaps = OffsetGaps.read(self._directory)
+            self._gaps = self._read_gaps()
         self._recover_segments(clean_shutdown=clean_shutdown)
         self._look_for_missing_segments()
         end = self._reach(self._find_end())
@@ -194,6 +200,13 @@ class _Loader:
         self._report.log_end_offset = end
         self._report.seconds = time.perf_counter() - start
         return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report, self._gaps)
+
+    def _read_gaps(self) -> OffsetGaps:
+        try:
+            return OffsetGaps.read(self._directory)
+        except CorruptMetadataError as error:
+            self._report.damaged_offset_gaps = str(error)
+            return OffsetGaps()
 
     # --- files
 
@@ -710,5 +723,5 @@ class _Loader:
             SegmentList(segments),
             log_start_offset=log_start_offset,
             log_end_offset=end,
-            now_ms=self._clock(),
+            now_ms=self.expiry_clock(),
         )

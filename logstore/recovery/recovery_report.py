@@ -52,6 +52,8 @@ class RecoveryReport:
     damaged_epoch_checkpoint: str = ""
     """Why the leader-epoch checkpoint was rebuilt from the batches, as it could not be read, or they contradict it;
     empty otherwise."""
+    damaged_offset_gaps: str = ""
+    """Why it is not known any more which holes the log had, as that file cannot be read; empty otherwise."""
     holes: list[Hole] = field(default_factory=list)
     """What readers of the log are told of: see `Log.holes`."""
     is_only_copy: bool = False
@@ -84,5 +86,6 @@ class RecoveryReport:
             "epochs_before": [entry._asdict() for entry in self.epochs_before],
             "epochs_after": [entry._asdict() for entry in self.epochs_after],
             "damaged_epoch_checkpoint": self.damaged_epoch_checkpoint or None,
+            "damaged_offset_gaps": self.damaged_offset_gaps or None,
             "dropped_bytes": self.dropped_bytes,
         }

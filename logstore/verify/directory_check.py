@@ -11,6 +11,7 @@ from logstore.files.backup_mark import BACKUP_MARK
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.followed_mark import FOLLOWED_MARK
+from logstore.files.lost_tail import LOST_TAIL_MARK
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
@@ -22,13 +23,16 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.topic_partition import METADATA_TOPIC
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.own_files_check import check_own_files
 from logstore.verify.reading import read_file
 from logstore.verify.root_check import check_checkpoints, check_clean_shutdown, not_files
 from logstore.verify.snapshot_check import check_snapshot
 
 TOPIC_ID_MISSING: Final = "topic-id-missing"
 PARTIAL_SNAPSHOT = ".checkpoint.part"
-OURS: Final = frozenset({LOCK_NAME, BACKUP_MARK, FOLLOWED_MARK, OFFSET_GAPS_NAME, PROMISED_OFFSETS_NAME})
+OURS: Final = frozenset(
+    {LOCK_NAME, BACKUP_MARK, FOLLOWED_MARK, LOST_TAIL_MARK, OFFSET_GAPS_NAME, PROMISED_OFFSETS_NAME}
+)
 """Files of this library that Kafka leaves alone."""
 NEEDED_INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 """Every segment with records has these."""
@@ -48,6 +52,7 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
         yield _no_file(name, "a pipe, a socket, a device or a broken symbolic link", report)
     yield from _partners(partition, segments, report)
     yield from _small_files(partition, report)
+    yield from check_own_files(partition, report)
     if partition.own_checkpoints is not None:
         yield from _own_checkpoints(partition, partition.own_checkpoints, report)
     for parsed, path in partition.named(FileKind.METADATA_SNAPSHOT):

@@ -8,6 +8,7 @@ from typing import Final
 
 from logstore.errors import LogStoreError
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.files.kept_claims import KEPT_CLAIMS_NAME
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -25,6 +26,7 @@ from logstore.offline.offline_log_directory import (
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
+from logstore.verify.own_files_check import check_kept_claims, kept_end
 from logstore.verify.reading import read_file
 from logstore.verify.snapshot_check import check_snapshot
 
@@ -50,7 +52,7 @@ def check_root(root: OfflineLogDirectory) -> Iterator[Finding]:
             yield report.info(
                 "left-over-tmp", "written but never put in place: a crash left it, it may be removed", file=name
             )
-        elif name not in ROOT_FILES:
+        elif name not in ROOT_FILES | {KEPT_CLAIMS_NAME}:
             yield report.info("unknown-file", "not a file that Kafka writes in a log.dirs root", file=name)
     for name in root.listing.directories:
         if is_partition_directory_name(name):
@@ -60,6 +62,7 @@ def check_root(root: OfflineLogDirectory) -> Iterator[Finding]:
                 yield partition.info("left-over-directory", f"{name}: {_MARKS[mark]}", file=None)
         elif name not in ROOT_DIRECTORIES | ROOT_FILES:
             yield report.info("unknown-directory", "not the name of a partition's directory", file=name)
+    yield from check_kept_claims(root.path, report)
     yield from _missing_partitions(root)
 
 
@@ -160,6 +163,16 @@ def check_claims(partition: PartitionDirectory, log_end_offset: int) -> Iterator
                 file=claim.file,
                 offset=claim.offset,
             )
+    kept = kept_end(partition)
+    if kept > log_end_offset:
+        yield report.error(
+            "short-of-claims",
+            f"a broker has found that the log reached offset {kept:,} once, and it ends at {log_end_offset:,}: let "
+            "another replica lead that has the records; the file goes once the log has them again, or the loss is "
+            "accepted",
+            file=KEPT_CLAIMS_NAME,
+            offset=log_end_offset,
+        )
     recovery_point = partition.checkpoints.recovery_point
     if partition.checkpoints.clean_shutdown and recovery_point is not None and recovery_point < log_end_offset:
         yield report.warning(

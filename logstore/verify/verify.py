@@ -6,7 +6,6 @@ from itertools import repeat
 
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
-from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.offline.log_file import LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
@@ -21,6 +20,7 @@ from logstore.verify.header_check import HeaderCheck, SequenceCheck
 from logstore.verify.index_check import OffsetIndexCheck, TimeIndexCheck
 from logstore.verify.log_pass import Check, LogPass, Scan
 from logstore.verify.offset_check import OffsetCheck
+from logstore.verify.own_files_check import known_gaps
 from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.quorum_check import QuorumCheck
 from logstore.verify.record_check import RecordCheck
@@ -157,7 +157,7 @@ def _checks(partition: PartitionDirectory, segments: Sequence[Segment], report: 
         compaction,
         HeaderCheck(report),
         SequenceCheck(report, compaction, log_start),
-        OffsetCheck(report, compaction, log_start, OffsetGaps.read(partition.path)),
+        OffsetCheck(report, compaction, log_start, known_gaps(partition)),
         EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),

@@ -62,6 +62,51 @@ def replaced_by_an_older_copy(directory: Path, older: Path) -> None:
     shutil.copytree(older, directory)
 
 
+def _segments(directory: Path) -> list[Path]:
+    return sorted(directory.glob("*.log"))
+
+
+def first_segment_gone(directory: Path, older: Path) -> None:
+    """With all its files."""
+    del older
+    _remove(_segments(directory)[0])
+
+
+def middle_segment_gone(directory: Path, older: Path) -> None:
+    """With all its files."""
+    del older
+    _remove(_segments(directory)[1])
+
+
+def middle_segment_emptied(directory: Path, older: Path) -> None:
+    """Its indexes are left."""
+    del older
+    os.truncate(_segments(directory)[1], 0)
+
+
+def middle_segment_older(directory: Path, older: Path) -> None:
+    """It is put back as it was before its last batches."""
+    del older
+    segment = _segments(directory)[1]
+    _remove(segment, but=segment)
+    os.truncate(segment, _batch_in_the_middle(segment))
+
+
+def segments_swapped(directory: Path, older: Path) -> None:
+    """Two have each other's names."""
+    del older
+    first, second, *_ = _segments(directory)
+    aside = first.rename(first.with_suffix(".aside"))
+    second.rename(first)
+    aside.rename(second)
+
+
+def _remove(segment: Path, *, but: Path | None = None) -> None:
+    for path in segment.parent.glob(f"{segment.stem}.*"):
+        if path != but:
+            path.unlink()
+
+
 def flipped(directory: Path, older: Path) -> None:
     """A bit in the middle is another one: whoever recovers the log sees it."""
     del older
@@ -87,5 +132,17 @@ DAMAGES: Final[Mapping[str, Loss]] = {each.__name__: each for each in (flipped, 
 """Damage that only recovery after an unclean stop is sure to see."""
 LOSSES: Final[Mapping[str, Loss]] = {
     each.__name__: each
-    for each in (gone, cut_at_a_batch, cut_inside_a_batch, cut_in_half, emptied, replaced_by_an_older_copy)
+    for each in (
+        gone,
+        cut_at_a_batch,
+        cut_inside_a_batch,
+        cut_in_half,
+        emptied,
+        replaced_by_an_older_copy,
+        first_segment_gone,
+        middle_segment_gone,
+        middle_segment_emptied,
+        middle_segment_older,
+        segments_swapped,
+    )
 }

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from logstore.directory.shortfalls.kept_claims import Claims
 from logstore.errors import DamagedLogError
 from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.files.kept_claims import Claims
 from logstore.log.log import Log
 
 

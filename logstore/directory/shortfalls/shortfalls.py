@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from logstore.directory.shortfalls.kept_claims import Claims, keep_claims, read_claims
 from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import DamagedLogError
+from logstore.files.kept_claims import Claims, keep_claims, read_claims
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.topic_partition import METADATA_TOPIC, TopicPartition, is_partition_directory_name, parse_directory_name
 

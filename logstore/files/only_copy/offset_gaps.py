@@ -4,12 +4,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
+from logstore.errors import CorruptMetadataError
 
 OFFSET_GAPS_NAME: Final = "offset-gaps"
+_ADVICE: Final = "what the log lacks is known no more: compare it with a backup, and remove the file"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,15 +41,18 @@ class OffsetGaps:
 
     @classmethod
     def read(cls, directory: Path) -> "OffsetGaps":
-        """Read the file; one that is missing or cannot be read knows of none, and is not kept."""
+        """Read the file; a missing one knows of none, and is not kept. Raises CorruptMetadataError, and OSError."""
         path = directory / OFFSET_GAPS_NAME
         try:
             rows = parse_checkpoint_lines(read_checkpoint(path), path=path, fields=3)
             gaps = [(_gap(row.fields, path, row.line), row.fields[0]) for row in rows]
-        except (CheckpointError, OSError):
+        except FileNotFoundError:
             return cls()
-        holes, skipped = tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped"))
-        return cls(holes, skipped, is_kept=len(holes) + len(skipped) == len(gaps))
+        except CheckpointError as error:
+            raise CorruptMetadataError(str(error), file=path, advice=_ADVICE) from error
+        if not gaps or gaps.pop() != _checksum(row.fields for row in rows[:-1]):
+            raise CorruptMetadataError("its checksum does not match", file=path, advice=_ADVICE)
+        return cls(tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped")), is_kept=True)
 
     @staticmethod
     def remove(directory: Path, filesystem: FileSystem = REAL) -> None:
@@ -58,10 +64,12 @@ class OffsetGaps:
     def write(self, directory: Path, filesystem: FileSystem = REAL) -> "OffsetGaps":
         """Replace the file, durably; return what is kept from now on. Raises OSError."""
         rows = [
-            (kind, gap.start_offset, gap.end_offset)
+            (kind, str(gap.start_offset), str(gap.end_offset))
             for kind, gaps in (("hole", self.holes), ("skipped", self.skipped))
             for gap in gaps
         ]
+        checked, kind = _checksum(rows)
+        rows.append((kind, str(checked.start_offset), str(checked.end_offset)))
         filesystem.write_atomically(directory / OFFSET_GAPS_NAME, format_checkpoint(rows))
         return replace(self, is_kept=True)
 
@@ -96,6 +104,11 @@ class OffsetGaps:
             if gap.start_offset <= start:
                 start = max(start, gap.end_offset)
         return start >= end
+
+
+def _checksum(rows: Iterable[tuple[str, ...]]) -> tuple[Hole, str]:
+    """Return the last row, which no other may have: a checksum of those before it, and 0."""
+    return Hole(crc32("\n".join(map(" ".join, rows)).encode()), 0), "checksum"
 
 
 def _gap(fields: tuple[str, ...], path: Path, line: int) -> Hole:

@@ -14,6 +14,7 @@ from zlib import crc32
 
 from epoch.filesystem import REAL, FileSystem
 from epoch.resource_limits import is_passing
+from logstore.errors import CorruptMetadataError
 
 PROMISED_OFFSETS_NAME: Final = "promised-offsets"
 
@@ -101,6 +102,18 @@ class PromisedOffsets:
             if sync:  # nobody knows, rather than too much; that needs no space
                 with suppress(FileNotFoundError):
                     self._filesystem.unlink(self._path)
+
+
+def ensure_readable(directory: Path) -> None:
+    """Raise CorruptMetadataError where a log's file says nothing any more, OSError where it cannot be read.
+
+    One that is empty, or zeros, is what a loss of power leaves.
+    """
+    path = directory / PROMISED_OFFSETS_NAME
+    data = path.read_bytes()[: _SLOTS * _SLOT_BYTES]
+    if any(data) and all(_decode(data[number * _SLOT_BYTES :]) is None for number in range(_SLOTS)):
+        advice = "all that sound batches follow counts as promised; the log's next flush writes it again"
+        raise CorruptMetadataError("no checksum in it matches", file=path, advice=advice)
 
 
 def _encode(promise: Promise) -> bytes:

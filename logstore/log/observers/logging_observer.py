@@ -54,6 +54,8 @@ class LoggingObserver(LogObserver):
                 directory,
                 report.damaged_epoch_checkpoint,
             )
+        if report.damaged_offset_gaps:
+            warn("%s: holes that the log may have are not known: %s", directory, report.damaged_offset_gaps)
         level = logging.INFO if report.recovered_segments else logging.DEBUG
         recovered = report.recovered_segments, report.recovered_bytes
         _tell(level, "%s: opened, %d segments recovered (%d bytes)", directory, *recovered)

@@ -73,6 +73,11 @@ class LogEnvironment:
         """Whether other nodes have copies of the log, and its epochs come from whoever elects their leader."""
         return self.damage.is_replicated
 
+    def expiry_ms(self) -> int:
+        """Return the time by which something is too old; 0, when nothing is, while the clock is not trusted."""
+        is_doubted = self.watched_clock is not None and self.watched_clock.doubt is not None
+        return 0 if is_doubted else self.clock()
+
     @property
     def retention_ms(self) -> int:
         """How old a segment's records get; -1 without a limit."""

@@ -15,12 +15,13 @@ from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.shortfalls.shortfall import Shortfall
+from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
 from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError, ShortReplicaError
 from replication.broker.events.partition_events import ReplicaLost, ReplicaShort, Standing
 from replication.broker.partitions.losses.damaged_range import DamagedRange
 from replication.broker.partitions.losses.lost_replica import begins_anew
-from replication.broker.partitions.losses.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
+from replication.broker.partitions.losses.lost_tail import is_tail_counted_on
 from replication.broker.partitions.losses.short_replica import is_counted_on, may_be_used
 from replication.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.broker.replicas.partition_errors import PARTITION_ERRORS
@@ -45,10 +46,13 @@ class ReplicaLogs:
         tell: Callable[[ReplicaLost | ReplicaShort], object],
         *,
         address_of: Callable[[int], Address | None],
+        unclean_allowed: Callable[[str], bool],
         remakes_only: bool,
         accepted_losses: Collection[TopicPartition],
     ) -> None:
         """Find them in these directories, and make them where `places` says; `address_of` says where brokers are.
+
+        `unclean_allowed` says of which topics a replica out of sync may be elected.
 
         `tell` hears of those that begin anew, as their directory is gone, and of those that have less than was said of
         them. The only replicas begin anew if `remakes_only`; those in `accepted_losses` are used with what they have.
@@ -58,6 +62,7 @@ class ReplicaLogs:
         self._places: Final = places
         self._tell: Final = tell
         self._address_of: Final = address_of
+        self._unclean_allowed: Final = unclean_allowed
         self._remakes_only: Final = remakes_only
         self._accepted: Final = set(accepted_losses)
         """Those of whose losses at this start that holds; later ones are not accepted."""
@@ -145,7 +150,8 @@ class ReplicaLogs:
             return
         event = partial(ReplicaShort, partition=partition, state=state, short=short)
         is_accepted = partition in self._accepted
-        if not is_accepted and not may_be_used(self._broker_id, state, short):
+        unclean_allowed = self._unclean_allowed(partition.topic)
+        if not is_accepted and not may_be_used(self._broker_id, state, short, unclean_allowed=unclean_allowed):
             self._withhold(changed, state, event(standing=Standing.WITHHELD))
         if not is_accepted and short.damage is not None:
             missing = self._missing_at_leader(changed, partition, state, short)
@@ -215,7 +221,9 @@ class ReplicaLogs:
         if lost is None:
             return log
         self._lost[changed] = lost
-        if partition not in self._accepted and lost.is_counted_on(self._broker_id, state):
+        is_elected_uncleanly = not state.has_leader and self._unclean_allowed(partition.topic)
+        is_wanted = is_elected_uncleanly or is_tail_counted_on(lost, self._broker_id, state)
+        if partition not in self._accepted and is_wanted:
             lost.keep(log.directory)
             raise LostTailError(partition, lost.end, lost.former_end, log.directory / LOST_TAIL_MARK)
         forget_lost_tail(log.directory)

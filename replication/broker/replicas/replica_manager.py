@@ -119,6 +119,7 @@ class ReplicaManager:
             self._places,
             tell,
             address_of=self._view.address,
+            unclean_allowed=lambda topic: settings.unclean_allowed(self._view.image, topic),
             remakes_only=remakes_only,
             accepted_losses=accepted_losses,
         )

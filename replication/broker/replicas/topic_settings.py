@@ -9,6 +9,7 @@ from typing import Final
 from logstore import LogConfig
 from replication.broker.partitions.leader_settings import LeaderSettings
 from replication.int32 import parse_setting
+from replication.leadership.topic_settings import TopicSettings as TopicElections
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.settings.topic_settings import SHARED_SETTINGS
@@ -50,6 +51,10 @@ class TopicSettings:
         if topic not in self._of_logs:
             self._of_logs[topic] = self._log_config(image, topic)
         return self._of_logs[topic]
+
+    def unclean_allowed(self, image: ClusterImage, topic: str) -> bool:
+        """Whether a replica out of sync may lead where no other is left, unless controllers' own files say else."""
+        return TopicElections(image.configurations, self._defaults).unclean_allowed(topic)
 
     def _log_config(self, image: ClusterImage, topic: str) -> LogConfig:
         own = image.configurations.of(ConfigResourceType.TOPIC, topic)

@@ -54,7 +54,7 @@ def roots(directory: Path) -> list[Path]:
 def broken_off(directory: Path, disk: FailingDisk, step: int, make: Retry = at_once) -> LogDirectories:
     """Break the creation off at a step of either disk."""
     disk.steps_left = 0
-    directories = LogDirectories.open(roots(directory), filesystem=disk)
+    directories = LogDirectories.open(roots(directory), filesystem=disk, replicated=True)
     disk.steps_left = step
     with pytest.raises(OSError, match=r"\w") as raised:
         make(directories, WANTED)
@@ -65,7 +65,7 @@ def broken_off(directory: Path, disk: FailingDisk, step: int, make: Retry = at_o
 def steps(directory: Path, make: Retry = at_once) -> range:
     """Return the numbers of the steps that the creation takes."""
     disk = FailingDisk(0)
-    with LogDirectories.open(roots(directory / "counted"), filesystem=disk) as directories:
+    with LogDirectories.open(roots(directory / "counted"), filesystem=disk, replicated=True) as directories:
         before = disk.steps_left
         make(directories, WANTED)
         return range(1, before - disk.steps_left + 1)

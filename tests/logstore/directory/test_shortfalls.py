@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.directory.shortfalls.kept_claims import KEPT_CLAIMS_NAME, Claims, keep_claims, read_claims
 from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.errors import CorruptMetadataError
+from logstore.files.checked_json import encode_checked
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.kept_claims import KEPT_CLAIMS_NAME, Claims, keep_claims, read_claims
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
@@ -222,18 +223,19 @@ def test_claims_are_read_as_they_were_kept(
 @pytest.mark.parametrize(
     "content",
     [
-        "",
-        "[]",
-        '{"version": 0}',
-        '{"version": 7, "partitions": {}}',
-        '{"version": 0, "partitions": {"orders-0": {"recovery_point": -1}}}',
-        '{"version": 0, "partitions": {"orders-0": {"end": 1}}}',
-        '{"version": 0, "partitions": {"orders": {}}}',
+        b"",
+        b"[]",
+        b'{"version": 1, "partitions": {}}',
+        encode_checked({"version": 1}),
+        encode_checked({"version": 7, "partitions": {}}),
+        encode_checked({"version": 1, "partitions": {"orders-0": {"recovery_point": -1}}}),
+        encode_checked({"version": 1, "partitions": {"orders-0": {"end": 1}}}),
+        encode_checked({"version": 1, "partitions": {"orders": {}}}),
     ],
 )
-def test_what_are_no_claims_is_refused(root: Path, content: str) -> None:
+def test_what_are_no_claims_is_refused(root: Path, content: bytes) -> None:
     """Whoever passed over them would lead with what is left."""
-    (root / KEPT_CLAIMS_NAME).write_text(content)
+    (root / KEPT_CLAIMS_NAME).write_bytes(content)
     with pytest.raises(CorruptMetadataError, match=f"{KEPT_CLAIMS_NAME}: .*; it names logs that have less"):
         opened(root)
 

@@ -282,7 +282,7 @@ class Pair:
         with ExitStack() as stack:
             stack.enter_context(patch.object(dirty_section, "aborted_within", aborted_before_too))
             if self.release.is_before_4_4:
-                kept_to_the_end = lambda *rules: BatchCleaner(*rules[:-1], end)  # noqa: E731  in one place
+                kept_to_the_end = lambda *rules, **at: BatchCleaner(*rules[:-1], end, **at)  # noqa: E731  in one place
                 stack.enter_context(patch.object(compaction, "BatchCleaner", kept_to_the_end))
             return log.compact(self.rules.max_keys * BYTES_PER_KEY)
 

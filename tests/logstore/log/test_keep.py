@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from logstore import (
+    BatchTemplate,
     ClockDoubt,
     DirectorySettings,
     Log,
@@ -203,6 +204,49 @@ class TestByAClockThatJumps:
         assert log.delete_old_segments() == 1
         log.config = LogConfig(retention_bytes=0, **CONFIG)
         assert log.delete_old_segments() == 3
+
+    @pytest.mark.parametrize("lag_ms", [0, DAY_MS])
+    def test_compaction_keeps_tombstones_and_what_is_too_new(self, tmp_path: Path, time: MadeTime, lag_ms: int) -> None:
+        compacted = frozenset({"compact"})
+        config = LogConfig(cleanup_policy=compacted, delete_retention_ms=DAY_MS, min_compaction_lag_ms=lag_ms, **CONFIG)
+
+        def delete(key: bytes) -> None:
+            log.append([Record.of(None, key, timestamp=time.wall_ms)])
+            log.roll()
+            log.advance_high_watermark(log.log_end_offset)
+
+        def deleted() -> list[bytes | None]:
+            log.compact()
+            return [record.key for record in log.records()]
+
+        with Log.open(tmp_path / "t-0", config) as log:
+            delete(b"first")
+            time.go(2 * DAY_MS)
+            assert deleted() == [b"first"]  # from here on it waits
+            delete(b"second")
+            time.go(1_000, 400 * DAY_MS)
+            assert deleted() == [b"first", b"second"]
+            clock.CLOCK.confirm()
+            delete(b"third")
+            assert deleted() == [b"second", b"third"]
+
+    def test_producers_are_known_as_long_as_before(self, tmp_path: Path, time: MadeTime) -> None:
+        """Without what was known of one, what it sends again is there twice."""
+        path, config, watched = tmp_path / "t-0", LogConfig(**CONFIG), WatchedClock()
+        with Log.open(path, config, clock=watched) as log:
+            template = BatchTemplate(producer_id=7, producer_epoch=0, base_sequence=0)
+            log.append([Record.of(b"x", timestamp=time.wall_ms)], template=template)
+            log.append([b"y"])
+            time.go(1_000, 400 * DAY_MS)
+            log.expire_producers()
+            log.truncate_to(1)
+            assert log.known_producer(7)
+        unconfirmed = WatchedClock(is_confirmed=False)
+        with Log.open(path, config, clock=unconfirmed) as log:
+            assert log.known_producer(7)
+            unconfirmed.confirm()
+            log.expire_producers()
+            assert not log.known_producer(7)
 
     def test_a_log_that_got_no_record_for_long_is_no_jump(self, log: Log, time: MadeTime) -> None:
         time.go(400 * DAY_MS)

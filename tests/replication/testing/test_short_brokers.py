@@ -5,7 +5,7 @@ are cut to what it has left.
 """
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
@@ -24,12 +24,25 @@ VALUES = [b"%d" % number for number in range(EARLIER + LATER)]
 
 
 @contextmanager
-def stopped(directory: Path, *, seed: int, with_eligible: bool, min_isr: int) -> Iterator[SimulatedCluster]:
+def stopped(
+    directory: Path,
+    *,
+    seed: int,
+    with_eligible: bool,
+    min_isr: int,
+    unclean_allowed: bool = False,
+    order: Sequence[int] = (*OTHERS, LAST),
+) -> Iterator[SimulatedCluster]:
     """A cluster whose brokers have all stopped in order, with all records in all replicas, and an older copy."""
     with SimulatedCluster(3, seed=seed, eligible_leader_replicas=with_eligible, directory=directory) as cluster:
-        configs = {"min.insync.replicas": str(min_isr)}
+        configs = {
+            "min.insync.replicas": str(min_isr),
+            "unclean.leader.election.enable": str(unclean_allowed).lower(),
+        }
         cluster.create_topic("orders", replicas=[[LAST, *OTHERS]], configs=configs)
-        send(cluster, VALUES[:EARLIER])
+        for number in range(0, EARLIER, 4):
+            send(cluster, VALUES[number : number + 4])
+            cluster.log(LAST, "orders").roll()
         stop(cluster, LAST)
         shutil.copytree(cluster.root(LAST) / "orders-0", directory / "older")
         cluster.start(LAST)
@@ -37,7 +50,7 @@ def stopped(directory: Path, *, seed: int, with_eligible: bool, min_isr: int) ->
         send(cluster, VALUES[EARLIER:])
         # What it has lost it must have said that it has.
         cluster.run_until(lambda: cluster.log(LAST, "orders").high_watermark == len(VALUES), "all is committed")
-        for broker in (*OTHERS, LAST):
+        for broker in order:
             stop(cluster, broker)
         yield cluster
 
@@ -58,7 +71,7 @@ def ensure_damage_is_healed(cluster: SimulatedCluster, loss: Loss, older: Path) 
     directory = cluster.root(LAST) / "orders-0"
     loss(directory, older)
     (cluster.root(LAST) / CLEAN_SHUTDOWN_NAME).unlink()
-    (segment,) = directory.glob("*.log")
+    segment = max(directory.glob("*.log"))
     damaged = segment.read_bytes()
     cluster.start(LAST)
     cluster.run(5_000)
@@ -121,6 +134,26 @@ def test_what_is_damaged_is_cut_once_a_leader_has_it(tmp_path: Path, damage: Los
         with stopped(directory, seed=seed, with_eligible=with_eligible, min_isr=min_isr) as cluster:
             ensure_damage_is_healed(cluster, damage, directory / "older")
     campaign.report(campaign.count, damage.__name__)
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+@pytest.mark.parametrize("with_eligible", [True, False])
+def test_what_has_lost_something_is_not_elected_where_unclean_elections_are_allowed(
+    tmp_path: Path, loss: Loss, *, with_eligible: bool
+) -> None:
+    """Nobody counts on the first that stops; it would lead uncleanly as soon as it is there, with less than it had."""
+    order = (LAST, *OTHERS)
+    with stopped(
+        tmp_path, seed=7, with_eligible=with_eligible, min_isr=1, unclean_allowed=True, order=order
+    ) as cluster:
+        ensure_nothing_is_lost(cluster, loss, tmp_path / "older")
+
+
+def test_who_has_lost_nothing_is_elected_uncleanly_where_that_is_allowed(tmp_path: Path) -> None:
+    order = (LAST, *OTHERS)
+    with stopped(tmp_path, seed=7, with_eligible=False, min_isr=1, unclean_allowed=True, order=order) as cluster:
+        cluster.start(LAST)
+        cluster.run_until(lambda: cluster.leader("orders") == LAST, "it leads")
 
 
 def test_who_has_lost_nothing_leads_at_once(tmp_path: Path) -> None:

@@ -4,16 +4,20 @@ from logstore.directory.shortfalls.shortfall import Shortfall
 from replication.metadata.partition import PartitionRegistration
 
 
-def may_be_used(broker_id: int, state: PartitionRegistration, short: Shortfall) -> bool:
+def may_be_used(
+    broker_id: int, state: PartitionRegistration, short: Shortfall, *, unclean_allowed: bool = False
+) -> bool:
     """Whether nobody takes such a replica for one that has all that is committed.
 
     One of several follows whoever leads as soon as it is not counted on: it has caught up before it is in sync again.
     What the only one lacks nobody has: but where it was on stable storage it may be found again. One whose directory
-    is gone waits for a leader: an empty log is made then.
+    is gone waits for a leader: an empty log is made then. So does any where an unclean election is allowed, by which it
+    would lead as it is as soon as it is there.
     """
     if len(state.replicas) == 1:
         return not short.lacks_flushed
-    return not is_counted_on(broker_id, state) and (state.has_leader or not short.is_gone)
+    waits = not state.has_leader and (short.is_gone or unclean_allowed)
+    return not waits and not is_counted_on(broker_id, state)
 
 
 def is_counted_on(broker_id: int, state: PartitionRegistration) -> bool:

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from logstore import LogDirectory, open_offline
 from logstore.errors import CorruptMetadataError
+from logstore.files.checked_json import encode_checked
+from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from logstore.verify import Severity, verify
-from replication.broker.partitions.losses.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from replication.metadata.partition import LeaderRecoveryState
 from replication.metadata.records import MetadataRecord
 from tests.replication.broker.replicas.managed_broker import ME, ORDERS, OTHER, Broker, batch, changed, made, registered
@@ -48,9 +50,12 @@ def test_a_mark_is_read_as_it_was_kept_and_a_later_loss_does_not_change_it(tmp_p
         assert LostTail.of(tmp_path) is None
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"version": 0}', '{"version": 7}', '{"end": 1}'])
-def test_what_is_no_mark_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / LOST_TAIL_MARK).write_text(content)
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"{", *map(encode_checked, [{"version": 1}, {"version": 7, **asdict(LOST)}, {"end": 1}])],
+)
+def test_what_is_no_mark_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / LOST_TAIL_MARK).write_bytes(content)
     with pytest.raises(CorruptMetadataError, match=f"{LOST_TAIL_MARK}: .*; let another replica lead"):
         LostTail.of(tmp_path)
 

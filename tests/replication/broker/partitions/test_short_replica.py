@@ -6,8 +6,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.directory.shortfalls.kept_claims import Claims
 from logstore.directory.shortfalls.shortfall import Shortfall
+from logstore.files.kept_claims import Claims
 from replication.broker.partitions.losses.short_replica import is_counted_on, may_be_used
 from replication.leadership.partition_change import partition_change
 from replication.leadership.rules import Rules
@@ -58,14 +58,19 @@ def test_one_that_is_counted_on_is_elected_once_it_is_alone(state: PartitionRegi
         assert changed.get("leader") == ME
 
 
-@given(leaderless(), st.sampled_from([NO_LEADER, *ALL]), st.sampled_from([CUT, GONE, UNFLUSHED]))
+@given(
+    state=leaderless(),
+    leader=st.sampled_from([NO_LEADER, *ALL]),
+    short=st.sampled_from([CUT, GONE, UNFLUSHED]),
+    unclean_allowed=st.booleans(),
+)
 def test_one_of_several_is_used_only_while_nobody_counts_on_it(
-    state: PartitionRegistration, leader: int, short: Shortfall
+    state: PartitionRegistration, leader: int, short: Shortfall, *, unclean_allowed: bool
 ) -> None:
     state = replace(state, leader=leader)
-    if may_be_used(ME, state, short):
+    if may_be_used(ME, state, short, unclean_allowed=unclean_allowed):
         assert not is_counted_on(ME, state)
-        assert leader in OTHERS or not short.is_gone
+        assert leader in OTHERS or not (short.is_gone or unclean_allowed)
     elif leader in OTHERS:
         assert is_counted_on(ME, state)
 

@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 
 from logstore import Log
+from logstore.files.lost_tail import LostTail
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.events.partition_events import ReplicaShort, RoleChanged, Standing
-from replication.broker.partitions.losses.lost_tail import LostTail
 from replication.metadata.records import MetadataRecord, RemoveTopicRecord
 from tests.replication.broker.member import format_root
 from tests.replication.broker.replicas.managed_broker import (

@@ -1,6 +1,5 @@
 """What was said of logs that have less: kept in a file of their root, as the checkpoint files soon say it no more."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -8,12 +7,13 @@ from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError, LogStoreError
+from logstore.files.checked_json import decode_checked, encode_checked
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
 KEPT_CLAIMS_NAME: Final = ".epochlog-claims"
 """In the root, where Kafka does not mind it."""
-_VERSION: Final = 0
+_VERSION: Final = 1
 _ADVICE: Final = (
     "it names logs that have less than their broker promised: let other replicas lead these, and remove the file"
 )
@@ -58,7 +58,7 @@ def read_claims(root: Path) -> dict[TopicPartition, Claims]:
     """Read the file of a root; nothing where there is none. Raises CorruptMetadataError, and OSError."""
     path = root / KEPT_CLAIMS_NAME
     try:
-        content = json.loads(path.read_bytes())
+        content = decode_checked(path.read_bytes())
         is_known = content["version"] == _VERSION
         claims = {
             parse_directory_name(name).topic_partition: _checked(Claims(**said))
@@ -78,7 +78,7 @@ def keep_claims(root: Path, claims: Mapping[TopicPartition, Claims], filesystem:
     path = root / KEPT_CLAIMS_NAME
     if claims:
         partitions = {str(partition): asdict(said) for partition, said in sorted(claims.items())}
-        filesystem.write_atomically(path, json.dumps({"version": _VERSION, "partitions": partitions}).encode())
+        filesystem.write_atomically(path, encode_checked({"version": _VERSION, "partitions": partitions}))
     elif path.exists():
         filesystem.unlink(path)
         filesystem.fsync_directory(root)
