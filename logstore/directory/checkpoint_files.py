@@ -1,10 +1,9 @@
 """The offset checkpoint files of a root that is open (Kafka: LogManager's checkpoint methods, LogCleanerManager's)."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
-from epoch.filesystem import REAL, FileSystem
+from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -22,10 +21,10 @@ _OF_OPEN_LOGS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, 
 class CheckpointFiles:
     """Written from the open logs; entries of partitions that are not open here are kept."""
 
-    def __init__(self, root: Path, filesystem: FileSystem = REAL) -> None:
+    def __init__(self, environment: DirectoryEnvironment) -> None:
         """Write nothing yet; see `read`."""
-        self._root = root
-        self._filesystem = filesystem
+        self._environment = environment
+        self._root = environment.root
         self._found: dict[str, OffsetCheckpoint] = {}
         self._others: set[TopicPartition] = set()
         self._cleaned = OffsetCheckpoint()
@@ -79,5 +78,6 @@ class CheckpointFiles:
         self._put(name, OffsetCheckpoint(kept | offsets))
 
     def _put(self, name: str, checkpoint: OffsetCheckpoint) -> None:
-        checkpoint.write(self._root / name, self._filesystem)
+        environment = self._environment
+        environment.insist(lambda: checkpoint.write(self._root / name, environment.filesystem))
         self._found[name] = checkpoint

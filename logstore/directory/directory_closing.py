@@ -24,8 +24,8 @@ class DirectoryClosing:
         checkpoints: CheckpointFiles,
     ) -> None:
         """Close nothing yet."""
+        self._environment = environment
         self._root = environment.root
-        self._filesystem = environment.filesystem
         self._lock = lock
         self._partitions = partitions
         self._checkpoints = checkpoints
@@ -42,7 +42,8 @@ class DirectoryClosing:
         do_all(steps, f"the logs in {self._root}")
         is_complete = all(log.is_complete for log in logs.values())
         if is_complete and not self._partitions.unreadable and not self._partitions.may_be_torn:
-            CleanShutdown(broker_epoch).write(self._root / CLEAN_SHUTDOWN_NAME, self._filesystem)
+            mark, environment = CleanShutdown(broker_epoch), self._environment
+            environment.insist(lambda: mark.write(self._root / CLEAN_SHUTDOWN_NAME, environment.filesystem))
         self._partitions.let_go()
 
     def let_go(self) -> None:

@@ -36,8 +36,8 @@ _NONE: Final[Mapping[LogDirectory, Sized]] = MappingProxyType({})
 class _Options(TypedDict, total=False):
     """What `LogDirectory.open` takes by name, for each root alike."""
 
-    replicated: bool
-    damage: Damage
+    replicated: bool | Callable[[TopicPartition], bool]
+    damage: Damage | Callable[[TopicPartition], Damage]
     settings: DirectorySettings | None
     filesystem: FileSystem
     clock: Callable[[], int]

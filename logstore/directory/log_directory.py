@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -47,6 +46,7 @@ from logstore.errors import (
 )
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
@@ -87,16 +87,19 @@ class LogDirectory:
         self._environment = environment
         partitions = self._partitions = Partitions()
         disk = self._disk = DiskWatch(root, partitions, DiskSpace(root, environment.filesystem))
+        if environment.reserve is not None:
+            environment.reserve.out_of_space = disk.space.note
         guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
         upkeep = self._upkeep = Upkeep(partitions, clock)
         shortfalls = self._shortfalls = Shortfalls(environment, partitions)
         self._said = RootCheckpoints()
         """By the checkpoint files, as they were read first."""
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
-        checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
+        checkpoints = self._checkpoints = CheckpointFiles(environment)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
         self._compaction = DirectoryCompaction(partitions, guard, disk, writer)
         opener = self._opener = LogOpener(environment, disk.space.note)
+        self._loader = RootLoader(environment, partitions, checkpoints, deleted, opener)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
         self.futures: FuturePartitions = FuturePartitions(
@@ -113,6 +116,7 @@ class LogDirectory:
                 self.enforce_retention: settings.log_retention_check_interval_ms,
                 self.remove_deleted: 0,
                 shortfalls.keep: 0,
+                self._fill_reserve: settings.log_flush_offset_checkpoint_interval_ms,
                 disk.space.look: LOOK_INTERVAL_MS,
             },
             clock(),
@@ -128,8 +132,8 @@ class LogDirectory:
         root: str | os.PathLike[str],
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
         *,
-        replicated: bool = False,
-        damage: Damage = "raise",
+        replicated: bool | Callable[[TopicPartition], bool] = False,
+        damage: Damage | Callable[[TopicPartition], Damage] = "raise",
         settings: DirectorySettings | None = None,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
@@ -144,12 +148,12 @@ class LogDirectory:
         Pass `replicated=True` where other nodes have copies of all logs, as a broker's: each then ends at the first
         damage that its recovery finds, as Kafka's, but with `damage="hold"` not below its recovery point; `shortfalls`
         has those that end up with less than the checkpoint files said. Otherwise `damage` says what becomes of a log
-        that was damaged below
-        its recovery point, as for `Log.open`; one that is refused is in `unreadable`.
+        that was damaged below its recovery point, as for `Log.open`; one that is refused is in `unreadable`, and
+        `open_unreadable` opens it. Such a root keeps some space for what a full disk must not prevent, in `.reserve`.
 
-        `config` applies to all logs, or is a function that returns the configuration of a partition. `observer` is
-        called for all logs, from several threads. With `periodic` a thread calls `run_periodic` until the directory is
-        closed. `progress` is called, from several threads, with the number of bytes recovered since its last call;
+        `config`, `replicated` and `damage` apply to all logs, or are functions that say it of a partition. `observer`
+        is called for all logs, from several threads. With `periodic` a thread calls `run_periodic` until the directory
+        is closed. `progress` is called, from several threads, with the number of bytes recovered since its last call;
         `RecoveryEstimate` gives the total in advance. `lock` is the root's lock if the caller already holds it: it is
         released when the directory is closed. `made` is called with the directory before any log is opened, so that
         the caller can close it whatever is raised.
@@ -159,7 +163,8 @@ class LogDirectory:
         and OSError if the disk fails.
         """
         ensure_bool(periodic, "periodic")
-        DamagePolicy.of(damage, replicated=replicated)
+        if not (callable(damage) or callable(replicated)):
+            DamagePolicy.of(damage, replicated=replicated)
         root = Path(root).absolute()
         filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
         ensure_holds_no_segments(root)
@@ -182,8 +187,9 @@ class LogDirectory:
                 filesystem=filesystem,
                 clock=clock,
                 observer=observer,
-                replicated=replicated,
-                damage=damage,
+                replicated_of=replicated if callable(replicated) else lambda _: replicated,
+                damage_of=damage if callable(damage) else lambda _: damage,
+                reserve=None if replicated is True else SpaceReserve(root, filesystem),
             )
             directory = cls(environment, lock)
             made(directory)
@@ -368,14 +374,43 @@ class LogDirectory:
         with self._guard.lock, self._disk.watched():
             short = self._shortfalls.found.get(partition)
             if short is not None and short.damage is not None:
-                self._guard.ensure_online()
-                said = self._said.of(partition)
-                if is_accepted:
-                    said = replace(said, log_start_offset=max(said.log_start_offset or 0, short.first_offset or 0))
-                self._partitions.logs[partition] = self._opener.open(partition, said, damage="cut")
-                del self._partitions.unreadable[partition]
-                self._checkpoints.take_up(partition)
+                start = short.first_offset if is_accepted else None
+                self._open_unreadable(partition, damage="cut", replicated=None, log_start_offset=start or 0)
             self._shortfalls.settle(partition)
+
+    def open_unreadable(
+        self, partition: TopicPartition, *, damage: Damage = "raise", replicated: bool | None = None
+    ) -> Log:
+        """Open one that is in `unreadable`, with a word of its own on what becomes of damage; the others stay open.
+
+        That is for this once: the next opening asks what the root is opened with. `replicated` is by default what that
+        says of the partition. Raises UnknownPartitionError for one that is not unreadable, and what `Log.open` raises.
+
+        >>> directory.open_unreadable(TopicPartition("orders", 3), damage="hole").holes
+        (Hole(start_offset=39, end_offset=40),)
+        """
+        ensure_is_partition(partition)
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
+            log = self._open_unreadable(partition, damage=damage, replicated=replicated)
+            self._shortfalls.settle(partition)
+            return log
+
+    def _open_unreadable(
+        self, partition: TopicPartition, *, damage: Damage, replicated: bool | None, log_start_offset: int = 0
+    ) -> Log:
+        self._guard.ensure_online()
+        if partition not in self._partitions.unreadable:
+            raise UnknownPartitionError(
+                f"the partition {partition} is not unreadable", file=self.root, advice="`unreadable` has those that are"
+            )
+        log = self._loader.open(
+            partition, self._said, damage=damage, replicated=replicated, log_start_offset=log_start_offset
+        )
+        del self._partitions.unreadable[partition]
+        self._checkpoints.take_up(partition)
+        self._loader.adopt(self._write_all_checkpoints)
+        return log
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
         """Take out a partition that is not its broker's any more: its directory is marked `-stray`, and kept.
@@ -514,15 +549,18 @@ class LogDirectory:
         known = self._said = self._checkpoints.read()
         # Before any log is touched.
         self.broker_epoch = take_clean_shutdown(self.root, self._environment.filesystem).broker_epoch
-        loader = RootLoader(self._environment, self._partitions, self._checkpoints, self._deleted, self._opener)
         start = time.perf_counter()
-        loader.load(known, progress)
-        if self._environment.replicated:
-            self._shortfalls.look(known)
+        self._loader.load(known, progress)
+        self._shortfalls.look(known)
         if not known.clean_shutdown:
             reports = (log.report for log in self._partitions.logs.values())
             self.recovery = DirectoryRecovery.of(reports, time.perf_counter() - start)
-        loader.adopt(self._write_all_checkpoints)
+        self._loader.adopt(self._write_all_checkpoints)
+        self._fill_reserve()
+
+    def _fill_reserve(self) -> None:
+        if self._environment.reserve is not None:
+            self._environment.reserve.fill_for(len(self._partitions.logs))
 
     def _write_all_checkpoints(self) -> None:
         self.checkpoint()

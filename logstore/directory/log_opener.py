@@ -28,28 +28,31 @@ class LogOpener:
         *,
         name: str | None = None,
         damage: Damage | None = None,
+        replicated: bool | None = None,
     ) -> Log:
         """Open a partition's log, of which so much is known; `name` is that of its directory where it has a mark.
 
-        `damage` is what becomes of damage, by default what the root was opened with; but that a damaged log is held
-        back is asked for.
+        `damage` is what becomes of damage, and `replicated` whether other nodes have copies, by default as the root was
+        opened; but that a damaged log is held back is asked for.
 
         Raises as `Log.open` does.
         """
         environment = self._environment
         if damage is None:
-            damage = "raise" if environment.damage == "hold" else environment.damage
+            of_root = environment.damage_of(partition)
+            damage = "raise" if of_root == "hold" else of_root
         return Log.open(
             environment.root / (name or str(partition)),
             environment.config_of(partition),
             checkpoints=known,
             in_directory=True,
-            replicated=environment.replicated,
+            replicated=environment.replicated_of(partition) if replicated is None else replicated,
             damage=damage,
             filesystem=environment.filesystem,
             clock=environment.clock,
             observer=environment.observer,
             open_files=self._open_files,
+            reserve=environment.reserve,
             out_of_space=self._out_of_space,
             progress=progress,
         )

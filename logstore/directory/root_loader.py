@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from epoch.resource_limits import ResourceLimitError
@@ -16,7 +17,9 @@ from logstore.file_name import FileKind, parse_file_name
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.log.log import Log
 from logstore.offline.offline_log_directory import is_live_partitions
+from logstore.recovery.damage_policy import Damage
 from logstore.recovery.segment_walk import OnBytes
 from logstore.topic_partition import (
     METADATA_TOPIC,
@@ -75,6 +78,28 @@ class RootLoader:
                 self._adopted[partition].remove()
             self._adopted.clear()
 
+    def open(
+        self,
+        partition: TopicPartition,
+        known: RootCheckpoints,
+        progress: OnBytes = lambda _: None,
+        *,
+        damage: Damage,
+        replicated: bool | None = None,
+        log_start_offset: int = 0,
+    ) -> Log:
+        """Open one log, which begins at `log_start_offset` or later.
+
+        Raises as `LogOpener.open` does, and DirectoryLockedError where it is open by itself.
+        """
+        DirectoryLock.ensure_free(self._root / str(partition))
+        said = self._known_of(partition, known)
+        if log_start_offset:
+            said = replace(said, log_start_offset=max(said.log_start_offset or 0, log_start_offset))
+        log = self._opener.open(partition, said, progress, damage=damage, replicated=replicated)
+        self._partitions.logs[partition] = log
+        return log
+
     def _pass_over_links(self) -> None:
         """Keep what the checkpoint files say of partitions that are elsewhere: none is opened through a link."""
         with os.scandir(self._root) as entries:
@@ -106,10 +131,7 @@ class RootLoader:
 
     def _load_one(self, partition: TopicPartition, known: RootCheckpoints, progress: OnBytes) -> None:
         try:
-            DirectoryLock.ensure_free(self._root / str(partition))
-            said = self._known_of(partition, known)
-            log = self._opener.open(partition, said, progress, damage=self._environment.damage)
-            self._partitions.logs[partition] = log
+            self.open(partition, known, progress, damage=self._environment.damage_of(partition))
         except ResourceLimitError:
             raise
         except LogStoreError as error:

@@ -16,7 +16,7 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
     OffsetCheckpoint,
 )
-from logstore.files.only_copy.space_reserve import RESERVE_NAME, SpaceReserve
+from logstore.files.only_copy.space_reserve import RESERVE_NAME
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.topic_partition import TopicPartition
 
@@ -42,8 +42,6 @@ class OwnCheckpoints:
         self._topic_partition = topic_partition
         self._filesystem = filesystem
         self._written: dict[str, int | None] = {}
-        self.reserve: SpaceReserve = SpaceReserve(directory, filesystem)
-        """Space to write them in where the disk is full."""
 
     def read(self) -> PartitionCheckpoints:
         """Read what is there; a file that cannot be read counts as missing."""

@@ -73,6 +73,8 @@ class Flusher:
         self._directory = environment.directory
         self._filesystem = environment.filesystem
         self._observer = environment.writes
+        self._reserve = environment.reserve
+        self._insist = environment.insist
         self._contents = contents
         self._guard = guard
         self._own_checkpoints = own_checkpoints
@@ -255,16 +257,13 @@ class Flusher:
         self._contents.gaps = gaps
 
     def insist(self, call: Callable[[], T]) -> T:
-        """Call, again where the disk is full, in the space that a log that stands alone keeps for that. Raises OSError.
-
-        Each step of `call` may be done again.
-        """
-        return call() if self._own_checkpoints is None else self._own_checkpoints.reserve.spend(call)
+        """Do as `LogEnvironment.insist`."""
+        return self._insist(call)
 
     def fill_reserve(self) -> None:
         """Keep that space again, once there is some."""
-        if self._own_checkpoints is not None:
-            self._own_checkpoints.reserve.fill()
+        if self._reserve is not None:
+            self._reserve.fill()
 
     def write_checkpoints(self, log_start_offset: int | None = None) -> None:
         """Write where the log begins and up to where it is synced; only a log that stands alone does. Raises OSError.

@@ -21,6 +21,7 @@ from logstore.clock import now_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
+from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
@@ -129,6 +130,7 @@ class Log(ReadableLog):
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
+        reserve: SpaceReserve | None = None,
         out_of_space: Callable[[OSError], object] = ignore_shortage,
         progress: Callable[[int], object] = ignore_progress,
     ) -> Self: ...
@@ -156,6 +158,7 @@ class Log(ReadableLog):
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
+        reserve: SpaceReserve | None = None,
         out_of_space: Callable[[OSError], object] = ignore_shortage,
         progress: Callable[[int], object] = ignore_progress,
     ) -> "Self | ReadOnlyLog":
@@ -168,8 +171,9 @@ class Log(ReadableLog):
         `in_directory` marks a log of a `LogDirectory`, which recovers it. `replicated` says that other nodes have
         copies of the log, as of a broker's: recovery then ends it at the first damage, as Kafka's does, and who leads
         or follows moves its high watermark, which otherwise follows the flushed end. `clock` returns milliseconds since
-        1970 UTC. `progress` is called with the number of bytes recovered since the last call. `out_of_space` is called
-        where a call finds the disk full, with the error and with the log's lock held: it must be quick, and not raise.
+        1970 UTC. `progress` is called with the number of bytes recovered since the last call. `reserve` is space that a
+        root keeps for a full disk; a log that stands alone keeps its own. `out_of_space` is called where a call finds
+        the disk full, with the error and with the log's lock held: it must be quick, and not raise.
 
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
 
@@ -190,6 +194,7 @@ class Log(ReadableLog):
                 clock=clock is not now_ms,
                 observer=observer is not None,
                 open_files=open_files is not None,
+                reserve=reserve is not None,
                 out_of_space=out_of_space is not ignore_shortage,
                 progress=progress is not ignore_progress,
             )
@@ -203,10 +208,11 @@ class Log(ReadableLog):
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
         stands_alone = checkpoints is None
+        owned = OwnedFileSystem(filesystem, inherited_log(path))
         environment = LogEnvironment(
             path,
             config,
-            OwnedFileSystem(filesystem, inherited_log(path)),
+            owned,
             clock,
             observer,
             open_files_of_process() if stands_alone and open_files is None else open_files,
@@ -214,6 +220,7 @@ class Log(ReadableLog):
             DamagePolicy.of(damage, replicated=replicated),
             stands_alone=stands_alone,
             default_retention_ms=default_retention_ms(keep, replicated=replicated),
+            reserve=SpaceReserve(path, owned) if stands_alone else reserve,
         )
         opening = LogOpening(environment, checkpoints)
         loaded = None
@@ -737,6 +744,7 @@ class Log(ReadableLog):
                     clock=self._environment.watched_clock or self._environment.clock,
                     observer=self._environment.observer,
                     open_files=self._environment.open_files,
+                    reserve=self._environment.reserve,
                     out_of_space=self._environment.out_of_space,
                 )
                 if not self._contents.follows_flush:

@@ -73,10 +73,10 @@ class LogOpening:
 
     def load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
         """Load the log's files, and recover them if needed. Raises as `load_log` does."""
-        if self.own_checkpoints is None:
-            return self._load(known, progress)
+        if self._is_new(known):
+            return self._load(known, progress)  # nobody needs one on a full disk
         # What is done before the disk is found full is done again: it would be by the next open.
-        return self.own_checkpoints.reserve.spend(lambda: self._load(known, progress))
+        return self._environment.insist(lambda: self._load(known, progress))
 
     def _load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
         environment = self._environment
@@ -147,7 +147,8 @@ class LogOpening:
         """Note of a log that stands alone that a crash from now on needs recovery. Raises OSError."""
         if self.own_checkpoints is not None:
             self.own_checkpoints.mark_open()
-            self.own_checkpoints.reserve.fill()
+            if self._environment.reserve is not None:
+                self._environment.reserve.fill()
 
     def take_back(self, loaded: LoadedLog | None, error: BaseException) -> None:
         """Close what was opened before `error`. Raises ResourceLimitError, OutOfMemoryError where that is its cause."""

@@ -21,6 +21,7 @@ class Shortfalls:
         """Know of none yet; see `look`."""
         self._root: Final = environment.root
         self._filesystem: Final = environment.filesystem
+        self._is_replicated: Final = environment.replicated_of
         self._partitions: Final = partitions
         self._is_kept = True
         """Whether the file says what is known by now."""
@@ -31,15 +32,14 @@ class Shortfalls:
     def look(self, said: RootCheckpoints) -> None:
         """Compare what is open, and what is not there, with what was said. Raises CorruptMetadataError, and OSError."""
         kept = read_claims(self._root)
-        damaged = {
-            each: error for each, error in self._partitions.unreadable.items() if isinstance(error, DamagedLogError)
-        }
-        unopened = self._partitions.unreadable.keys() - damaged.keys()
-        self._unopened = {each: kept[each] for each in kept.keys() & unopened}
+        unreadable = {each: error for each, error in self._partitions.unreadable.items() if self._is_replicated(each)}
+        damaged = {each: error for each, error in unreadable.items() if isinstance(error, DamagedLogError)}
+        unopened = unreadable.keys() - damaged.keys()
+        self._unopened = {each: kept[each] for each in kept if each in unopened or not self._is_replicated(each)}
         claims = {
             each: Claims.of(said.of(each)).with_earlier(kept.get(each))
             for each in said.partitions() | kept.keys()
-            if each.topic != METADATA_TOPIC
+            if each.topic != METADATA_TOPIC and self._is_replicated(each)
         }
         for partition, claimed in claims.items():
             log = self._partitions.logs.get(partition)

@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from epoch.filesystem import FileSystem
 from logstore.directory.directory_settings import DirectorySettings
+from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.damage_policy import Damage
 from logstore.topic_partition import TopicPartition
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,13 @@ class DirectoryEnvironment:
     clock: Callable[[], int]
     """Milliseconds since 1970 UTC."""
     observer: LogObserver | None
-    replicated: bool = False
-    """Whether other nodes have copies of the logs: see `Log.open`."""
-    damage: Damage = "raise"
+    replicated_of: Callable[[TopicPartition], bool]
+    """Whether other nodes have copies of a log: see `Log.open`."""
+    damage_of: Callable[[TopicPartition], Damage]
+    """What becomes of a log that is damaged."""
+    reserve: SpaceReserve | None
+    """Space for what a full disk must not prevent; where other nodes have copies of all logs there is none."""
+
+    def insist(self, call: Callable[[], T]) -> T:
+        """Call, again where the disk is full, in that space. Raises OSError."""
+        return call() if self.reserve is None else self.reserve.spend(call)

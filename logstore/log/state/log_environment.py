@@ -3,15 +3,19 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from epoch.filesystem import FileSystem
 from logstore.clock import WatchedClock, now_ms, watched
+from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
 from logstore.log_config import MAX_INT64, NO_LIMIT, LogConfig
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.segment.open_files import OpenFiles
+
+T = TypeVar("T")
 
 
 def ignore_shortage(_: OSError) -> None:
@@ -37,6 +41,8 @@ class LogEnvironment:
     """Whether it is in no `LogDirectory`: nobody flushes it by time."""
     default_retention_ms: int = NO_LIMIT
     """Where the configuration sets none."""
+    reserve: SpaceReserve | None = None
+    """Space for what a full disk must not prevent."""
     watched_clock: WatchedClock | None = field(init=False)
     """By which the time is trusted or not; None where it always is."""
     writes: LogObserver | None = field(init=False)
@@ -67,6 +73,13 @@ class LogEnvironment:
         self.config = config
         self.accepts_unchanged = config.accepts_unchanged
         self.flushes_by_count = config.flush_messages < MAX_INT64
+
+    def insist(self, call: Callable[[], T]) -> T:
+        """Call, again where the disk is full, in the space that is kept for that. Raises OSError.
+
+        Each step of `call` may be done again.
+        """
+        return call() if self.reserve is None else self.reserve.spend(call)
 
     @property
     def is_replicated(self) -> bool:

@@ -70,7 +70,7 @@ CALLS: dict[str, tuple[Callable[[Root], object], str]] = {
     "an append to a copy": (lambda root: root.copy.append([LARGE]), "-future"),
     "a flush, which writes leader epochs": (lambda root: root.directory.log(FIRST).flush(), "t-0"),
     "a truncation": (lambda root: root.directory.log(FIRST).truncate_to(1), "t-0"),
-    "recovery points": (lambda root: root.directory.checkpoint(), "recovery-point-offset-checkpoint"),
+    "recovery points and log starts": (lambda root: root.directory.checkpoint(), "-offset-checkpoint"),
     "high watermarks": (lambda root: root.directory.checkpoint_high_watermarks(), "replication-offset-checkpoint"),
     "checkpoints that are due": (Root.wait_for_checkpoints, "-offset-checkpoint"),
     "a new partition": (lambda root: root.directory.create(NEW, topic_id=UUID(int=3)), "partition.metadata"),

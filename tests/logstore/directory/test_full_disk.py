@@ -3,7 +3,9 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -18,6 +20,7 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
     OffsetCheckpoint,
 )
+from logstore.files.only_copy.space_reserve import BYTES_PER_LOG, RESERVE_BYTES, RESERVE_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
@@ -35,9 +38,11 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
         yield disk
 
 
-def filled(disk: FileSystem, root: Path, config: LogConfig, clock: Callable[[], int] = lambda: 1) -> LogDirectory:
+def filled(
+    disk: FileSystem, root: Path, config: LogConfig, clock: Callable[[], int] = lambda: 1, *, replicated: bool = False
+) -> LogDirectory:
     """Partitions of six batches each, with a producer's state to be kept."""
-    directory = LogDirectory.open(root, config, filesystem=disk, clock=clock)
+    directory = LogDirectory.open(root, config, filesystem=disk, clock=clock, replicated=replicated)
     for partition in PARTITIONS:
         log = directory.create(partition)
         for sequence in range(6):
@@ -89,7 +94,8 @@ def test_a_log_that_a_full_disk_poisons_takes_no_other_offline(tmp_path: Path, c
 
 
 def test_a_disk_that_is_full_takes_no_partition_offline(disk: SmallDisk) -> None:
-    directory = filled(disk, disk.path / "root", LogConfig(segment_bytes=10_000, **FOREVER))
+    config = LogConfig(segment_bytes=10_000, **FOREVER)
+    directory = filled(disk, disk.path / "root", config, replicated=True)
     disk.fill()
     for partition in PARTITIONS:
         with pytest.raises(OSError, match="No space left on device"):
@@ -132,6 +138,82 @@ def test_a_disk_that_fails_as_an_append_is_taken_back_from_a_full_one_takes_the_
     directory.close()
 
 
+class TestTheOnlyCopies:
+    """A root keeps space for what makes some, and for what must not wait for it."""
+
+    CONFIG = LogConfig(segment_bytes=16_384, **FOREVER)
+
+    @pytest.fixture
+    def directory(self, disk: SmallDisk) -> LogDirectory:
+        """Logs that have filled their disk to the last byte."""
+        if not disk.is_mounted:
+            pytest.skip("a disk with an end is a mount of its own: that needs root")
+        with self.opened(disk) as directory:
+            for partition in PARTITIONS:
+                directory.create(partition)
+        directory = self.opened(disk)
+        for size in (3_000, 1):
+            with suppress(OSError):
+                while True:
+                    for log in directory.partitions.values():
+                        log.append([Record.of(b"x" * size, timestamp=1)])
+                        log.flush()
+        disk.fill()
+        assert all(len(log.segments) > 2 for log in directory.partitions.values())
+        return directory
+
+    def opened(self, disk: SmallDisk) -> LogDirectory:
+        return LogDirectory.open(disk.path / "root", self.CONFIG, filesystem=disk, clock=lambda: 1)
+
+    @staticmethod
+    def values(directory: LogDirectory) -> dict[TopicPartition, list[Record]]:
+        return {partition: list(log.records()) for partition, log in directory.partitions.items()}
+
+    @staticmethod
+    def make_space(directory: LogDirectory) -> None:
+        """Delete the oldest records of each log, and see that there is space for others then."""
+        for log in directory.partitions.values():
+            log.delete_records(log.segments[1].base_offset)
+        directory.enforce_retention()
+        for log in directory.partitions.values():
+            assert log.segments[0].base_offset == log.log_start_offset > 0
+            log.append([Record.of(b"y" * 5_000, timestamp=1)])
+
+    def test_can_be_deleted_from(self, directory: LogDirectory) -> None:
+        self.make_space(directory)
+        directory.close()
+
+    def test_are_checkpointed(self, directory: LogDirectory) -> None:
+        ends = {partition: log.log_end_offset for partition, log in directory.partitions.items()}
+        directory.checkpoint()
+        directory.checkpoint_high_watermarks()
+        for name in (RECOVERY_POINT_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT):
+            assert checkpoint(directory.root, name) == ends
+        directory.close()
+
+    @pytest.mark.parametrize("ends", [["closed"], ["died"], ["died", "closed", "died", "died"]])
+    def test_are_closed_and_opened_again(self, disk: SmallDisk, directory: LogDirectory, ends: list[str]) -> None:
+        before = self.values(directory)
+        for end in ends:
+            (directory.close if end == "closed" else directory.abandon)()
+            directory = self.opened(disk)
+            assert not directory.unreadable
+            assert (directory.recovery is None) == (end == "closed")
+            assert self.values(directory) == before
+            disk.fill()
+        self.make_space(directory)
+        directory.close()
+
+    def test_space_is_kept_for_each_log_and_not_for_new_ones(self, directory: LogDirectory) -> None:
+        size = RESERVE_BYTES + len(PARTITIONS) * BYTES_PER_LOG
+        assert (directory.root / RESERVE_NAME).stat().st_size == size
+        with pytest.raises(OSError, match="No space left on device"):
+            directory.create(TopicPartition("more", 0), topic_id=UUID(int=3))
+        assert (directory.root / RESERVE_NAME).stat().st_size == size
+        directory.checkpoint()
+        directory.close()
+
+
 class TestMakingSpace:
     def test_a_partition_can_be_deleted_from_a_full_disk(self, disk: SmallDisk) -> None:
         directory = filled(disk, disk.path / "root", LogConfig(**FOREVER))
@@ -155,7 +237,7 @@ class TestMakingSpace:
         directory.close()
 
     def test_what_was_said_of_a_deleted_partition_is_not_said_of_one_that_is_made_anew(self, disk: SmallDisk) -> None:
-        directory = filled(disk, disk.path / "root", LogConfig(**FOREVER))
+        directory = filled(disk, disk.path / "root", LogConfig(**FOREVER), replicated=True)
         log = directory.log(FIRST)
         log.update_high_watermark(6)
         log.delete_records(5)

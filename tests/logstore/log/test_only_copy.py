@@ -85,7 +85,9 @@ class History:
         elif action < 0.98:
             log.abandon()
             log = Log.open(self.directory, self.config)
-            assert log.log_end_offset >= self.promised
+            last = max((offset for offset in self.written if offset < self.promised), default=-1)
+            assert log.log_end_offset > last
+            self.promised = min(self.promised, log.log_end_offset)  # compaction had left no record in between
             self.written = {offset: value for offset, value in self.written.items() if offset < log.log_end_offset}
         else:
             log = self._compact(log)

@@ -8,7 +8,7 @@ import pytest
 
 from logstore.batch.layout import LENGTH_AT
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import DamagedLogError, HoleError, LogStoreError
+from logstore.errors import DamagedLogError, HoleError, LogStoreError, UnknownPartitionError
 from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
@@ -328,6 +328,64 @@ class TestAStartWithinABatch:
         with LogDirectory.open(tmp_path) as again:
             log = again.log(TopicPartition("t", 0))
             assert (log.log_start_offset, log.log_end_offset) == (int(is_checkpointed), 2)
+
+
+class TestInARoot:
+    """What becomes of damage is said of each partition."""
+
+    SOUND, DAMAGED, OTHER = (TopicPartition("t", number) for number in range(3))
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        """Two of three logs have a damaged batch in the middle."""
+        root = tmp_path / "root"
+        with LogDirectory.open(root) as logs:
+            for partition in (self.SOUND, self.DAMAGED, self.OTHER):
+                log = logs.create(partition)
+                for offset in range(9):
+                    log.append([value(offset)])
+        for partition in (self.DAMAGED, self.OTHER):
+            path = root / str(partition) / "00000000000000000000.log"
+            flip(path, path.stat().st_size // 2)
+            (path.parent / "00000000000000000000.index").unlink()  # so that it is looked at
+        return root
+
+    def test_an_unreadable_log_is_opened_beside_the_others(self, root: Path) -> None:
+        for _ in range(2):  # that holds for once
+            with LogDirectory.open(root) as logs:
+                assert logs.unreadable.keys() == {self.DAMAGED, self.OTHER}
+                with pytest.raises(DamagedLogError):
+                    logs.open_unreadable(self.DAMAGED)
+                with pytest.raises(UnknownPartitionError, match="not unreadable"):
+                    logs.open_unreadable(self.SOUND, damage="cut")
+        with LogDirectory.open(root) as logs:
+            log = logs.open_unreadable(self.DAMAGED, damage="hole")
+            assert log is logs.log(self.DAMAGED)
+            [hole] = log.holes
+            assert read(log) == set(range(9)) - {hole.start_offset}
+            log.append([b"more"])
+            assert logs.unreadable.keys() == {self.OTHER}
+        with LogDirectory.open(root) as logs:
+            assert (logs.log(self.DAMAGED).holes, logs.log(self.DAMAGED).log_end_offset) == ((hole,), 10)
+            assert logs.log(self.SOUND).log_end_offset == 9
+
+    def test_other_nodes_have_copies_of_one(self, root: Path) -> None:
+        with LogDirectory.open(root) as logs:
+            assert 0 < logs.open_unreadable(self.DAMAGED, replicated=True).log_end_offset < 9
+
+    def test_a_function_says_it_as_the_root_is_opened(self, root: Path) -> None:
+        policies: dict[TopicPartition, Damage] = {self.DAMAGED: "hole", self.OTHER: "cut"}
+        with LogDirectory.open(root, damage=lambda partition: policies.get(partition, "raise")) as logs:
+            assert not logs.unreadable
+            assert len(logs.log(self.DAMAGED).holes) == 1
+            assert 0 < logs.log(self.OTHER).log_end_offset < 9
+            assert logs.log(self.SOUND).log_end_offset == 9
+
+    def test_a_function_says_of_which_other_nodes_have_copies(self, root: Path) -> None:
+        with LogDirectory.open(root, replicated=lambda partition: partition == self.OTHER) as logs:
+            assert logs.unreadable.keys() == {self.DAMAGED}
+            assert logs.shortfalls.keys() == {self.OTHER}
+            assert 0 < logs.log(self.OTHER).log_end_offset < 9
 
 
 class TestAfterAStopInOrder:
