@@ -130,6 +130,7 @@ _ELECTION: Final[Columns] = {
     "orders": _STARTS,
     "forced": _STARTS,
     "absent": _NUMBERS,
+    "voters": _NUMBERS,
     "unclean_allowed": _FLAG,
     "min_isr": _INT,
     "has_elr": _FLAG,

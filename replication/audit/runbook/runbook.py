@@ -97,7 +97,12 @@ def _start(document: Json, bootstrap: str) -> Iterator[Step]:
     """Say in which order brokers start, where there are any."""
     plan = planned_start(document)
     if any(stage.brokers for stage in plan.stages):
-        yield from StartSteps(plan, document["snapshots"], bootstrap).steps()
+        yield from StartSteps(plan, document["snapshots"], bootstrap, _voters(document["partitions"])).steps()
+
+
+def _voters(partitions: Sequence[Json]) -> frozenset[int]:
+    """Return the nodes that have a vote as controllers, as far as the metadata tells."""
+    return frozenset(voter for each in partitions for voter in (each["election"] or {}).get("voters", ()))
 
 
 def _has_costs(partition: Json) -> bool:

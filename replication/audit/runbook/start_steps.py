@@ -1,6 +1,6 @@
 """The start of brokers and the elections, as steps: who starts, who waits, what it loses, and how to check it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -22,6 +22,12 @@ EMPTY_ONES_STOPPED: Final = (
     "every broker that is not named here: until what is checked below is so. One that starts on an empty disk may be "
     "elected before, and the others would empty their logs after it"
 )
+CONTROLLERS_ALONE: Final = (
+    "a controller as well, with a vote (process.roles=broker,controller): where it is to start as a controller, or to "
+    "stay stopped as a broker, start it with process.roles=controller, and with only those of its listeners that "
+    "controller.listener.names names; when its turn comes, restart it with its own settings"
+)
+"""Of a node that has both roles."""
 NO_CHOICE: Final = "which of them leads makes no difference, as far as the copies show"
 
 
@@ -32,6 +38,8 @@ class StartSteps:
     plan: StartPlan
     snapshots: Sequence[Json]
     bootstrap: str
+    voters: Collection[int] = ()
+    """The nodes that have a vote as controllers."""
 
     def steps(self) -> Iterator[Step]:
         """Give a step for each stage."""
@@ -39,7 +47,9 @@ class StartSteps:
             yield self._all_at_once(stage) if not self.plan.is_ordered else self._stage(number, stage)
 
     def _all_at_once(self, stage: Stage) -> Step:
-        started = f"With the controllers running, start {_listed(stage.brokers)}, in any order, and no other broker"
+        is_both = bool(self._with_a_vote(stage.brokers))
+        begin = "Together with the other controllers" if is_both else "With the controllers running"
+        started = f"{begin}, start {_listed(stage.brokers)}, in any order, and no other broker"
         by_itself = [each for each in stage.led if not each.is_forced]
         expected = f"the controller elects {_some(_names(by_itself))} so that least is lost" if by_itself else NO_CHOICE
         step = self._step(1, stage, f"{started}: {expected}")
@@ -52,7 +62,7 @@ class StartSteps:
 
     def _stage(self, number: int, stage: Stage) -> Step:
         brokers = _listed(stage.brokers)
-        begin = f"{CONTROLLERS_FIRST}. Then start" if number == 1 else "Then start"
+        begin = f"{CONTROLLERS_FIRST}. {self._of_both_roles(stage)}Then start" if number == 1 else "Then start"
         if stage.stopped:
             return self._step(number, stage, f"{begin} {brokers}, and no other broker")
         return self._step(
@@ -61,6 +71,15 @@ class StartSteps:
             f"Only now start {brokers}, and every other broker: they cut off what their leaders lack, which the copies "
             "that you keep still have",
         )
+
+    def _of_both_roles(self, first: Stage) -> str:
+        """Say how brokers that are controllers too are started as controllers alone: their votes are needed at once."""
+        both = self._with_a_vote((*first.brokers, *first.stopped))
+        return f"Of the brokers each of these is {CONTROLLERS_ALONE}: {_listed(both)}. " if both else ""
+
+    def _with_a_vote(self, brokers: Iterable[str]) -> list[str]:
+        nodes = {each["name"]: each["node_id"] for each in self.snapshots}
+        return [name for name in brokers if nodes.get(name) in self.voters]
 
     def _step(self, number: int, stage: Stage, what: str) -> Step:
         forced = stage.forced
@@ -74,7 +93,7 @@ class StartSteps:
         return Step(
             what,
             tuple(self._election(number, forced)) if forced else (),
-            stopped=_stopped(stage),
+            stopped=_stopped(stage, self._with_a_vote(stage.stopped)),
             loses=_loses(stage, self.plan),
             check=_check(stage),
             check_commands=(show_topics({each.contest.topic for each in stage.led}, self.bootstrap),)
@@ -92,11 +111,12 @@ class StartSteps:
         yield election
 
 
-def _stopped(stage: Stage) -> str | None:
+def _stopped(stage: Stage, with_a_vote: Sequence[str]) -> str | None:
     if not stage.stopped:
         return None
     others = f"{_listed(stage.stopped)}, and every broker that is not named here"
-    return f"{others}: until what is checked below is so"
+    alone = f"; but {_listed(with_a_vote)} as a broker only: as a controller it runs" if with_a_vote else ""
+    return f"{others}: until what is checked below is so{alone}"
 
 
 def _check(stage: Stage) -> str | None:

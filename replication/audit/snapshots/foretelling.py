@@ -63,8 +63,13 @@ class BestMetadata:
     why_unknown: str = NO_METADATA
     """Why there is no image."""
     end_offset: int = 0
-    controller: int | None = None
-    """The controller that will be active, where there is only one."""
+    voters: tuple[int, ...] = ()
+    """The controllers that have a vote, as that copy has them."""
+
+    @property
+    def controller(self) -> int | None:
+        """The controller that will be active, where there is only one."""
+        return self.voters[0] if len(self.voters) == 1 else None
 
 
 def read_best_metadata(copies: Iterable[CopyOfMetadata]) -> BestMetadata:
@@ -102,7 +107,7 @@ def _best(advice: QuorumAdvice | None, failed: Sequence[str]) -> BestMetadata:
         best.copy.name,
         advice.is_complete,
         end_offset=best.copy.log.end_offset,
-        controller=voters[0] if len(voters) == 1 else None,
+        voters=tuple(voters),
     )
 
 
@@ -152,4 +157,5 @@ class Foretelling:
         foreseen = self._foresight.of(partition)
         if foreseen is None:
             return ForetoldElection(f"the metadata, as {self._metadata.copy} has it, has no such partition")
-        return ForetoldElection(None, self._metadata.copy, self._metadata.is_complete, foreseen, self._names)
+        metadata = self._metadata
+        return ForetoldElection(None, metadata.copy, metadata.is_complete, foreseen, self._names, metadata.voters)

@@ -28,6 +28,8 @@ class ForetoldElection:
     foreseen: "ForeseenElections | None" = None
     names: Mapping[int, str] = field(default_factory=dict)
     """The replicas' names by their brokers' ids, as far as their directories are at hand."""
+    voters: tuple[int, ...] = ()
+    """The nodes that have a vote as controllers; a broker may be among them."""
 
     @property
     def leaders(self) -> tuple[str, ...]:
@@ -73,6 +75,7 @@ class ForetoldElection:
             "orders": [*self._orders(told.orders if told else ())],
             "forced": [*self._orders(told.forced if told else ())],
             "absent": list(told.absent) if told else [],
+            "voters": list(self.voters),
             "unclean_allowed": told.unclean_allowed if told else None,
             "min_isr": told.min_isr if told else None,
             "has_elr": told.has_elr if told else None,

@@ -1,6 +1,7 @@
 """Whom Kafka elects is taken from the cluster's metadata: what is said is what Kafka did with the same directories."""
 
 import json
+import re
 import shutil
 import tarfile
 from pathlib import Path
@@ -110,6 +111,23 @@ def test_no_order_of_starts_but_an_election_that_is_asked_for_keeps_it(cluster: 
     assert {each["leader"] for order in election["orders"] for each in order["elections"]} == {2}
     forced = {order["started"][0]: [each["leader"] for each in order["elections"]] for order in election["forced"]}
     assert forced == {1: [1], 2: [2]}
+
+
+def test_a_broker_that_has_a_vote_as_a_controller_starts_as_one_before_its_turn(cluster: dict[str, Path]) -> None:
+    told = " ".join(step["what"] for step in asked("incident", *cluster.values())["steps"])
+    assert "process.roles" not in told
+    controller = cluster["controller-100"]
+    for place in (cluster["broker-1"], cluster["broker-2"]):
+        shutil.rmtree(place / METADATA)
+    shutil.copytree(controller / METADATA, cluster["broker-2"] / METADATA)
+    for place, node in ((cluster["broker-2"], 100), (controller, 2)):
+        properties = place / "meta.properties"
+        properties.write_text(re.sub(r"node\.id=\d+", f"node.id={node}", properties.read_text()))
+    document = asked("audit", cluster["broker-1"], cluster["broker-2"])
+    assert partition_of(document)["election"]["voters"] == [100]
+    told = " ".join(step["what"] for step in asked("incident", cluster["broker-1"], cluster["broker-2"])["steps"])
+    assert "Of the brokers each of these is a controller as well, with a vote (" in told
+    assert "its own settings: broker-2. " in told
 
 
 def test_a_brokers_copy_of_the_metadata_tells_it_too_and_what_it_may_lack_is_said(cluster: dict[str, Path]) -> None:

@@ -102,6 +102,7 @@ def election(*leaders: str | None, absent: tuple[int, ...] = (), why_unknown: st
         "orders": [order for order in alone if order["elections"][0] in together],
         "forced": [] if why_unknown else alone,
         "absent": list(absent),
+        "voters": [],
         "unclean_allowed": None if why_unknown else False,
         "min_isr": None if why_unknown else 1,
         "has_elr": None if why_unknown else False,

@@ -86,3 +86,29 @@ def test_a_dry_run_is_given_no_directory_that_it_would_refuse() -> None:
     first, *_ = StartSteps(plan_start([contest("t", Cost(), Cost(9, 0, 9))], ["broker-1"]), SNAPSHOTS, "b:9092").steps()
     [look] = [command for command in first.commands if "--dry-run" in command]
     assert look.endswith(" --path-to-json-file unclean-1.json --dry-run")
+
+
+class TestBrokersThatAreControllersToo:
+    def steps(self, *costs: Cost, voters: tuple[int, ...]) -> list[Step]:
+        plan = plan_start([contest("t", *costs)], [each["name"] for each in SNAPSHOTS])
+        return list(StartSteps(plan, SNAPSHOTS, "b:9092", voters).steps())
+
+    def test_none_whose_vote_is_needed_is_kept_stopped(self) -> None:
+        first, then = self.steps(Cost(7, 0, 9), Cost(), Cost(1, 0, 1), voters=(1, 2, 100))
+        assert ". Of the brokers each of these is a controller as well, with a vote (" in first.what
+        assert "start it with process.roles=controller" in first.what
+        assert "names; when its turn comes, restart it with its own settings: broker-2, broker-1. Then st" in first.what
+        assert first.stopped == (
+            "broker-1, broker-3, and every broker that is not named here: until what is checked below is so; "
+            "but broker-1 as a broker only: as a controller it runs"
+        )
+        assert "process.roles" not in then.what
+
+    def test_where_all_start_at_once_no_controllers_are_waited_for(self) -> None:
+        [step] = self.steps(Cost(), Cost(), voters=(1,))
+        assert step.what.startswith("Together with the other controllers, start broker-1, broker-2, broker-3")
+
+    def test_brokers_without_a_vote_are_no_controllers(self) -> None:
+        first, _ = self.steps(Cost(7, 0, 9), Cost(), voters=(100,))
+        assert "process.roles" not in first.what
+        assert "controller" not in str(first.stopped)
