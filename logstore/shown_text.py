@@ -4,15 +4,19 @@ A file may be called anything: with line ends, with what a terminal obeys, or wi
 Python has as lone surrogates and no encoder takes.
 """
 
+from logstore.address_secrets import redacted
 from logstore.batch.record_lines import escape
 
 
 def shown(text: str) -> str:
     r"""Return printable text as it is, and else its bytes, those that are not printable ASCII as \xNN.
 
+    What is secret in addresses is left out.
+
     >>> shown("orders-0"), shown("\x1b[31mred"), shown("\udcff.log")
     ('orders-0', '\\x1b[31mred', '\\xff.log')
     """
+    text = redacted(text)
     return text if text.isprintable() else escape(_bytes_of(text)).decode()
 
 

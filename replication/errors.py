@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
+from logstore.address_secrets import redacted
 from logstore.files.partition_metadata import format_uuid
 from logstore.shown_text import shown
 from logstore.topic_partition import TopicPartition
@@ -22,6 +23,9 @@ _MOST_LINES: Final = 20
 
 class ReplicationError(Exception):
     """The base class of all errors of `replication`."""
+
+    def __str__(self) -> str:
+        return redacted(super().__str__())
 
 
 class NothingInCommonError(ReplicationError, ValueError):

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from epoch.errors import EpochError
+from logstore.address_secrets import take_in
 from logstore.errors import LogStoreError
 from replication.cli.advise import advise
 from replication.cli.audit import audit
@@ -31,6 +32,7 @@ from replication.cli.output import (
     EXIT_FAILED,
     EXIT_OUTPUT_CLOSED,
     OutputError,
+    RedactedStream,
     StandardOutput,
     complain,
     complain_of,
@@ -143,6 +145,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # File names may be no text at all, and the terminal may know less of Unicode than they do.
         out.reconfigure(errors="backslashreplace")
     sys.stdout = cast("TextIO", StandardOutput(out))
+    sys.stderr = cast("TextIO", RedactedStream(sys.stderr))
     warnings.showwarning = complain_of
     try:
         status = _run(sys.argv[1:] if arguments is None else arguments)
@@ -160,6 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status. Raises OutputError."""
     failure: Exception
+    for argument in arguments:
+        take_in(argument)
     try:
         _refuse_empty(arguments)
         return app(arguments, prog_name="epochlog", standalone_mode=False) or 0

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Protocol, TextIO
 
 import typer
 
+from logstore.address_secrets import redacted
 from logstore.errors import LogStoreError
 from logstore.shown_text import shown as shown  # noqa: PLC0414  what prints imports it from here
 
@@ -55,8 +56,8 @@ class OutputError(Exception):
         self.is_closed = isinstance(cause, BrokenPipeError)
 
 
-class StandardOutput:
-    """Standard output for text, whose failures are OutputError; in all else the stream that it is given."""
+class RedactedStream:
+    """A stream for text that is given no secret of an address; in all else the one that it is made of."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -66,9 +67,17 @@ class StandardOutput:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
+        """Write all of it. Raises OSError."""
+        return self._stream.write(redacted(text))
+
+
+class StandardOutput(RedactedStream):
+    """Standard output, whose failures are OutputError."""
+
+    def write(self, text: str) -> int:
         """Write all of it."""
         try:
-            return self._stream.write(text)
+            return super().write(text)
         except OSError as error:
             raise OutputError(error) from error
 
@@ -127,7 +136,7 @@ def let_go_of(stream: TextIO) -> None:
 
 def json_text(document: object, *, indent: int | None = None) -> str:
     r"""Write JSON that every parser reads: a file name that is no text has its bytes as \xNN, and no number is NaN."""
-    return _SURROGATE.sub(_without_surrogate, json.dumps(document, indent=indent, allow_nan=False))
+    return redacted(_SURROGATE.sub(_without_surrogate, json.dumps(document, indent=indent, allow_nan=False)))
 
 
 def _without_surrogate(match: re.Match[str]) -> str:

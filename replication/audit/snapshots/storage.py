@@ -14,6 +14,7 @@ from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from epoch.filesystem import REAL
+from logstore.address_secrets import redacted, take_in
 from logstore.errors import NotALogDirectoryError
 from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
@@ -81,6 +82,9 @@ class Storage:
     """
 
     uri: str
+
+    def __post_init__(self) -> None:
+        take_in(self.uri)
 
     @property
     def is_local(self) -> bool:
@@ -169,7 +173,7 @@ class Storage:
             with open(self.path / name, "rb") as file:
                 return file.read(limit)
         place = self._place
-        with place.filesystem.open_input_stream(f"{place.path}/{name}") as stream:
+        with _without_secrets(), place.filesystem.open_input_stream(f"{place.path}/{name}") as stream:
             return bytes(stream.read(limit))
 
     def read_at(self, name: str, position: int, size: int) -> bytes:
@@ -178,7 +182,7 @@ class Storage:
             with open(self.path / name, "rb", buffering=0) as file:
                 return os.pread(file.fileno(), size, position)
         place = self._place
-        with place.filesystem.open_input_file(f"{place.path}/{name}") as file:
+        with _without_secrets(), place.filesystem.open_input_file(f"{place.path}/{name}") as file:
             return bytes(file.read_at(size, position))
 
     def stored_files(self) -> dict[str, StoredFile]:
@@ -190,7 +194,8 @@ class Storage:
             except FileNotFoundError:
                 return {}
         filesystem, base = self._place
-        entries = filesystem.get_file_info(FileSelector(base, allow_not_found=True))
+        with _without_secrets():
+            entries = filesystem.get_file_info(FileSelector(base, allow_not_found=True))
         return {
             entry.base_name: StoredFile(entry.size, entry.mtime_ns or 0)
             for entry in entries
@@ -204,9 +209,10 @@ class Storage:
         """
         if not self.is_local:
             filesystem, base = self._place
-            filesystem.create_dir(base, recursive=True)
-            with filesystem.open_output_stream(f"{base}/{name}") as stream:
-                stream.write(data)
+            with _without_secrets():
+                filesystem.create_dir(base, recursive=True)
+                with filesystem.open_output_stream(f"{base}/{name}") as stream:
+                    stream.write(data)
             return
         directory = self.path
         directory.mkdir(parents=True, exist_ok=True)
@@ -228,7 +234,7 @@ class Storage:
             (self.path / name).unlink(missing_ok=True)
             return
         filesystem, base = self._place
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError), _without_secrets():
             filesystem.delete_file(f"{base}/{name}")
 
     @contextmanager
@@ -248,18 +254,20 @@ class Storage:
             root = Path(scratch) / self.name
             target = root / directory
             target.mkdir(parents=True)
-            self._copy_files("", root, None)
-            for name in () if directory else self._directories():
-                (root / name).mkdir()
-            if directory and not self._copy_files(directory, target, only, stand_ins):
-                raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
+            with _without_secrets():
+                self._copy_files("", root, None)
+                for name in () if directory else self._directories():
+                    (root / name).mkdir()
+                if directory and not self._copy_files(directory, target, only, stand_ins):
+                    raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
             yield target
 
     @cached_property
     def _place(self) -> Place:
         try:
-            return Place(*FileSystem.from_uri(self.uri))
-        except (OSError, ArrowException) as error:
+            with _without_secrets():
+                return Place(*FileSystem.from_uri(self.uri))
+        except OSError as error:
             raise UnreadableLocationError(self.shown, error) from error
 
     def _remote_tree(self, depth: int) -> dict[str, Files]:
@@ -267,8 +275,9 @@ class Storage:
         filesystem, base = self._place
         tree: dict[str, Files] = {"": {}}
         try:
-            entries = filesystem.get_file_info(FileSelector(base, recursive=depth > 0))
-        except (OSError, ArrowException) as error:
+            with _without_secrets():
+                entries = filesystem.get_file_info(FileSelector(base, recursive=depth > 0))
+        except OSError as error:
             raise UnreadableLocationError(self.shown, error) from error
         for entry in entries:
             relative = entry.path[len(base.rstrip("/")) + 1 :]
@@ -300,6 +309,17 @@ class Storage:
             elif only is None or entry.base_name in only:
                 _copy(filesystem, entry.path, target / entry.base_name)
         return len(files)
+
+
+@contextmanager
+def _without_secrets() -> Iterator[None]:
+    """Let no error of a store say what is secret in the address. Raises OSError."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(error.errno, redacted(error.strerror or str(error)), error.filename) from None
+    except (OSError, ArrowException) as error:
+        raise OSError(redacted(str(error))) from None
 
 
 def _stored(entry: os.DirEntry[str]) -> StoredFile | None:

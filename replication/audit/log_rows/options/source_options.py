@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Self, TypeVar
 
+from logstore.address_secrets import take_in
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.log_rows.conditions.column_condition import among
 from replication.audit.log_rows.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
@@ -101,6 +102,8 @@ class SourceOptions:
         >>> SourceOptions.of({"path": "/backup/broker-1", "topics": "orders-*"}).topics
         ('orders-*',)
         """
+        for value in options.values():
+            take_in(value)
         given = _named(options)
         rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES)
         topics, partitions, replicas = (_names(given, name) for name in ("topics", "partitions", "replicas"))

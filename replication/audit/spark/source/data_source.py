@@ -1,7 +1,7 @@
 """Kafka's log directories as tables of Spark: `spark.read.format("kafka-log").load("/var/lib/kafka/data")`."""
 
 from collections.abc import Mapping
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -68,8 +68,21 @@ class KafkaLogSource(DataSource):
         raise StreamingNotSupportedError
 
 
+_CREDENTIALS: Final = r":/{1,3}[^/@\s:]*:[^@\s]+@"
+"""In an address, as Java has it: what `address_secrets` hides."""
+_REDACTION: Final = {
+    "spark.sql.redaction.options.regex": f"(?i)url|{_CREDENTIALS}",
+    "spark.sql.redaction.string.regex": _CREDENTIALS,
+}
+"""What Spark hides in its event log and web interface; the first is its own default besides."""
+
+
 def register(spark: SparkSession) -> None:
-    """Make `kafka-log` known to a session."""
+    """Make `kafka-log` known to a session, and let Spark show nobody the keys that an address has."""
+    for name, pattern in _REDACTION.items():
+        given = spark.conf.get(name, "")
+        if _CREDENTIALS not in (given or ""):
+            spark.conf.set(name, f"{given}|{pattern}" if given else pattern)
     try:
         spark.dataSource.register(KafkaLogSource)
     except AnalysisException as error:
