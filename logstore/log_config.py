@@ -29,6 +29,7 @@ COMPRESSION_TYPES: Final = ("producer", "uncompressed", "gzip", "snappy", "lz4",
 _UNCHANGED: Final = ("producer", "uncompressed")
 CLEANUP_POLICIES: Final = frozenset({"delete", "compact"})
 _TIMESTAMP_TYPES: Final = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
+_BOOLEANS: Final = frozenset({"true", "false"})
 
 _BOUNDS: Final = {
     "segment_bytes": (SMALLEST_SEGMENT, MAX_INT32),
@@ -118,6 +119,9 @@ class LogConfig:
     is under way share the next one in any case. Not a setting of Kafka's, whose producers have `linger.ms`."""
     durable_linger_bytes: int = 1 << 20
     """So many bytes of them are flushed without waiting further."""
+    remote_storage_enable: bool | None = None
+    """Whether remote storage has what lies below the log's first segment (KIP-405). Where it has, or may have, start
+    and leader epochs stay, and of a log that has it nothing is deleted by age or size. None: nobody says it."""
 
     def __repr__(self) -> str:
         return differing(self)
@@ -131,6 +135,8 @@ class LogConfig:
             if not lowest <= value <= highest:
                 raise ValueError(f"{name} is {value:,}, and must be between {lowest:,} and {highest:,}")
         ensure_bool(self.takes_lower_epochs, "takes_lower_epochs")
+        if self.remote_storage_enable is not None:
+            ensure_bool(self.remote_storage_enable, "remote_storage_enable")
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
             raise ValueError(f"min_cleanable_dirty_ratio is {self.min_cleanable_dirty_ratio}, and must be from 0 to 1")
         if self.is_compacted and self.min_compaction_lag_ms > self.max_compaction_lag_ms:
@@ -189,6 +195,10 @@ def _parse(name: str, given: str) -> Any:
     text = given.strip()  # as Kafka does, which stores them untouched
     if name in _BOUNDS:
         return int(_LEADING_ZEROS.sub("", text, count=1))
+    if name == "remote_storage_enable":
+        if text.lower() not in _BOOLEANS:
+            raise ValueError(f"remote_storage_enable is {text!r}, and neither true nor false")
+        return text.lower() == "true"
     if name == "min_cleanable_dirty_ratio":
         return float(text)
     if name == "message_timestamp_type":

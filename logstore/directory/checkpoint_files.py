@@ -60,9 +60,8 @@ class CheckpointFiles:
         Raises OSError.
         """
         self._write(RECOVERY_POINT_CHECKPOINT, {each: log.recovery_point for each, log in logs.items()})
-        # As Kafka does: the others start where their first segment does.
-        inside = {each: log for each, log in logs.items() if log.log_start_offset > log.segments[0].base_offset}
-        self._write(LOG_START_OFFSET_CHECKPOINT, {each: log.log_start_offset for each, log in inside.items()})
+        starts = {each: log.log_start_offset for each, log in logs.items() if _tells_start(log)}
+        self._write(LOG_START_OFFSET_CHECKPOINT, starts)
         offsets = {each: log.cleaner_offset for each, log in logs.items()}
         self._cleaned |= {each: offset for each, offset in offsets.items() if offset is not None}
         if self._cleaned != self._found.get(CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint()):
@@ -81,3 +80,8 @@ class CheckpointFiles:
         environment = self._environment
         environment.insist(lambda: checkpoint.write(self._root / name, environment.filesystem))
         self._found[name] = checkpoint
+
+
+def _tells_start(log: Log) -> bool:
+    """Whether a log's start is written, as by Kafka: the others start where their first segment does."""
+    return bool(log.config.remote_storage_enable) or log.log_start_offset != log.segments[0].base_offset

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
 from logstore.errors import complete
-from logstore.file_name import FileKind
+from logstore.file_name import FileKind, parse_file_name
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
@@ -81,7 +81,7 @@ class LogOpening:
     def _load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
         environment = self._environment
         promise = self._promise = self._read_promise(known)
-        begins_at = known.log_start_offset or 0
+        begins_at = known.log_start_offset
         if promise is not None and promise.log_start_offset >= 0:
             begins_at = promise.log_start_offset
         return load_log(
@@ -92,6 +92,7 @@ class LogOpening:
             recovery_point=(known.recovery_point or 0) if promise is None else promise.recovery_point,
             clean_shutdown=known.clean_shutdown,
             was_compacted=self._was_compacted(known),
+            has_remote=self._has_remote(known),
             damage=environment.damage,
             promise=promise,
             filesystem=environment.filesystem,
@@ -105,6 +106,21 @@ class LogOpening:
         """Whether a cleaner has been over the log, or may have been."""
         has_offset = known.cleaner_offset is not None or CLEANER_OFFSET_CHECKPOINT in known.unread
         return has_offset or self._topic_partition.topic in ALWAYS_COMPACTED
+
+    def _has_remote(self, known: PartitionCheckpoints) -> bool | None:
+        """Whether remote storage has what lies below the first segment; None where nobody says it.
+
+        It has nothing of what brokers have never written: of a log with promises, and of one that stands alone and has
+        once begun with segments that are gone.
+        """
+        told = self._environment.config.remote_storage_enable
+        if told is not None or self._promise is not None:
+            return bool(told)
+        if self.own_checkpoints is None or known.log_start_offset is None:
+            return None
+        files = map(parse_file_name, (path.name for path in self._environment.directory.iterdir()))
+        first = min((each.base_offset or 0 for each in files if each.kind is FileKind.LOG), default=0)
+        return False if known.log_start_offset < first else None
 
     def _promised_offsets(self) -> PromisedOffsets | None:
         environment = self._environment

@@ -74,8 +74,13 @@ class ReadableLog:
 
     @property
     def log_start_offset(self) -> int:
-        """The first offset that may be read."""
+        """The first offset that may be read; below `local_log_start_offset`, from remote storage."""
         return self._contents.log_start_offset
+
+    @property
+    def local_log_start_offset(self) -> int:
+        """The first offset that may be read here; remote storage has, or may have, those below (KIP-405)."""
+        return self._contents.local_log_start_offset
 
     @property
     def log_end_offset(self) -> int:

@@ -16,7 +16,6 @@ from logstore.log.state.log_guard import CHANGING, LogGuard
 from logstore.log_config import MAX_INT64, NO_LIMIT, RETENTION_MS
 from logstore.segment.expired_segments import Condition, exceeds_age, exceeds_size, is_before, select_expired
 from logstore.segment.live_segment import LiveSegment
-from logstore.segment.segment_list import SegmentList
 
 Keep = Literal["forever"] | timedelta | int
 """A time, or as many milliseconds, after which segments may go; -1 is for ever."""
@@ -69,7 +68,8 @@ class Retention:
         """Delete what is below the start, and what is too old or too much; return how many segments that were."""
         config = self._environment.config
         deleted = self._delete(self._expired(is_before(self._contents.log_start_offset)))
-        if config.is_deleted_by_retention:
+        # Kafka deletes what is in remote storage already, of which nothing is known here.
+        if config.is_deleted_by_retention and not config.remote_storage_enable:
             deleted += self._delete(self._expired(exceeds_size(self._contents.segments.size, config)))
             deleted += self._delete(self._too_old())
         self._deleted.remove_due()
@@ -106,17 +106,15 @@ class Retention:
         # All that a full disk can fail comes first: nothing has changed then.
         self._flusher.insist(lambda: self._flusher.flush_to(kept[0].base_offset, include_active=False))
         self._flusher.promise_from(max(kept[0].base_offset, contents.log_start_offset))
-        self._guard.remove(lambda: self._drop_first_segments(expired, kept))
+        self._guard.remove(lambda: self._drop_first_segments(expired, kept[0]))
         self._note_start()
         for segment in expired:
             environment.events.deleted(environment.directory, segment.base_offset, segment.size)
         return len(expired)
 
-    def _drop_first_segments(self, expired: Sequence[LiveSegment], kept: Sequence[LiveSegment]) -> None:
+    def _drop_first_segments(self, expired: Sequence[LiveSegment], first: LiveSegment) -> None:
         contents, environment = self._contents, self._environment
-        contents.segments = SegmentList(kept)
-        if kept[0].base_offset > contents.log_start_offset:
-            contents.move_start(kept[0].base_offset)
+        contents.drop_segments_before(first)
         self._deleted.add(expired)
         for segment in expired:
             contents.producers.delete_snapshot(segment.base_offset)

@@ -46,17 +46,18 @@ class Truncation:
             return False
         ensure_room(self._environment.directory)
         if offset < contents.segments.first.base_offset:
-            self.start_at(offset, offset)
+            start = min(contents.log_start_offset, offset) if contents.keeps_beginning else offset
+            self.start_at(offset, start, keeps_epochs=contents.keeps_beginning)
         else:
             self._cut_at(offset)
         return True
 
-    def start_at(self, offset: int, log_start_offset: int) -> None:
-        """Drop everything; the log goes on at `offset`."""
+    def start_at(self, offset: int, log_start_offset: int, *, keeps_epochs: bool = False) -> None:
+        """Drop everything here; the log goes on at `offset`. It may keep the epochs of what is in remote storage."""
         self._guard.state = CHANGING
         self._epochs.end_before_start_at(offset)
         self._flusher.promise_nothing()
-        self._truncate(lambda: self._begin_anew(offset, log_start_offset))
+        self._truncate(lambda: self._begin_anew(offset, log_start_offset, keeps_epochs=keeps_epochs))
 
     def _cut_at(self, offset: int) -> None:
         # All that a limit can fail comes first: nothing has changed then.
@@ -105,11 +106,14 @@ class Truncation:
         self._deleted.add(reversed(dropped))
         return len(dropped)
 
-    def _begin_anew(self, offset: int, log_start_offset: int) -> None:
+    def _begin_anew(self, offset: int, log_start_offset: int, *, keeps_epochs: bool) -> None:
         contents = self._contents
         self._deleted.add(reversed(contents.segments.segments))
         contents.segments = SegmentList([self._roller.create(offset)])
-        contents.epochs.clear_and_flush()
+        if keeps_epochs:
+            contents.epochs.truncate_to(offset)
+        else:
+            contents.epochs.clear_and_flush()
         contents.producers.truncate_fully_and_start_at(offset)
         contents.log_start_offset = log_start_offset
         contents.set_end(offset)

@@ -97,3 +97,15 @@ class PartitionDirectory:
         """The first offset that may be read: the checkpointed one, or the first segment's if that is higher."""
         first = self.segments[0].base_offset if self.segments else 0
         return max(self.checkpoints.log_start_offset or 0, first)
+
+    @property
+    def epochs_start_offset(self) -> int:
+        """From where on leader epochs count. 0 where the log starts with its first segment, or below it.
+
+        Those below may tell of what is in remote storage. A log that stands alone, and says that it began with segments
+        which are gone, has nothing there.
+        """
+        first = self.segments[0].base_offset if self.segments else 0
+        recorded = self.checkpoints.log_start_offset or 0
+        is_deleting = self.own_checkpoints is not None and self.checkpoints.log_start_offset is not None
+        return max(recorded, first) if recorded > first or (is_deleting and recorded < first) else 0

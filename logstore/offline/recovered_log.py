@@ -12,6 +12,7 @@ from logstore.base_offsets import number_of_holder
 from logstore.batch.columns import BatchColumns
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError, OffsetOutOfRangeError
+from logstore.file_name import FileFate, FileKind
 from logstore.offline.columns.column_source import ColumnSource
 from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.header_scan import scan_headers
@@ -71,7 +72,7 @@ class RecoveredLog(ColumnSource):
         """Take a log whose tail and epoch checkpoint were read already."""
         start = partition.log_start_offset
         history = _with_tail(partition, checkpointed, tail)
-        history = history.truncate_to(tail.log_end_offset).truncate_from_start(start)
+        history = history.truncate_to(tail.log_end_offset).truncate_from_start(partition.epochs_start_offset)
         high_watermark = partition.checkpoints.high_watermark
         if high_watermark is not None:
             high_watermark = min(max(high_watermark, start), tail.log_end_offset)
@@ -85,6 +86,14 @@ class RecoveredLog(ColumnSource):
             tail.valid_bytes,
             tail.damage,
         )
+
+    @property
+    def begins_below(self) -> int | None:
+        """Where the log begins by its files, if below its first segment: the rest is in remote storage, or lost.
+
+        A broker records the start of each log that has remote storage (KIP-405). None where nothing says so.
+        """
+        return begins_below(self.partition, self.history)
 
     @property
     def dropped_bytes(self) -> int:
@@ -201,6 +210,21 @@ def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:
     """Read the leader-epoch checkpoint; nothing where it is missing. Raises EpochError and OSError."""
     path = partition.epoch_checkpoint_path
     return LeaderEpochCheckpoint(path.parent).read_history() if path else EpochHistory()
+
+
+def begins_below(partition: PartitionDirectory, history: EpochHistory) -> int | None:
+    """Return where a log begins by its recorded start, if that is below its first segment; None elsewhere.
+
+    By its leader epochs where no checkpoint file mentions it. None while segments are being deleted, too.
+    """
+    is_deleting = any(partition.named(FileKind.LOG, FileFate.DELETED))
+    if not partition.segments or partition.own_checkpoints is not None or is_deleting:
+        return None
+    known, first = partition.checkpoints, partition.segments[0].base_offset
+    begins = known.log_start_offset
+    if not known.mentioned and history.earliest:
+        begins = history.earliest.start_offset
+    return begins if begins is not None and begins < first else None
 
 
 def _with_tail(partition: PartitionDirectory, history: EpochHistory, tail: RecoveryScan) -> EpochHistory:

@@ -68,17 +68,20 @@ class LoadedLog:
     producers: ProducerState
     report: RecoveryReport
     gaps: OffsetGaps = field(default_factory=OffsetGaps)
+    keeps_beginning: bool = False
+    """Whether remote storage has, or may have, what start and leader epochs say lies below the first segment."""
 
 
 def load_log(
     directory: Path,
     config: LogConfig,
     *,
-    log_start_offset: int = 0,
+    log_start_offset: int | None = None,
     recovery_point: int = 0,
     cleaner_offset: int | None = None,
     clean_shutdown: bool = False,
     was_compacted: bool = False,
+    has_remote: bool | None = False,
     damage: DamagePolicy = DamagePolicy.REPLICATED,
     promise: Promise | None = None,
     filesystem: FileSystem = REAL,
@@ -91,7 +94,8 @@ def load_log(
 
     `log_start_offset`, `recovery_point` and `cleaner_offset` are what the root's checkpoints say, if they do;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery, and `was_compacted`
-    whether a cleaner may have been over it, whatever its topic's configuration is now. `damage` says what becomes of
+    whether a cleaner may have been over it, whatever its topic's configuration is now; `has_remote` whether remote
+    storage has its beginning, None where nobody says it. `damage` says what becomes of
     records that are lost below what `promise` tells, if that is known; of a log that is the only copy the next leader
     epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970 UTC, and
     `expiry_clock` the time by which producers are too old, by default the same. `open_files` bounds the segments'
@@ -102,9 +106,12 @@ def load_log(
     loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
     loader.expiry_clock = expiry_clock or clock
     loader.policy = damage
+    loader.has_remote = has_remote
     if not damage.is_replicated:
         loader.guard(damage, promise, cleaner_offset, was_closed=clean_shutdown)
     elif damage.keeps_promises:
+        # The leader is asked about what is missing before anything is cut, at the beginning, too.
+        loader.has_remote = bool(has_remote)
         loader.chain = SegmentChain(directory, is_compacted=was_compacted or config.is_compacted)
     return loader.load(clean_shutdown=clean_shutdown)
 
@@ -114,7 +121,7 @@ class _Loader:
         self,
         directory: Path,
         config: LogConfig,
-        log_start_offset: int,
+        log_start_offset: int | None,
         recovery_point: int,
         filesystem: FileSystem,
         clock: Callable[[], int],
@@ -123,7 +130,8 @@ class _Loader:
     ) -> None:
         self._directory = directory
         self._config = config
-        self._log_start_offset = log_start_offset
+        self._told_start = log_start_offset
+        self._log_start_offset = log_start_offset or 0
         self._recovery_point = recovery_point
         self._filesystem = filesystem
         self._clock = clock
@@ -138,6 +146,8 @@ class _Loader:
         self._opened: list[LiveSegment] = []
         self.policy = DamagePolicy.REPLICATED
         """What becomes of damage."""
+        self.has_remote: bool | None = False
+        """Whether remote storage has what lies below the first segment; None where nobody says it."""
         self._only_copy: OnlyCopy | None = None
         self.chain: SegmentChain | None = None
         """Of a log that others have copies of, where it is not to end as Kafka's."""
@@ -190,16 +200,41 @@ class _Loader:
         end = self._reach(self._find_end())
         self._write_what_waits()
         segments = self._open_segments()
-        log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        first = segments[0].base_offset
+        log_start_offset = self._start_above(first)
         self._settle_gaps(end)
-        self._report.holes = list(self._gaps.within(log_start_offset, end).holes)
-        history = self._reconciled(history, log_start_offset, end)
+        self._report.holes = list(self._gaps.within(max(log_start_offset, first), end).holes)
+        history = self._reconciled(history, self._start_of_epochs(log_start_offset, first), end)
+        begins = [log_start_offset, *(entry.start_offset for entry in history.entries[:1])]
         epochs = self._open_epochs(checkpoint, history, end, clean_shutdown=clean_shutdown)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
         recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
         self._report.log_end_offset = end
         self._report.seconds = time.perf_counter() - start
-        return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report, self._gaps)
+        return LoadedLog(
+            segments,
+            log_start_offset,
+            end,
+            recovery_point,
+            epochs,
+            producers,
+            self._report,
+            self._gaps,
+            keeps_beginning=self.has_remote or (self.has_remote is None and min(begins) < first),
+        )
+
+    def _start_above(self, first: int) -> int:
+        """Return where the log starts: below its first segment where remote storage has, or may have, what is between.
+
+        Of a log with remote storage Kafka takes 0 where no start is recorded, and it always records one.
+        """
+        if self.has_remote or (self.has_remote is None and self._told_start is not None):
+            return self._log_start_offset
+        return max(self._log_start_offset, first)
+
+    def _start_of_epochs(self, start: int, first: int) -> int:
+        """Return where the leader epochs are cut: nowhere as long as remote storage may have those below `first`."""
+        return 0 if self.has_remote is None and start <= first else start
 
     def _read_gaps(self) -> OffsetGaps:
         try:
@@ -482,7 +517,7 @@ class _Loader:
         names = map(parse_file_name, self._report.removed_files)
         deletes = any(name.kind is FileKind.LOG and name.fate is FileFate.DELETED for name in names)
         checkpointed = self._log_start_offset if self._was_closed else 0
-        if (not self._was_closed and deletes) or not (epochs or checkpointed):
+        if self.has_remote or (not self._was_closed and deletes) or not (epochs or checkpointed):
             return self._base_offsets[0]
         return max(checkpointed, epochs[0].start_offset if epochs else 0)
 

@@ -11,6 +11,7 @@ from logstore.file_name import FileFate, FileKind, file_name
 from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT
 from logstore.offline.epoch_runs import EpochRun, EpochRuns
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import begins_below
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import CURE, Finding, Reporter
@@ -35,6 +36,7 @@ class EpochCheck(SilentCheck):
         clean_shutdown: bool,
         log_start_is_known: bool = True,
         may_begin_later: bool = False,
+        begins_below: int | None = None,
     ) -> None:
         self._report = report
         self._checkpoint = checkpoint
@@ -44,6 +46,7 @@ class EpochCheck(SilentCheck):
         self._clean_shutdown = clean_shutdown
         self._log_start_is_known = log_start_is_known
         self._may_begin_later = may_begin_later
+        self._begins_below = begins_below
         self.runs: EpochRuns = EpochRuns()
         self._read_up_to: tuple[Segment, int] | None = None
         self._has_unread = False
@@ -60,6 +63,7 @@ class EpochCheck(SilentCheck):
             clean_shutdown=partition.checkpoints.clean_shutdown,
             log_start_is_known=LOG_START_OFFSET_CHECKPOINT not in partition.checkpoints.unread,
             may_begin_later=_may_begin_later(partition),
+            begins_below=begins_below(partition, EpochHistory()),
         )
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
@@ -75,6 +79,16 @@ class EpochCheck(SilentCheck):
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
         """Compare them with the checkpoint."""
+        if self._begins_below is not None and self._segment_bases:
+            first = min(self._segment_bases)
+            yield self._report.info(
+                "beginning-not-here",
+                f"the log starts at offset {self._begins_below} by {LOG_START_OFFSET_CHECKPOINT}, its first segment at "
+                f"{first}: what is between is in remote storage or lost: the files do not tell, but "
+                "`remote.storage.enable` of the topic does",
+                file=file_name(FileKind.LOG, first),
+                offset=self._begins_below,
+            )
         rising, odd = self.runs.split()
         for run in odd:
             yield self._report.error(

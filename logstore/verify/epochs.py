@@ -68,7 +68,7 @@ def _compare(partition: PartitionDirectory) -> EpochComparison:
     checkpoint = _checkpoint(partition)
     rebuilt = EpochHistory(checkpoint or ()).reconcile(
         batches,
-        log_start_offset=partition.log_start_offset,
+        log_start_offset=partition.epochs_start_offset,
         # An epoch that starts exactly at the log's end is a leader's that has not written yet: it stays in the file.
         log_end_offset=log_pass.log_end_offset + 1 if log_pass.end_is_known else MAX_OFFSET,
     )

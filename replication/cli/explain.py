@@ -11,7 +11,7 @@ from replication.cli.comparison import Failures, tell_of_damage
 from replication.cli.dumping.offset_range import END, OffsetRange, OffsetsOption
 from replication.cli.failure import MissingPackageError
 from replication.cli.offsets_table import offsets_of_table
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, RemoteOption, complain, print_json
 from replication.cli.prose import wrapped
 from replication.counted import counted
 
@@ -77,12 +77,13 @@ def explain(
     compacted: Annotated[
         bool, typer.Option("--compacted", help="The topic is compacted: gaps between batches are the cleaner's work.")
     ] = False,
+    remote: RemoteOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say why offsets are not there, with the evidence.
 
-    Each is delivered, a control marker, aborted, held back by an open transaction, compacted, truncated, expired, never
-    written, or missing.
+    Each is delivered, a control marker, aborted, held back by an open transaction, compacted, truncated, expired, in
+    remote storage, never written, or missing.
 
     Exit status 1 if offsets are missing; with --got, also if it lacks offsets that are delivered, or has some that no
     consumer was given; 2 if a copy could not be read, or a file beside it.
@@ -110,6 +111,7 @@ def explain(
         least_end=int(had[-1]) + 1 if had is not None and len(had) else 0,
         leader=leader,
         is_compacted=compacted,
+        has_remote=remote,
         committed_only=isolation is Isolation.COMMITTED,
         on_error=failures,
     )

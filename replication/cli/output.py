@@ -33,6 +33,15 @@ _SURROGATE: Final = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|
 """What Python takes for a byte that is no text; before it what may look like it: a backslash, half a pair."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+RemoteOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--remote-storage/--no-remote-storage",
+        help="Whether the topic has remote storage (remote.storage.enable); by default the cluster's metadata says it, "
+        "where that lies beside the copies.",
+        show_default=False,
+    ),
+]
 
 
 def separated(names: str) -> list[str]:

@@ -12,6 +12,7 @@ from replication.cli.output import (
     EXIT_CRITICAL,
     EXIT_FINDINGS,
     JsonOption,
+    RemoteOption,
     complain,
     print_json,
     progress_bar,
@@ -49,6 +50,7 @@ def repair(
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only report what would be healed.")] = False,
+    remote: RemoteOption = None,
     json: JsonOption = False,
 ) -> None:
     """Heal a damaged copy from other replicas: write a new one, in which their sound batches replace what is damaged.
@@ -80,10 +82,10 @@ def repair(
     if not partitions:
         raise UsageError(f"{directory} holds no partition; name a partition's directory, or the root that holds it")
     if output is None:
-        reports = [_plan(each, sources).report() for each in partitions]
+        reports = [_plan(each, sources, remote).report() for each in partitions]
     else:
         with open_target(output, read) as target:
-            reports = list(_write(damaged, partitions, sources, target))
+            reports = list(_write(damaged, partitions, sources, target, remote))
     if json:
         document = {"dry_run": dry_run, "output": None if output is None else str(output)}
         print_json({**document, "partitions": [each.as_json() for each in reports]})
@@ -120,7 +122,9 @@ def _ensure_free(damaged: "OfflineLogDirectory | PartitionDirectory") -> None:
 
 
 def _plan(
-    partition: "PartitionDirectory", sources: "Sequence[OfflineLogDirectory | PartitionDirectory]"
+    partition: "PartitionDirectory",
+    sources: "Sequence[OfflineLogDirectory | PartitionDirectory]",
+    remote: bool | None,
 ) -> "RepairPlan":
     from logstore.offline.offline_log_directory import OfflineLogDirectory
     from replication.repair import plan_repair
@@ -131,7 +135,7 @@ def _plan(
             others.append(source)
         elif partition.path.name in source.live_names():
             others.append(source.open_partition(partition.path.name))
-    return plan_repair(partition, others)
+    return plan_repair(partition, others, has_remote=remote)
 
 
 def _write(
@@ -139,6 +143,7 @@ def _write(
     partitions: "Sequence[PartitionDirectory]",
     sources: "Sequence[OfflineLogDirectory | PartitionDirectory]",
     target: Path,
+    remote: bool | None,
 ) -> "Iterator[RepairReport]":
     """Write all partitions, of a root also what is beside them."""
     from logstore.directory.offline_log import lower_checkpoints
@@ -151,7 +156,7 @@ def _write(
     if is_root:
         copy_directory(damaged.path, target, without={each.path for each in partitions})
     for partition in partitions:
-        plan = _plan(partition, sources)
+        plan = _plan(partition, sources, remote)
         with progress_bar(f"writing {partition.path.name}", plan.bytes) as advance:
             report = plan.write(target / partition.path.name, progress=advance)
         if is_root:

@@ -37,6 +37,7 @@ from replication.explain.offset_runs import CONTROL, clipped
 from replication.explain.table_rows import chosen
 from replication.explain.walked_log import WalkedLog, walk
 from replication.explain.why import CODES, Why
+from replication.metadata.remote_storage import UNTOLD
 from replication.planning.known_end import known_end
 from replication.planning.plan import common_end
 
@@ -55,6 +56,8 @@ class ExplainedLog:
     is_compacted: bool = False
     """Whether the topic is compacted, as somebody says who knows its configuration."""
     committed_only: bool = True
+    has_remote: bool | None = None
+    """Whether the topic has remote storage; None where nobody says it."""
     evidence: Evidence = field(default_factory=Evidence)
     _led: EpochHistory = field(default_factory=EpochHistory)
     """Who led, with leaders that wrote nothing."""
@@ -82,7 +85,7 @@ class ExplainedLog:
         held = self._without_false_gaps(held, walked)
         beyond = max(log.log_end_offset, start)
         table = by_offset(
-            ranges(start, min(log.log_start_offset, end) - 1, Why.EXPIRED, note=self.evidence.note(self._expiry())),
+            *self._before(start, min(log.log_start_offset, end)),
             held,
             self._beyond(beyond, min(last_known, end), said, tail),
             ranges(max(last_known, beyond), end - 1, Why.NEVER_WRITTEN),
@@ -186,6 +189,28 @@ class ExplainedLog:
         if checkpointed >= traces:
             return checkpointed, f"{CLEANER_OFFSET_CHECKPOINT}: the cleaner was over all below {checkpointed:,}"
         return traces, f"batches with fewer records than offsets: the cleaner was over all below {traces:,}"
+
+    def _before(self, start: int, end: int) -> tuple[Ranges, Ranges]:
+        """Return what lies below the first offset that may be read here: what has expired, and what is elsewhere."""
+        log = self.log
+        begins = None if self.has_remote is False else log.begins_below
+        if begins is None:
+            return ranges(start, end - 1, Why.EXPIRED, note=self.evidence.note(self._expiry())), ranges(
+                0, -1, Why.REMOTE
+            )
+        known = log.partition.checkpoints.log_start_offset is not None
+        told_by = LOG_START_OFFSET_CHECKPOINT if known else FileKind.LEADER_EPOCH_CHECKPOINT.value
+        starts = f"{told_by}: the log starts at {begins:,}"
+        here = f"{starts}; its first file at {log.log_start_offset:,}"
+        return (
+            ranges(start, min(begins, end) - 1, Why.EXPIRED, note=self.evidence.note(starts)),
+            ranges(
+                max(start, begins),
+                end - 1,
+                Why.REMOTE,
+                note=self.evidence.note(here if self.has_remote else f"{UNTOLD}; {here}"),
+            ),
+        )
 
     def _expiry(self) -> str:
         start = self.log.log_start_offset

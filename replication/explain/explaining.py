@@ -19,6 +19,7 @@ def explain(
     leader: str | None = None,
     is_compacted: bool = False,
     committed_only: bool = True,
+    has_remote: bool | None = None,
     on_error: OnError = stop,
 ) -> Explanation:
     """Say what became of each offset of a partition from `start` up to, not including, `end`.
@@ -29,7 +30,8 @@ def explain(
     longest. Without an `end`, all offsets are explained that any copy has or speaks of, and those below `least_end`.
 
     `is_compacted` says that the topic is compacted, which gaps between batches alone do not tell. With `committed_only`
-    a consumer is not given what was aborted, nor anything from the first open transaction on. `on_error` decides
+    a consumer is not given what was aborted, nor anything from the first open transaction on. `has_remote` says
+    whether the topic has remote storage; by default the metadata that lies beside the copies does. `on_error` decides
     whether a copy that cannot be read is left out, or a file beside it, such as a checkpoint.
 
     Raises NoSuchPartitionError, UnknownLeaderError, InvalidDirectoryNameError for a name that is none, what
@@ -48,5 +50,6 @@ def explain(
         leader=leader,
         is_compacted=is_compacted,
         committed_only=committed_only,
+        has_remote=has_remote,
         on_error=on_error,
     )

@@ -12,6 +12,7 @@ from replication.explain.copies.unread_files import unread_files
 from replication.explain.errors import NoSuchPartitionError, UnknownLeaderError
 from replication.explain.explained_log import ExplainedLog
 from replication.explain.explanation import Explanation
+from replication.metadata.remote_storage import has_remote_storage
 from replication.planning.failures import OnError, stop
 from replication.planning.replica import Replica, holding, open_copies
 from replication.planning.rereading import judge_copies
@@ -72,6 +73,7 @@ class Sources:
         leader: str | None = None,
         is_compacted: bool = False,
         committed_only: bool = True,
+        has_remote: bool | None = None,
         on_error: OnError = stop,
     ) -> Explanation:
         """Explain a partition's offsets, as `replication.explain.explain` does."""
@@ -89,13 +91,20 @@ class Sources:
             if name not in logs:
                 raise UnknownLeaderError(name, partition, logs)
             others = {other: log for other, log in logs.items() if other != name}
-            known = ExplainedLog(name, logs[name], others, self.kept.get(partition, ()), is_compacted, committed_only)
+            tiered = has_remote
+            if tiered is None and logs[name].begins_below is not None:
+                tiered = has_remote_storage(partition.topic, self._roots())
+            kept = self.kept.get(partition, ())
+            known = ExplainedLog(name, logs[name], others, kept, is_compacted, committed_only, tiered)
             return replace(known.explain(start, end, least_end=least_end), latest_and_longest=latest_and_longest(logs))
 
         explanation = judge_copies(partition, copies, explained, on_error, least=1)
         if explanation is None:
             raise NoSuchPartitionError(partition, list(copies), self.partitions)
         return explanation
+
+    def _roots(self) -> set[Path]:
+        return {each.path.parent for replica in self.replicas for each in replica.partitions.values()}
 
     def _named(self, leader: str, partition: TopicPartition) -> str:
         holders = [each for each in self.replicas if partition in each.partitions]

@@ -21,6 +21,8 @@ class Why(StrEnum):
     """A leader of a later epoch did not have it, so it was cut off."""
     EXPIRED = "expired"
     """Below the log's start: deleted by retention or by request."""
+    REMOTE = "in-remote-storage"
+    """Below the log's first segment, and not below its start: in remote storage (KIP-405), as far as is known."""
     NEVER_WRITTEN = "never-written"
     """Beyond all that any copy has, or speaks of."""
     MISSING = "missing"

@@ -35,15 +35,16 @@ class Gap(NamedTuple):
         return sum(region.end - region.start for region in self.regions)
 
 
-def find_gaps(copy: ScannedCopy, *, is_compacted: bool) -> Iterator[Gap]:
+def find_gaps(copy: ScannedCopy, *, is_compacted: bool, has_remote: bool = False) -> Iterator[Gap]:
     """Find where a copy is not whole, in order; in a topic that `is_compacted`, holes without bytes are no gaps.
 
+    Where it `has_remote` storage, that has what lies below the first segment.
     The last one is at the log's end, and only says what stands there.
     """
     rows, starts = copy.rows, np.array(copy.starts)
     begins = starts[rows.segment] + rows.position
     ends = np.concatenate([[0], begins + rows.size])
-    first = first_offset(copy)
+    first = min(copy.bases, default=0) if has_remote else first_offset(copy)
     offsets = np.concatenate([[first], rows.last_offset + 1])
     is_gap = begins > ends[:-1]
     if not is_compacted:
@@ -63,6 +64,9 @@ def first_offset(copy: ScannedCopy) -> int:
     if history and history.earliest and not any(partition.named(FileKind.LOG, FileFate.DELETED)):
         # Whoever deletes segments moves the first epoch's start too.
         named.append(history.earliest.start_offset)
+    recorded = partition.checkpoints.log_start_offset
+    if recorded is not None and partition.own_checkpoints is None and named:
+        named.append(recorded)  # a broker writes that of a log whose beginning is in remote storage, too
     if len(copy.rows):
         named.append(int(copy.rows.base_offset[0]))
     return min(named, default=partition.checkpoints.log_start_offset or 0)

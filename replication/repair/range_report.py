@@ -40,6 +40,8 @@ class LeftRange:
     why: str
     is_readable: bool = False
     """Whether there are sound batches all the same, of which only another copy says otherwise."""
+    may_be_remote: bool = False
+    """Whether it may be in remote storage, where nothing is wrong with it."""
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints."""

@@ -12,7 +12,9 @@ from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, file_name
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import begins_below
 from logstore.verify import Finding
+from replication.metadata.remote_storage import UNTOLD, has_remote_storage
 from replication.repair.cleaned import is_never_cleaned, may_be_cleaned
 from replication.repair.errors import OtherPartitionError
 from replication.repair.filling import Filling, fill
@@ -58,7 +60,9 @@ class RepairPlan:
     def report(self, made_anew: tuple[str, ...] = (), findings: tuple[Finding, ...] = ()) -> RepairReport:
         """Sum up; as long as nothing is written, nothing was made anew, and nothing was found in the copy."""
         committed = self.partition.checkpoints.high_watermark or 0
-        is_left = any(not each.is_readable and each.first_offset < committed for each in self.left)
+        is_left = any(
+            not (each.is_readable or each.may_be_remote) and each.first_offset < committed for each in self.left
+        )
         topic, partition = self.partition.topic_partition
         return RepairReport(topic, partition, self.healed, self.left, made_anew, findings, is_left)
 
@@ -75,8 +79,13 @@ class RepairPlan:
         return self.report(*write_copy(self.partition, self.layout, target, filesystem, progress, self.metadata))
 
 
-def plan_repair(damaged: PartitionDirectory, others: Sequence[PartitionDirectory]) -> RepairPlan:
+def plan_repair(
+    damaged: PartitionDirectory, others: Sequence[PartitionDirectory], *, has_remote: bool | None = None
+) -> RepairPlan:
     """Find out what is damaged or missing in a copy, and what of it the copies of other replicas heal.
+
+    `has_remote` says whether remote storage has what lies below the first segment; by default the metadata that lies
+    beside the copies does. Where nobody says it, that is left, and named.
 
     All are read whole, and nothing is written. Raises OtherPartitionError for what is no copy of the same partition,
     and OSError.
@@ -91,7 +100,12 @@ def plan_repair(damaged: PartitionDirectory, others: Sequence[PartitionDirectory
     filled: list[tuple[Gap, Filling]] = []
     # Each broker compacts its copy when it comes to it: what one shows holds for the topic.
     is_compacted = any(each.is_compacted for each in (copy, *sources))
-    for gap in find_gaps(copy, is_compacted=is_compacted):
+    begins = None if copy.checkpoint is None else begins_below(damaged, copy.checkpoint)
+    if has_remote is None and begins is not None:
+        has_remote = has_remote_storage(
+            damaged.topic_partition.topic, [each.path.parent for each in (damaged, *others)]
+        )
+    for gap in find_gaps(copy, is_compacted=is_compacted, has_remote=has_remote is True):
         answers = [prove(gap, each) for each in neighbours]
         candidates = [each for each in answers if isinstance(each, Candidates)]
         refusals = [each for each in answers if isinstance(each, str)]
@@ -100,7 +114,7 @@ def plan_repair(damaged: PartitionDirectory, others: Sequence[PartitionDirectory
             filling = Filling(kept=gap.regions, why=MAY_BE_CLEANED)
         filled.append((gap, filling))
         healed += _healed(copy, gap, filling)
-        left += _left(copy, gap, filling)
+        left += _left(copy, gap, filling, may_be_remote=gap.row == 0 and begins is not None and has_remote is None)
     if not is_compacted:
         left += [each for one in neighbours for each in _different(one)]
     return RepairPlan(damaged, tuple(healed), tuple(left), Layout.of(copy, filled), _lacking_metadata(damaged, others))
@@ -178,7 +192,7 @@ def _healed(copy: ScannedCopy, gap: Gap, filling: Filling) -> list[HealedRange]:
     ]
 
 
-def _left(copy: ScannedCopy, gap: Gap, filling: Filling) -> list[LeftRange]:
+def _left(copy: ScannedCopy, gap: Gap, filling: Filling, *, may_be_remote: bool) -> list[LeftRange]:
     if not filling.why:
         return []
     file, position = _place(copy, gap)
@@ -187,7 +201,10 @@ def _left(copy: ScannedCopy, gap: Gap, filling: Filling) -> list[LeftRange]:
         file, position = copy.segments[kept.segment].log_path.name, kept.start
     start = filling.head[-1].end_offset if filling.head else gap.start
     end = filling.tail[0].start_offset if filling.tail else gap.end
-    return [LeftRange(file, position, start, end, filling.why)]
+    may_be_remote = may_be_remote and not gap.regions
+    return [
+        LeftRange(file, position, start, end, UNTOLD if may_be_remote else filling.why, may_be_remote=may_be_remote)
+    ]
 
 
 def _different(neighbours: Neighbours) -> Iterator[LeftRange]:

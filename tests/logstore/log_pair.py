@@ -82,6 +82,7 @@ class LogPair:
             max_message_bytes=100 << 20,
             message_timestamp_after_max_ms=2**63 - 1,
             takes_lower_epochs=True,
+            remote_storage_enable=False,
         )
 
     def ask(self, line: str) -> str:

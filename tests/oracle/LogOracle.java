@@ -96,6 +96,7 @@ public final class LogOracle {
         p.put("message.timestamp.after.max.ms", o.getOrDefault("timestampAfter", Long.toString(Long.MAX_VALUE)));
         p.put("cleanup.policy", o.getOrDefault("cleanup", "delete"));
         p.put("compression.type", o.getOrDefault("compressionType", "producer"));
+        p.put("remote.storage.enable", o.getOrDefault("remote", "false"));
         p.put("preallocate", o.getOrDefault("preallocate", "false"));
         return new LogConfig(p);
     }
@@ -112,7 +113,7 @@ public final class LogOracle {
         scheduler = new ManualScheduler();
         log = UnifiedLog.create(dir, config(o), ls, rp, scheduler, STATS, Time.SYSTEM, 900000,
             new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(8), clean, Optional.empty(),
-            new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
+            new ConcurrentHashMap<>(), Boolean.parseBoolean(o.get("remote")), LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
         return "ok clean=" + clean + " " + state();
     }
 

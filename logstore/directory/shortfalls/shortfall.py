@@ -29,7 +29,8 @@ class Shortfall:
         """Return what an open log lacks; None where it has all that is said of it."""
         first, end = log.segments[0].base_offset, log.log_end_offset
         short = cls(directory=log.directory, claims=claims, first_offset=first, log_end_offset=end)
-        return short if end < claims.end or short.lacks_start else None
+        lacks_start = short.lacks_start and not log.config.remote_storage_enable  # which has what is not here
+        return short if end < claims.end or lacks_start else None
 
     @classmethod
     def of_damaged(cls, directory: Path, claims: Claims, damage: DamagedLogError) -> Self:

@@ -58,7 +58,7 @@ class CursorKeeper(CallGuard):
         """Return where a cursor is, and where it was committed. Raises CorruptCheckpointError, OSError."""
         contents = self._contents
         # First: a truncation that comes in between is noted behind the place, and told as well.
-        place = Place(self._directory, contents, contents.log_start_offset, advice="with `cursor.seek({0})`")
+        place = Place(self._directory, contents, contents.local_log_start_offset, advice="with `cursor.seek({0})`")
         committed = CommittedPosition.read(self._path(name))
         if committed is None:
             return place, None

@@ -185,7 +185,13 @@ class LogReader:
         segments = self._contents.segments
         number = segments.floor(offset)
         if number < 0:
-            raise OffsetOutOfRangeError("no segment holds this offset", file=self._directory, offset=offset)
+            start = self._contents.local_log_start_offset
+            raise OffsetOutOfRangeError(
+                f"offset {offset:,} is in remote storage or lost: the first segment begins at {start:,}",
+                file=self._directory,
+                offset=offset,
+                advice=f"read from {start:,} on, or from a broker that reads remote storage",
+            )
         _, limit_base, limit_position = limit
         bases, epochs = segments.base_offsets, self._contents.epochs
         for segment in segments.segments[number:] if number else segments.segments:

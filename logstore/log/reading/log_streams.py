@@ -43,7 +43,7 @@ class LogStreams:
     ) -> Iterator[Record]:
         """Read to the end of the log, or to `end`."""
         end = None if end is None else whole_number(end, "end")
-        place = self._place(start, since, self._contents.log_start_offset, isolation)
+        place = self._place(start, since, self._contents.local_log_start_offset, isolation)
         return self._unseen(ViewSource(self._reader, place, isolation, skip_holes=skip_holes), end)
 
     def _unseen(self, source: ViewSource, end: int | None) -> Iterator[Record]:

@@ -7,6 +7,7 @@ from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters
 from logstore.producers.producer_state import ProducerState
 from logstore.recovery.log_loader import LoadedLog
+from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList
 
 LogPlace = tuple[int, int, int]
@@ -35,6 +36,7 @@ class LogContents:
         "high_watermark",
         "is_following",
         "is_readable",
+        "keeps_beginning",
         "last_cut",
         "leadership",
         "log_start_offset",
@@ -53,7 +55,9 @@ class LogContents:
         self.is_readable: bool = True
         """Until the log is closed; not in a process that was forked from the one that opened it."""
         self.log_start_offset: int = loaded.log_start_offset
-        self.high_watermark: int = loaded.log_start_offset
+        self.keeps_beginning: bool = loaded.keeps_beginning
+        """Whether start and leader epochs stay when the first segments go: remote storage has those, or may."""
+        self.high_watermark: int = self.local_log_start_offset
         self.follows_flush: bool = False
         """Whether the high watermark goes where the recovery point goes: nobody else moves it."""
         self.recovery_point: int = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)
@@ -77,6 +81,11 @@ class LogContents:
         """Woken after each append, and by `wake`."""
         self.watermark_waiters: Waiters = Waiters()
         """Woken after each move of the high watermark, and by `wake`."""
+
+    @property
+    def local_log_start_offset(self) -> int:
+        """The first offset that may be read here: what is below the first segment may be in remote storage."""
+        return max(self.log_start_offset, self.segments.base_offsets[0])
 
     @property
     def log_end_offset(self) -> int:
@@ -120,12 +129,27 @@ class LogContents:
         """Let the log start at a later offset."""
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
+        self._follow_start(offset)
+
+    def drop_segments_before(self, first: LiveSegment) -> None:
+        """Let a later segment be the first, and the log start with it, but where it started in remote storage."""
+        starts_here = self.log_start_offset == self.local_log_start_offset
+        self.segments = SegmentList(self.segments.segments[self.segments.segments.index(first) :])
+        if first.base_offset <= self.log_start_offset:
+            return
+        if not self.keeps_beginning:
+            self.move_start(first.base_offset)
+        elif starts_here:  # the epochs below may be those of remote storage
+            self.log_start_offset = first.base_offset
+            self._follow_start(first.base_offset)
+
+    def _follow_start(self, offset: int) -> None:
         self.producers.on_log_start_offset(offset)
         self.wake()
 
     def move_high_watermark(self, offset: int) -> int:
         """Move the high watermark, within the log's start and end; return where it is."""
-        high_watermark = max(self.log_start_offset, min(offset, self.end[0]))
+        high_watermark = max(self.local_log_start_offset, min(offset, self.end[0]))
         try:
             self.high_watermark = high_watermark
             self.producers.on_high_watermark(high_watermark)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 from uuid import UUID
 
 from epoch.errors import EpochError
@@ -15,15 +14,14 @@ from logstore.topic_partition import TopicPartition
 from replication.audit.snapshots.registered import Registered
 from replication.errors import ReplicationError
 from replication.leadership.topic_settings import TopicSettings
-from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import LoadedImage, load_image
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord, PartitionRecord
+from replication.metadata.remote_storage import is_remote
 from replication.metadata.topics import Topic
 
 Directory = AbstractContextManager[Path]
 """Where a copy of the metadata partition can be read, for as long as it is entered."""
-REMOTE_STORAGE: Final = "remote.storage.enable"
 Place = tuple[UUID, int]
 """A partition, by its topic's id and its number."""
 
@@ -47,13 +45,10 @@ class ClusterMetadata:
             TopicPartition(topic.name, number): Registered(
                 format_uuid(topic.id) if topic.id.int else None,
                 self._alone(topic, number, replicas),
-                is_tiered=self._is_tiered(topic),
+                is_tiered=is_remote(self.image, topic.name),
             )
             for topic, number, _ in self.image.topics.partitions()
         }
-
-    def _is_tiered(self, topic: Topic) -> bool:
-        return self.image.configurations.of(ConfigResourceType.TOPIC, topic.name).get(REMOTE_STORAGE) == "true"
 
     def _alone(self, topic: Topic, number: int, replicas: Mapping[int, str]) -> dict[str, int]:
         # Where more have to be in sync, a leader alone acknowledges nothing.

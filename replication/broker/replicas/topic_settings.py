@@ -16,6 +16,8 @@ from replication.metadata.settings.topic_settings import SHARED_SETTINGS
 
 _log: Final = logging.getLogger(__name__)
 REPLICA_LAG_TIME_MAX_MS: Final = 30_000
+_NO_REMOTE: Final = {"remote.storage.enable": "false"}
+"""Kafka's default: the metadata says of each topic that has remote storage that it has."""
 
 
 class TopicSettings:
@@ -61,12 +63,12 @@ class TopicSettings:
         shared = self._shared(image)
         if shared:
             with suppress(ValueError):
-                return LogConfig.of({**self._defaults, **shared, **own})
+                return LogConfig.of({**_NO_REMOTE, **self._defaults, **shared, **own})
         try:
-            return LogConfig.of({**self._defaults, **own})
+            return LogConfig.of({**_NO_REMOTE, **self._defaults, **own})
         except ValueError as error:
             _log.error("%s: its settings and the broker's own cannot be together (%s): its own hold", topic, error)
-            return LogConfig.of(own)
+            return LogConfig.of({**_NO_REMOTE, **own})
 
     def _shared(self, image: ClusterImage) -> dict[str, str]:
         """Return what the metadata sets for this broker, or for all, under the names of topics' settings."""

@@ -80,9 +80,15 @@ def _find(hosted: HostedPartition, timestamp: int, readable_end: int) -> ListedO
         return ListedOffset(ErrorCode.NONE, readable_end, hosted.leader_epoch)
     if timestamp in _TIERED:
         return _NOTHING  # nothing is tiered
-    is_start = timestamp in {EARLIEST, EARLIEST_LOCAL}
-    found = hosted.log.offset_for_timestamp(EARLIEST if is_start else timestamp)
-    if found is None or (found.offset >= readable_end and not is_start):
+    if timestamp in {EARLIEST, EARLIEST_LOCAL}:  # nothing is read from remote storage
+        hosted.log.ensure_readable()
+        start = hosted.log.local_log_start_offset
+        return ListedOffset(ErrorCode.NONE, start, _number(hosted.log.epochs.epoch_for_offset(start)))
+    found = hosted.log.offset_for_timestamp(timestamp)
+    if found is None or found.offset >= readable_end:
         return _NOTHING
-    epoch = -1 if found.leader_epoch is None else found.leader_epoch
-    return ListedOffset(ErrorCode.NONE, found.offset, epoch, found.timestamp)
+    return ListedOffset(ErrorCode.NONE, found.offset, _number(found.leader_epoch), found.timestamp)
+
+
+def _number(leader_epoch: int | None) -> int:
+    return -1 if leader_epoch is None else leader_epoch

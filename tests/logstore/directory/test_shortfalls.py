@@ -23,7 +23,7 @@ from logstore.topic_partition import TopicPartition
 Damage = Callable[[Path], None]
 ORDERS, OTHERS = TopicPartition("orders", 0), TopicPartition("orders", 1)
 BATCHES, RECORDS = 9, 10
-CONFIG = LogConfig(segment_bytes=1_200)
+CONFIG = LogConfig(segment_bytes=1_200, remote_storage_enable=False)
 OFFSETS = st.integers(0, 1 << 62)
 CLAIMS = st.builds(Claims, recovery_point=OFFSETS, high_watermark=OFFSETS, log_start_offset=st.none() | OFFSETS)
 PARTITIONS = st.builds(TopicPartition, st.sampled_from("ab-"), st.integers(0, 9))

@@ -151,7 +151,8 @@ class TestTheBeginning:
         directory = write(tmp_path, [(3, 70)], [ABatch(100, 10, 3)])
         stop_cleanly(tmp_path)
         (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 70\n")
-        assert kinds(directory) == []
+        untold = [("beginning-not-here", Severity.INFO, 70)]
+        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == untold
 
     def test_a_segment_under_a_wrong_name_is_not_missing(self, tmp_path: Path) -> None:
         directory = write(tmp_path, EPOCHS)
