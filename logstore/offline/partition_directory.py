@@ -9,6 +9,7 @@ from typing import Self
 
 from logstore.errors import NotALogDirectoryError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, FileName, parse_file_name
+from logstore.files.checkpoints_now import checkpoints_now
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.directory_listing import DirectoryListing, list_directory
@@ -49,7 +50,7 @@ class PartitionDirectory:
                 "not a partition directory, whose name would be topic-partition such as orders-0", file=path
             )
         topic_partition, mark = parse_directory_name(path.name)[:2]
-        known = checkpoints or RootCheckpoints.read(path.parent)
+        known = checkpoints or checkpoints_now(path.parent)
         if OWN_CHECKPOINTS.intersection(listing.files) and not known.mentions(topic_partition):
             own = RootCheckpoints.read(path)
             return cls(path, topic_partition, listing, own.of(topic_partition), root, own)

@@ -1,18 +1,17 @@
 """Examines the copies of one task, wherever they are: what cannot be read, or changes meanwhile, is a finding."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from logstore.errors import LogStoreError
-from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.root_check import check_root
-from replication.audit.examination.checkpoints_now import checkpoints_now
 from replication.audit.examination.examination import (
     Examination,
     PieceExamination,
@@ -21,6 +20,7 @@ from replication.audit.examination.examination import (
     examine_piece,
 )
 from replication.audit.examination.header_cache import CopyHeaders, HeaderCache, not_kept
+from replication.audit.examination.local_roots import LocalRoots
 from replication.audit.examination.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.changes import changes, listed_again
@@ -39,7 +39,7 @@ FAILURES: Final = (LogStoreError, ReplicationError, OSError)
 
 
 class Examiner:
-    """Makes the rows of one task; the roots' checkpoint files are read once for all copies in it."""
+    """Makes the rows of one task; the own files of remote roots are fetched once for all copies in it."""
 
     def __init__(
         self, *, records: bool = False, read_at: int = 0, cache: HeaderCache | None = None, is_live: bool = False
@@ -54,7 +54,7 @@ class Examiner:
         self._cache = cache
         self._is_live = is_live
         self._looks_again = 0 if is_live else LOOKS_AGAIN
-        self._checkpoints: dict[Path, RootCheckpoints] = {}
+        self._roots = LocalRoots()
 
     def row(self, job: Job) -> Row:
         """Examine a root, a copy, or a part of one, whatever is wrong with it."""
@@ -98,7 +98,7 @@ class Examiner:
         row = {**copy_row(copy), "is_part": True}
         try:
             headers = self._headers(copy)
-            with Storage(copy.root).local_copy(copy.directory, only=wanted, stand_ins=headers.stand_ins) as directory:
+            with self._local_copy(copy, headers, wanted) as directory:
                 partition = self._open(directory)
                 if not wanted.issubset(partition.listing.files):
                     return row
@@ -142,11 +142,11 @@ class Examiner:
     def _look(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
         """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
         headers = self._headers(copy)
-        with Storage(copy.root).local_copy(copy.directory, stand_ins=headers.stand_ins) as directory:
+        with self._local_copy(copy, headers) as directory:
             examination = look(directory, copy, headers)
             changed = tuple(changes(copy))
-            if changed:
-                self._checkpoints.pop(directory.parent, None)
+        if changed:
+            self._roots.forget(copy.root)
         if self._cache is not None and (self._is_live or not changed):
             examination = self._keep(self._cache, copy, headers, examination)
         return examination, changed, headers
@@ -172,11 +172,16 @@ class Examiner:
             known = headers.cached.get(segment.file)
             yield {**segment._asdict(), "read_at": known.read_at if known else self._read_at}
 
-    def _open(self, directory: Path) -> PartitionDirectory:
-        root = directory.parent
-        if root not in self._checkpoints:
-            self._checkpoints[root] = checkpoints_now(root) if self._is_live else RootCheckpoints.read(root)
-        return PartitionDirectory.open(directory, root=root, checkpoints=self._checkpoints[root])
+    def _local_copy(
+        self, copy: Copy, headers: CopyHeaders, only: Collection[str] | None = None
+    ) -> AbstractContextManager[Path]:
+        storage = Storage(copy.root)
+        root = self._roots.of(storage)
+        return storage.local_copy(copy.directory, only=only, stand_ins=headers.stand_ins, root=root)
+
+    @staticmethod
+    def _open(directory: Path) -> PartitionDirectory:
+        return PartitionDirectory.open(directory, root=directory.parent)
 
 
 def piece_of(row: Row) -> PieceExamination | None:

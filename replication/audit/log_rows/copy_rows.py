@@ -7,7 +7,6 @@ from typing import Final
 import pyarrow as pa
 
 from logstore.errors import CorruptBatchError, LogStoreError
-from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.examination.examination import EpochRow, SegmentRow, examine
 from replication.audit.examination.summarizing import NOT_READ
@@ -24,8 +23,7 @@ def copy_rows(copy: Copy, directory: Path, kind: str, mode: ReadMode, schema: pa
 
     Raises LogStoreError where a file cannot be read, and in mode FAILFAST where a log is damaged.
     """
-    root = directory.parent
-    partition = PartitionDirectory.open(directory, root=root, checkpoints=RootCheckpoints.read(root))
+    partition = PartitionDirectory.open(directory, root=directory.parent)
     found = examine(partition, copy.replica)
     _refuse(found.findings, directory, mode)
     rows: Sequence[SegmentRow | EpochRow] = found.segments if kind == "segments" else found.epochs

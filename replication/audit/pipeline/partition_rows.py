@@ -1,9 +1,12 @@
 """Rows of examined copies become the verdict of their partition; rows of a copy's parts become the copy's."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from logstore.topic_partition import TopicPartition
-from replication.audit.comparison.examined_copy import ExaminedCopy, OpenLogs
+from replication.audit.comparison.examined_copy import ExaminedCopy, OpenLogs, in_place
 from replication.audit.copy_summary import CopySummary
 from replication.audit.examination.copy_examiner import Examiner, Row, copy_of, piece_of
 from replication.audit.examination.range_digests import RangeDigests
@@ -57,4 +60,17 @@ def examined_copy(row: Row) -> ExaminedCopy:
 
 
 def _logs_of(copy: Copy) -> OpenLogs:
-    return lambda names: Storage(copy.root).local_copy(copy.directory, only=names)
+    """Open the logs of a copy alone: what stands beside them was read when it was examined."""
+    storage = Storage(copy.root)
+    if storage.is_local:
+        return in_place(storage.child(copy.directory).path)
+
+    @contextmanager
+    def open_logs(names: Collection[str]) -> Iterator[Path]:
+        with (
+            TemporaryDirectory(prefix="epochlog-") as root,
+            storage.local_copy(copy.directory, only=names, root=Path(root)) as directory,
+        ):
+            yield directory
+
+    return open_logs

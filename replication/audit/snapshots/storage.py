@@ -1,6 +1,7 @@
 """One door to the directories of snapshots: local ones, and all that pyarrow reads (s3, gs, hdfs)."""
 
 import os
+import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -239,28 +240,52 @@ class Storage:
 
     @contextmanager
     def local_copy(
-        self, directory: str, *, only: Collection[str] | None = None, stand_ins: Mapping[str, StandIn] = NO_STAND_INS
+        self,
+        directory: str,
+        *,
+        only: Collection[str] | None = None,
+        stand_ins: Mapping[str, StandIn] = NO_STAND_INS,
+        root: Path | None = None,
     ) -> Iterator[Path]:
         """Enter the directory of a partition below this root, as a local path whose parent is the root; "" is the root.
 
         Of a remote one the files, and those of the root itself, are copied for as long as it is entered; `only` names
-        those that are needed, and `stand_ins` are made instead of those of their names. Raises OSError,
-        FileNotFoundError where the directory is gone.
+        those that are needed, and `stand_ins` are made instead of those of their names. Where `root` is a local
+        directory that stands for this one already, as `own_files` makes it, the directory alone is copied, into that.
+        Raises OSError, FileNotFoundError where the directory is gone.
         """
         if self.is_local:
             yield self.path / directory
             return
-        with tempfile.TemporaryDirectory(prefix="epochlog-", dir=_scratch_directory()) as scratch:
-            root = Path(scratch) / self.name
-            target = root / directory
-            target.mkdir(parents=True)
-            with _without_secrets():
-                self._copy_files("", root, None)
+        if root is None:
+            with self.own_files() as place:
                 for name in () if directory else self._directories():
-                    (root / name).mkdir()
-                if directory and not self._copy_files(directory, target, only, stand_ins):
+                    (place / name).mkdir()
+                with self.local_copy(directory, only=only, stand_ins=stand_ins, root=place) as target:
+                    yield target
+            return
+        if not directory:
+            yield root
+            return
+        target = root / directory
+        target.mkdir()
+        try:
+            with _without_secrets():
+                if not self._copy_files(directory, target, only, stand_ins):
                     raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
             yield target
+        finally:
+            shutil.rmtree(target, ignore_errors=True)
+
+    @contextmanager
+    def own_files(self) -> Iterator[Path]:
+        """Enter a local directory with the files of this remote one, without the directories in it. Raises OSError."""
+        with tempfile.TemporaryDirectory(prefix="epochlog-", dir=_scratch_directory()) as scratch:
+            place = Path(scratch) / self.name
+            place.mkdir()
+            with _without_secrets():
+                self._copy_files("", place, None)
+            yield place
 
     @cached_property
     def _place(self) -> Place:
@@ -289,7 +314,8 @@ class Storage:
 
     def _directories(self) -> list[str]:
         filesystem, base = self._place
-        entries = filesystem.get_file_info(FileSelector(base))
+        with _without_secrets():
+            entries = filesystem.get_file_info(FileSelector(base))
         return [entry.base_name for entry in entries if entry.type is FileType.Directory]
 
     def _copy_files(
