@@ -614,6 +614,7 @@ class _Loader:
         except (TornBatchError, InvalidBatchHeaderError, CorruptRecordError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
             self._recover_in_turn([base_offset], self._filesystem)
+            self._look_for_missing_segments()
             return self._ends[self._base_offsets[-1]]
 
     def _next_offset(self, base_offset: int, position: int) -> int:

@@ -503,6 +503,25 @@ class TestEachBit:
                 except DamagedLogError:
                     assert files(copy) == before, (position, bit)
 
+    def test_of_a_length_after_a_stop_in_order_leaves_a_hole(self, tmp_path: Path) -> None:
+        with Log.open(tmp_path / "t-0") as log:
+            positions = []
+            for first, end in ((0, 2), (2, 5), (5, 6)):
+                positions.append(log.size)
+                log.append([value(offset) for offset in range(first, end)])
+        [path] = segments(log.directory)
+        for position in positions:
+            for bit in range(0, 32, 3):
+                data = bytearray(path.read_bytes())
+                data[position + LENGTH_AT + bit // 8] ^= 1 << bit % 8
+                copy = tmp_path / f"{position}-{bit}" / "t-0"
+                shutil.copytree(log.directory, copy)
+                (copy / path.name).write_bytes(data)
+                with Log.open(copy, damage="hole") as opened:
+                    assert (opened.log_start_offset, opened.log_end_offset) == (0, 6), (position, bit)
+                    assert opened.holes
+                    read(opened)
+
     def test_of_an_index_after_a_stop_in_order(self, tmp_path: Path) -> None:
         config = LogConfig(index_interval_bytes=100)
         with Log.open(tmp_path / "t-0", config) as log:
