@@ -14,6 +14,7 @@ from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_re
 from logstore.batch.batch_attributes import CODEC_BITS, NO_LEADER_EPOCH, NO_PRODUCER_ID
 from logstore.batch.buffer import Buffer
 from logstore.batch.compression.codec import decompress
+from logstore.batch.compression.decompression_limit import PRODUCER_LIMIT
 from logstore.batch.layout import (
     CRC_START,
     HEADER_SIZE,
@@ -155,7 +156,7 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
         return _NOT_PLAIN
     section = sent[HEADER_SIZE:]
     if codec:
-        section = memoryview(decompress(codec, section))
+        section = memoryview(decompress(codec, section, limit=PRODUCER_LIMIT))
     found = inspect_records(section, count, first, earliest=earliest, latest=latest)
     sound = found.broken == found.untimely == NO_RECORD and found.max_timestamp == largest
     return (count, largest) if sound and (found.is_consecutive or not codec) else _NOT_PLAIN

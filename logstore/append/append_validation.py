@@ -24,6 +24,7 @@ from logstore.batch.batch_template import BatchTemplate, seal
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.buffer import Buffer
 from logstore.batch.compression.codec import Codec
+from logstore.batch.compression.decompression_limit import PRODUCER_LIMIT
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
     HEADER_SIZE,
@@ -104,7 +105,7 @@ def validate_for_leader(
     elif not isinstance(origin, AppendOrigin):
         raise TypeError(f"the origin is {origin!r}: pass AppendOrigin.CLIENT or another of `AppendOrigin`")
     _ensure_end(next_offset + batch.last_offset - batch.base_offset, batch.position)
-    section = batch.section()
+    section = batch.section(limit=PRODUCER_LIMIT)
     source = batch.attributes & CODEC_BITS
     target = source if config.compression_type == "producer" else _CODECS[config.compression_type]
     # Kafka writes its own control records as they are.

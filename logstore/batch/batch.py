@@ -17,14 +17,17 @@ from logstore.batch.batch_attributes import (
 )
 from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.compression.decompressed_pieces import decompressed_pieces
 from logstore.batch.decoding.plain_records import PLAIN_RECORDS
 from logstore.batch.decoding.record_decoder import decode_records
+from logstore.batch.decoding.whole_records import whole_records
 from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,
     CorruptRecordError,
     DecompressionError,
+    DecompressionLimitError,
     InvalidBatchHeaderError,
     TornBatchError,
 )
@@ -160,7 +163,9 @@ class RecordBatch:
             )
 
     def records(self, *, limit: int | None = None) -> Iterator[Record]:
-        """Decode the records, decompressed first, to at most `limit` bytes (see `decompression_limit`).
+        """Decode the records, decompressed first: to at most `limit` bytes where that is given, else however many.
+
+        More than `decompression_limit` are decompressed in pieces, as the records are asked for.
 
         The checksum is not verified (see `ensure_valid`). Raises DecompressionError, DecompressionLimitError, and
         CorruptRecordError after the records before it were yielded.
@@ -172,6 +177,11 @@ class RecordBatch:
         """Yield the records in runs: many at once by a kernel, or one after the other."""
         try:
             section = self.section(limit=limit)
+        except DecompressionLimitError as error:
+            if limit is None:
+                yield self._in_pieces()
+                return
+            raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
         except DecompressionError as error:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
         if PLAIN_RECORDS.covers(min(self.record_count, len(section))):
@@ -188,6 +198,26 @@ class RecordBatch:
         fault = yield from ObjectDecoder().runs(section, [place])
         if fault is not None:
             yield islice(self._one_by_one(section), fault.record, None)
+
+    def _in_pieces(self) -> Iterator[Record]:
+        """Decode what is too much to be decompressed at once."""
+        append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        try:
+            for run, count in whole_records(self.pieces(), self.record_count):
+                yield from decode_records(
+                    run,
+                    count=count,
+                    base_offset=self.base_offset,
+                    base_timestamp=self.base_timestamp,
+                    append_timestamp=self.max_timestamp if append_time else None,
+                )
+        except (CorruptRecordError, DecompressionError) as error:
+            raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
+
+    def pieces(self) -> Iterator[bytes]:
+        """Decompress the records' bytes in pieces, however many they are. Raises DecompressionError."""
+        view = self.data[self.position + HEADER_SIZE : self.position + self.size]
+        return decompressed_pieces(self.attributes & CODEC_BITS, view)
 
     def _one_by_one(self, section: memoryview) -> Iterator[Record]:
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME

@@ -56,6 +56,11 @@ class RecordCheck(SilentCheck):
         for row in rows:
             try:
                 section = self._decompressed(chunk, row)
+            except DecompressionLimitError:
+                yield from self._sections(chunk, sections)
+                sections, size = {}, 0
+                yield from self._in_pieces(chunk, row)
+                continue
             except LogStoreError as error:
                 yield from self._sections(chunk, sections)
                 sections, size = {}, 0
@@ -67,6 +72,29 @@ class RecordCheck(SilentCheck):
                 yield from self._sections(chunk, sections)
                 sections, size = {}, 0
         yield from self._sections(chunk, sections)
+
+    def _in_pieces(self, chunk: Chunk, row: int) -> Iterator[Finding]:
+        """Check a batch that is too much to be decompressed at once, as the others."""
+        from logstore.offline.columns.decoded_records import decoded_pieces  # noqa: PLC0415  as above
+
+        columns = chunk.columns
+        base, last = int(columns.base_offset[row]), int(columns.last_offset[row])
+        previous, largest = base - 1, -1
+        try:
+            for records in decoded_pieces(chunk.log.data, columns, row):
+                offsets = records.offset
+                if offsets.min() < base or offsets.max() > last:
+                    yield self._finding(chunk, row, _MEANINGS[RecordFaultReason.OFFSET_RANGE])
+                    return
+                if (np.diff(offsets, prepend=previous) <= 0).any():
+                    yield self._finding(chunk, row, _MEANINGS[RecordFaultReason.OFFSET_ORDER])
+                    return
+                previous, largest = int(offsets[-1]), max(largest, int(records.timestamp.max()))
+        except LogStoreError as error:
+            yield self._unreadable(chunk, row, error)
+            return
+        if largest != int(columns.max_timestamp[row]):
+            yield self._wrong_timestamp(chunk, row)
 
     def _decompressed(self, chunk: Chunk, row: int) -> bytes:
         position, size = int(chunk.columns.position[row]), int(chunk.columns.size[row])

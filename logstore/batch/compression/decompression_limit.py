@@ -5,7 +5,9 @@ from typing import Final
 from logstore.errors import DecompressionLimitError
 
 DECOMPRESSION_LIMIT: Final = 64 << 20
-"""Bytes that any batch may decompress to: 64 times the default `max.message.bytes`."""
+"""Bytes that any batch may be decompressed to at once: 64 times the default `max.message.bytes`."""
+PRODUCER_LIMIT: Final = 256 << 20
+"""Bytes that a batch may decompress to which a producer sends: Java's, with `zstd`, have sent 100 MiB in 80 KiB."""
 DECOMPRESSION_RATIO: Final = 16
 """Larger batches may decompress to this many times their own size, which the disk has already borne."""
 

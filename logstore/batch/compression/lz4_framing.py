@@ -35,16 +35,25 @@ _BLOCK_64_KIB: Final = 4 << 4
 
 def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes:
     """Decompress one frame to at most `limit` bytes; `check_header` is false for magic 0."""
-    flags, block_size, position = _read_header(data, check_header=check_header)
     parts: list[bytes] = []
     left = limit
-    for block, compressed in _blocks(data, position, block_checksums=bool(flags & _BLOCK_CHECKSUMS)):
-        part = _decompress_block(block, block_size) if compressed else _stored_block(block, block_size)
+    for part in _parts(data, block_limit(len(data)), check_header=check_header):
         left -= len(part)
         if left < 0:
             raise DecompressionLimitError("an lz4 frame holds more than the limit")
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def lz4_pieces(data: memoryview) -> Iterator[bytes]:
+    """Decompress one frame, a block of 4 MiB at most at once."""
+    return _parts(data, len(data), check_header=True)
+
+
+def _parts(data: memoryview, most_blocks: int, *, check_header: bool) -> Iterator[bytes]:
+    flags, block_size, position = _read_header(data, check_header=check_header)
+    for block, compressed in _blocks(data, position, most_blocks, block_checksums=bool(flags & _BLOCK_CHECKSUMS)):
+        yield _decompress_block(block, block_size) if compressed else _stored_block(block, block_size)
 
 
 def compress_lz4(data: memoryview) -> bytes:
@@ -90,9 +99,9 @@ def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, int, int
     return flags, block_size, end + 1
 
 
-def _blocks(data: memoryview, position: int, *, block_checksums: bool) -> Iterator[tuple[memoryview, bool]]:
+def _blocks(data: memoryview, position: int, most: int, *, block_checksums: bool) -> Iterator[tuple[memoryview, bool]]:
     """Yield each block and whether it is compressed, up to the end mark."""
-    for _ in range(block_limit(len(data)) + 1):
+    for _ in range(most + 1):
         if len(data) - position < _UINT32.size:
             raise DecompressionError("the lz4 frame has no end mark")
         (length,) = _UINT32.unpack_from(data, position)

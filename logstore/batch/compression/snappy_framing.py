@@ -17,6 +17,8 @@ MAGIC: Final = b"\x82SNAPPY\x00"
 _HEADER: Final = MAGIC + (1).to_bytes(4) + (1).to_bytes(4)
 """The framing's version, and the oldest that reads it."""
 _BLOCK_SIZE: Final = 32 << 10
+_LARGEST_RATIO: Final = 32
+"""A copy of three bytes stands for 64 at most."""
 _LENGTH: Final = Struct(">I")
 
 
@@ -24,11 +26,17 @@ def decompress_snappy(data: memoryview, limit: int) -> bytes:
     """Decompress to at most `limit` bytes; a block's size is known before it is decompressed."""
     left = limit
     parts = []
-    for block in _blocks(data):
+    for block in _blocks(data, block_limit(len(data))):
         part = _decompress_block(block, left)
         left -= len(part)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def snappy_pieces(data: memoryview) -> Iterator[bytes]:
+    """Decompress a block at once, which states no more than it can have."""
+    for block in _blocks(data, len(data)):
+        yield _decompress_block(block, _LARGEST_RATIO * len(block))
 
 
 def compress_snappy(data: memoryview) -> bytes:
@@ -40,12 +48,12 @@ def compress_snappy(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _blocks(data: memoryview) -> Iterator[memoryview]:
+def _blocks(data: memoryview, most: int) -> Iterator[memoryview]:
     if bytes(data[: len(MAGIC)]) != MAGIC:
         yield data
         return
     position = 0
-    for _ in range(block_limit(len(data)) + 1):
+    for _ in range(most + 1):
         if position >= len(data):
             return
         if bytes(data[position : position + len(MAGIC)]) == MAGIC:

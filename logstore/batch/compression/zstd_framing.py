@@ -5,6 +5,7 @@ walked over by the headers of its blocks first, as the library tells neither whe
 """
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from logstore.batch.compression.decompression_limit import block_limit, too_many_blocks
@@ -58,6 +59,23 @@ def decompress_zstd(data: memoryview, limit: int) -> bytes:
         limit -= len(part)
         parts.append(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def zstd_pieces(data: memoryview, size: int) -> Iterator[bytes]:
+    """Decompress all frames, at most `size` bytes at once."""
+    import zstandard  # noqa: PLC0415  start-up time: few logs need it
+
+    position = 0
+    while position < len(data) or not position:
+        frame = _frame(data, position, len(data))
+        if frame.content_size != 0:
+            with zstandard.ZstdDecompressor().stream_reader(data[position : frame.end]) as reader:
+                try:
+                    while piece := reader.read(size):
+                        yield piece
+                except zstandard.ZstdError as error:
+                    raise _invalid(error) from error
+        position = frame.end
 
 
 def compress_zstd(data: memoryview) -> bytes:

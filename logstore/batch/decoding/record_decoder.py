@@ -62,6 +62,20 @@ def wrapping(value: int) -> int:
     return value if -_RANGE <= value < _RANGE else (value + _RANGE) % (2 * _RANGE) - _RANGE
 
 
+def record_end(data: bytes, position: int) -> int:
+    """Return where the record at `position` ends, beyond the data where that is not all of it.
+
+    Raises CorruptRecordError for a length that no record has.
+    """
+    try:
+        length, start = _read_varint(data, position, _VARINT_BITS)
+    except IndexError:
+        return len(data) + 1
+    if length < 0:
+        raise CorruptRecordError(f"its length is {length:,}")
+    return start + length
+
+
 def read_fields(data: bytes, position: int) -> RecordFields:
     """Read the record at `position`. Raises CorruptRecordError, and IndexError where it ends beyond the data."""
     length, position = _read_varint(data, position, _VARINT_BITS)

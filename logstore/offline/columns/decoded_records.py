@@ -8,13 +8,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import CODEC_BITS
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.batch.compression.codec import decompress
 from logstore.batch.compression.decompression_limit import DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO
+from logstore.batch.decoding.whole_records import whole_records
 from logstore.batch.layout import HEADER_SIZE, MAGIC
-from logstore.errors import LogStoreError
+from logstore.errors import DecompressionLimitError, LogStoreError
 from logstore.kernels.decode import decode, decode_sections
 from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import SHORTEST_RECORD
@@ -91,6 +93,10 @@ def _compressed(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
         start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
         try:
             section = decompress(int(columns.attributes[row]) & CODEC_BITS, data[start:end])
+        except DecompressionLimitError:
+            yield from waiting.decoded()
+            yield from _in_pieces(data, columns, row)
+            continue
         except LogStoreError as error:
             yield from waiting.decoded()
             yield Unreadable(row, error)
@@ -106,6 +112,25 @@ def _compressed(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
         if waiting.is_full:
             yield from waiting.decoded()
     yield from waiting.decoded()
+
+
+def _in_pieces(data: memoryview, columns: BatchColumns, row: int) -> Decoded:
+    """Decode what is too much to be decompressed at once; all can be read before any are given."""
+    try:
+        for _ in decoded_pieces(data, columns, row):
+            pass
+        yield from decoded_pieces(data, columns, row)
+    except LogStoreError as error:
+        yield Unreadable(row, error)
+
+
+def decoded_pieces(data: memoryview, columns: BatchColumns, row: int) -> Iterator[RecordColumns]:
+    """Decode a compressed batch of magic 2 a few MiB at once. Raises DecompressionError and CorruptRecordError."""
+    batch = RecordBatch(data, int(columns.position[row]))
+    number = np.array([row])
+    for run, count in whole_records(batch.pieces(), batch.record_count):
+        bounds = np.array([0]), np.array([len(run)])
+        yield decode_sections(np.frombuffer(run, np.uint8), columns, number, *bounds, np.array([count], np.int32))
 
 
 @dataclass(slots=True)

@@ -1,0 +1,51 @@
+"""A batch's decompressed records in pieces, so that memory stays bounded however much they are."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+from logstore.batch.compression.codec import Codec
+from logstore.batch.compression.lz4_framing import lz4_pieces
+from logstore.batch.compression.snappy_framing import snappy_pieces
+from logstore.batch.compression.zstd_framing import zstd_pieces
+from logstore.errors import DecompressionError
+
+PIECE_BYTES: Final = 1 << 20
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_WINDOW: Final = 16 << 10
+
+
+def decompressed_pieces(codec: int, data: memoryview) -> Iterator[bytes]:
+    """Yield what `decompress` returns of a batch of magic 2, in pieces of a few MiB at most, whatever they add up to.
+
+    A limit for all of it, or for how many blocks it consists of, is the caller's. Raises DecompressionError.
+    """
+    match codec:
+        case Codec.GZIP:
+            return _gzip_pieces(data)
+        case Codec.SNAPPY:
+            return snappy_pieces(data)
+        case Codec.LZ4:
+            return lz4_pieces(data)
+        case Codec.ZSTD:
+            return zstd_pieces(data, PIECE_BYTES)
+        case _:
+            raise DecompressionError(f"codec {codec} is unknown")
+
+
+def _gzip_pieces(data: memoryview) -> Iterator[bytes]:
+    """Decompress concatenated members; what follows them and is no member is ignored, as Java's reader does."""
+    position = 0
+    while position == 0 or bytes(data[position : position + 2]) == _GZIP_MAGIC:
+        member = zlib.decompressobj(_GZIP)
+        while not member.eof:
+            window = member.unconsumed_tail or data[position : position + _WINDOW]
+            if not window:
+                raise DecompressionError("the gzip stream ends early")
+            position += 0 if member.unconsumed_tail else len(window)
+            try:
+                yield member.decompress(window, PIECE_BYTES)
+            except zlib.error as error:
+                raise DecompressionError(f"invalid gzip stream ({error})") from error
+        position -= len(member.unused_data)
