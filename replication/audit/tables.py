@@ -150,6 +150,7 @@ _CANDIDATES: Final = _rows_of(
         "lost": pa.struct(_RECORDS),
         "acknowledged": pa.struct(_RECORDS),
         "maybe_acknowledged": pa.struct(_RECORDS),
+        "acknowledged_at_most": _LONG,
     }
 )
 PARTITIONS: Final[Columns] = {

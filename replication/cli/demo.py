@@ -229,8 +229,10 @@ def _advice(facts: dict[str, Any]) -> Iterator[str]:
 
 
 def _lost(candidate: Mapping[str, Any]) -> str:
-    lost, acknowledged = candidate["lost"]["records"], candidate["acknowledged"]["records"]
-    return f"{lost} records are lost, {acknowledged} of them acknowledged"
+    from replication.audit.judgement.wording import acknowledged_in_words
+
+    lost, acknowledged, maybe = (candidate[part]["records"] for part in ("lost", "acknowledged", "maybe_acknowledged"))
+    return f"{lost} records are lost, {acknowledged_in_words(lost, acknowledged, maybe)}"
 
 
 def _ending(facts: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Up to where a copy's records are known to be acknowledged: by its own high watermark, and by all else that tells."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from epoch import EpochHistory
 from epoch.history import MAX_OFFSET
@@ -12,29 +11,19 @@ from replication.audit.snapshots.registered import Registered
 Comparisons = Mapping[frozenset[str], Comparison]
 
 
-class Acknowledged(NamedTuple):
-    """What is known of one copy's records."""
-
-    end_offset: int
-    """Those below were acknowledged."""
-    is_all: bool
-    """Whether no more were, as far as the broker knew; False where no file tells."""
-
-
 def acknowledged(
     summaries: Sequence[CopySummary], comparisons: Comparisons, registered: Registered | None = None
-) -> dict[str, Acknowledged]:
-    """Tell it of each copy.
+) -> dict[str, int]:
+    """Return for each copy the offset below which its records were acknowledged.
 
     A high watermark counts in every copy, as far as that is the same log; and what a leader wrote as the only one in
     sync was acknowledged as it was written. A high watermark that no file has, or that was reset to 0, tells nothing.
+    Of what lies above nothing tells: brokers write high watermarks down every few seconds, followers learn them late,
+    and with acks=1 a leader acknowledges by itself.
     """
     own = {each.replica: max([*_ends(each, registered)], default=0) for each in summaries}
     return {
-        each.replica: Acknowledged(
-            max(min(end, _same_up_to(each.replica, other, comparisons)) for other, end in own.items()),
-            is_all=bool(each.checkpointed_high_watermark),
-        )
+        each.replica: max(min(end, _same_up_to(each.replica, other, comparisons)) for other, end in own.items())
         for each in summaries
     }
 

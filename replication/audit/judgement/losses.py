@@ -17,7 +17,7 @@ from replication.audit.comparison.record_tally import RecordSpan, RecordTally, c
 from replication.audit.comparison.unreadable_records import acknowledged_and_corrupt, unreadable
 from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.examination.range_digests import RANGE_BITS
-from replication.audit.judgement.acknowledged import Acknowledged, acknowledged
+from replication.audit.judgement.acknowledged import acknowledged
 from replication.audit.judgement.cost import Cost
 from replication.audit.snapshots.registered import Registered
 from replication.errors import CopyUnreadableError
@@ -46,6 +46,11 @@ class Loss:
     """Those that each replica has corrupt, and no other has at all: lost whichever leads, and counted by offsets."""
     gone: Mapping[str, RecordSpan]
     """Those that each replica lacks below its high watermark, and no other has: lost and counted likewise."""
+
+    @property
+    def acknowledged_at_most(self) -> int:
+        """How many of the lost records were acknowledged at most."""
+        return min(self.lost.records, self.acknowledged.records + self.maybe_acknowledged.records)
 
     @property
     def cost(self) -> Cost:
@@ -110,13 +115,11 @@ class _Tallies:
         lost: Mapping[str, Batches],
         ruined: Mapping[str, Batches],
         vanished: Mapping[str, Batches],
-        known: Mapping[str, Acknowledged],
+        known: Mapping[str, int],
     ) -> None:
         """Count in what each replica has, or lacks, of one stretch of the log."""
-        acknowledged = {name: clipped(rows, 0, known[name].end_offset) for name, rows in lost.items()}
-        maybe_acknowledged = [
-            clipped(rows, known[name].end_offset, LAST) for name, rows in lost.items() if not known[name].is_all
-        ]
+        acknowledged = {name: clipped(rows, 0, known[name]) for name, rows in lost.items()}
+        maybe_acknowledged = [clipped(rows, known[name], LAST) for name, rows in lost.items()]
         of_nobody = [*ruined.values(), *vanished.values()]
         self.lost.add_all([*lost.values(), *of_nobody])
         self.acknowledged.add_all([*acknowledged.values(), *of_nobody])
@@ -173,7 +176,7 @@ def _read(
     copies: Sequence[ExaminedCopy],
     lacking: Mapping[tuple[str, str], Sequence[OffsetRange]],
     tallies: Mapping[str, _Tallies],
-    known: Mapping[str, Acknowledged],
+    known: Mapping[str, int],
 ) -> None:
     """Read what any leader lacks, a stretch of the log at a time, and count it for each leader."""
     readers = {copy.replica: BatchReader(copy) for copy in copies}

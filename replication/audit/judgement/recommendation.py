@@ -46,6 +46,7 @@ class Candidate:
             "lost": self.loss.lost.as_json() if self.loss else None,
             "acknowledged": self.loss.acknowledged.as_json() if self.loss else None,
             "maybe_acknowledged": self.loss.maybe_acknowledged.as_json() if self.loss else None,
+            "acknowledged_at_most": self.loss.acknowledged_at_most if self.loss else None,
         }
 
 

@@ -64,16 +64,19 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
 
 
 def acknowledged_in_words(lost: int, acknowledged: int, maybe: int) -> str:
-    """Say how many of the lost records were acknowledged, and of how many nothing tells: what is unknown is never 0.
+    """Say how many of the lost records were acknowledged, at least and at most: what is unknown is never 0.
 
     >>> acknowledged_in_words(120, 70, 50)
-    '70 of them acknowledged; of 50 nothing tells whether they were'
+    'at least 70 of them acknowledged, at most 120'
     """
     if not maybe:
         return f"{acknowledged:,} of them acknowledged"
     if not acknowledged and maybe >= lost:
         return f"whether {'it was' if lost == 1 else 'they were'} acknowledged is not known"
-    return f"{acknowledged:,} of them acknowledged; of {maybe:,} nothing tells whether they were"
+    at_most = min(lost, acknowledged + maybe)
+    if not acknowledged:
+        return f"at most {at_most:,} of them acknowledged"
+    return f"at least {acknowledged:,} of them acknowledged, at most {at_most:,}"
 
 
 def nothing_in_words(partition: Json, candidate: Json) -> str:

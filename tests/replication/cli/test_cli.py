@@ -205,6 +205,7 @@ def test_advise_names_replicas_by_their_roots() -> None:
         "lost": lost,
         "acknowledged": lost,
         "maybe_acknowledged": {**dict.fromkeys(lost), "records": 0, "control_records": 0, "epochs": []},
+        "acknowledged_at_most": 5,
     }
     document = epochlog("advise", *sorted(replicas("diverged").iterdir()), "--json", "--epochs-only").document
     [by_epochs] = [each for each in document["by_epochs"] if each["topic"] == "hwloss"]

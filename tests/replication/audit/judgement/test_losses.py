@@ -188,10 +188,28 @@ def test_few_acknowledged_records_outweigh_many_that_were_promised_to_nobody() -
     assert least_loss([Copy(promised, BIG), Copy(longer, BIG)], [13, 10]) == "broker-1"
 
 
-def test_what_may_have_been_acknowledged_outweighs_what_was_not() -> None:
+def test_what_lies_above_a_high_watermark_may_have_been_acknowledged_as_well_as_what_has_none() -> None:
+    """It is written down every few seconds, and acks=1 does not wait for it."""
     trunk = (Written(0, 10),)
-    promised, longer = (*trunk, Written(1, 3)), (*trunk, *(Written(2, 90, "n") for _ in range(10)))
-    assert least_loss([Copy(promised, BIG), Copy(longer, BIG)], [None, 10]) == "broker-1"
+    few, many = (*trunk, Written(1, 3)), (*trunk, *(Written(2, 90, "n") for _ in range(10)))
+    copies = [Copy(few, BIG), Copy(many, BIG)]
+    for marks in ([None, 10], [10, 10], [0, 7], [10, None]):
+        told = candidates(judged(copies, [*marks]))
+        for replica, count in (("broker-1", 900), ("broker-2", 3)):
+            loss = told[replica].loss
+            assert loss is not None
+            assert (loss.acknowledged.records, loss.maybe_acknowledged.records) == (0, count)
+            assert told[replica].as_json()["acknowledged_at_most"] == count
+        assert least_loss(copies, [*marks]) == "broker-2"
+
+
+def test_of_some_it_is_known_and_of_the_others_not() -> None:
+    told = candidates(
+        judged([Copy((Written(0, 10), Written(0, 5), Written(0, 4)), BIG), Copy((Written(0, 10),), BIG)], [15, 10])
+    )
+    loss = told["broker-2"].loss
+    assert loss is not None
+    assert (loss.acknowledged.records, loss.acknowledged_at_most, loss.lost.records) == (5, 9, 9)
 
 
 def test_the_fewest_records_are_lost_where_it_is_the_same_for_those_that_were_acknowledged() -> None:

@@ -75,6 +75,7 @@ def candidate(
         "lost": lost,
         "acknowledged": acknowledged,
         "maybe_acknowledged": span(0),
+        "acknowledged_at_most": acknowledged["records"],
     }
 
 

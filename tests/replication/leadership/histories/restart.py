@@ -98,11 +98,11 @@ class Restart:
         lost = self.foretold.held(partition) - values
         if told["lost"]["records"] != len(lost):
             yield f"{partition}: under {leader} {len(lost)} records are lost, and {told['lost']} were said to be"
-        by_all = len(self.history.ledger.by_all.intersection(lost))
-        may_be = told["acknowledged"]["records"] + told["maybe_acknowledged"]["records"]
+        acknowledged = len(lost.intersection(self.history.ledger.acknowledged.get(partition, [])))
+        at_most = told["acknowledged_at_most"]
         self.counted["losses told"] += 1
-        if by_all > may_be:
-            yield f"{partition}: under {leader} {by_all} records of acks=all are lost, and {may_be} were feared"
+        if acknowledged > at_most:
+            yield f"{partition}: under {leader} {acknowledged} acknowledged records are lost, and {at_most} were feared"
 
     def _compare_follower(self, partition: TopicPartition, leader: int, follower: int, end: int) -> Iterator[str]:
         foretold = self.foretold.end_after_cut(partition, leader, follower)
