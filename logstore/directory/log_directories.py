@@ -14,6 +14,7 @@ from logstore.awaited_threads import AwaitedThreads
 from logstore.closing import do_all
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directory import LogDirectory
+from logstore.directory.neighbours import hold_against_each_other, note_each_other
 from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.errors import (
     DuplicatePartitionError,
@@ -94,6 +95,7 @@ class LogDirectories:
             opened_all = cls(directories, offline)
             if not duplicates:
                 opened_all.ensure_no_duplicates()
+            hold_against_each_other(opened_all.roots)
             return opened_all  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException:
             with suppress(OSError, LogStoreError):
@@ -214,6 +216,8 @@ class LogDirectories:
 
     def close(self) -> None:
         """Close all roots, even if one fails. Raises OSError, or NotClosedError if several failed."""
+        with suppress(OSError, LogStoreError):  # then nobody is told by it
+            note_each_other(self.roots, self.broker_epoch)
         do_all([root.close for root in self.roots], "the log directories")
 
     def abandon(self) -> None:

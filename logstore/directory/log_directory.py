@@ -46,6 +46,9 @@ from logstore.errors import (
 )
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.kept_claims import Claims
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.other_roots import OtherRoots
 from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import RootCheckpoints
@@ -92,6 +95,7 @@ class LogDirectory:
         guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
         upkeep = self._upkeep = Upkeep(partitions, clock)
         shortfalls = self._shortfalls = Shortfalls(environment, partitions)
+        self._other_roots: OtherRoots | None = None
         self._said = RootCheckpoints()
         """By the checkpoint files, as they were read first."""
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
@@ -230,6 +234,44 @@ class LogDirectory:
         It is known after another start too, unless the log has all again.
         """
         return MappingProxyType(self._shortfalls.found)
+
+    @property
+    def other_roots(self) -> OtherRoots | None:
+        """What was kept here of the broker's other roots, if that is of the same stop in order as this root."""
+        return self._other_roots
+
+    @property
+    def directory_id(self) -> str | None:
+        """The id of a root that was formatted for a broker, by its meta.properties."""
+        path = self.root / META_PROPERTIES_NAME
+        return MetaProperties.read(path).directory_id if path.exists() else None
+
+    @property
+    def claims(self) -> Mapping[TopicPartition, Claims]:
+        """How far its replicated logs reach, as other roots keep it of one that is about to be closed."""
+        return {
+            partition: Claims(
+                recovery_point=log.log_end_offset,
+                high_watermark=log.high_watermark,
+                log_start_offset=max(log.log_start_offset, log.segments[0].base_offset),
+            )
+            for partition, log in self._partitions.logs.items()
+            if self._environment.replicated_of(partition)
+        }
+
+    def hear(self, claims: Mapping[TopicPartition, Claims]) -> None:
+        """Take what another root has kept of this one: what it lacks of that is in `shortfalls`. Raises OSError."""
+        with self._guard.lock:
+            self._shortfalls.hear(claims)
+
+    def keep_others(self, others: OtherRoots) -> None:
+        """Keep what other roots hold. Raises OSError."""
+        others.write(self.root, self._environment.filesystem)
+
+    def forget_others(self) -> None:
+        """Remove what was kept of other roots, which is heard by now. Raises OSError."""
+        if self._other_roots is not None:
+            OtherRoots.remove(self.root, self._environment.filesystem)
 
     @property
     def begun(self) -> AbstractSet[TopicPartition]:
@@ -552,6 +594,8 @@ class LogDirectory:
         start = time.perf_counter()
         self._loader.load(known, progress)
         self._shortfalls.look(known)
+        others = OtherRoots.read(self.root) if known.clean_shutdown else None
+        self._other_roots = others if others and others.broker_epoch == self.broker_epoch else None
         if not known.clean_shutdown:
             reports = (log.report for log in self._partitions.logs.values())
             self.recovery = DirectoryRecovery.of(reports, time.perf_counter() - start)

@@ -60,10 +60,7 @@ def read_claims(root: Path) -> dict[TopicPartition, Claims]:
     try:
         content = decode_checked(path.read_bytes())
         is_known = content["version"] == _VERSION
-        claims = {
-            parse_directory_name(name).topic_partition: _checked(Claims(**said))
-            for name, said in content["partitions"].items()
-        }
+        claims = claims_of_plain(content["partitions"])
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogStoreError) as error:
@@ -77,11 +74,20 @@ def keep_claims(root: Path, claims: Mapping[TopicPartition, Claims], filesystem:
     """Replace the file of a root, durably; remove it where nothing is to be kept. Raises OSError."""
     path = root / KEPT_CLAIMS_NAME
     if claims:
-        partitions = {str(partition): asdict(said) for partition, said in sorted(claims.items())}
-        filesystem.write_atomically(path, encode_checked({"version": _VERSION, "partitions": partitions}))
+        filesystem.write_atomically(path, encode_checked({"version": _VERSION, "partitions": plain_claims(claims)}))
     elif path.exists():
         filesystem.unlink(path)
         filesystem.fsync_directory(root)
+
+
+def plain_claims(claims: Mapping[TopicPartition, Claims]) -> dict[str, dict[str, int | None]]:
+    """Return what JSON can hold."""
+    return {str(partition): asdict(said) for partition, said in sorted(claims.items())}
+
+
+def claims_of_plain(plain: Mapping[str, Mapping[str, int | None]]) -> dict[TopicPartition, Claims]:
+    """Return what `plain_claims` was given. Raises what Python raises for anything else, and LogStoreError."""
+    return {parse_directory_name(name).topic_partition: _checked(Claims(**said)) for name, said in plain.items()}  # type: ignore[arg-type]
 
 
 def _checked(claims: Claims) -> Claims:

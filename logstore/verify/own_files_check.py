@@ -10,6 +10,7 @@ from logstore.files.kept_claims import KEPT_CLAIMS_NAME, read_claims
 from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, ensure_readable
+from logstore.files.other_roots import OTHER_ROOTS_NAME, OtherRoots
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.reading import read_file
@@ -40,9 +41,10 @@ def check_own_files(partition: PartitionDirectory, report: Reporter) -> Iterator
 
 
 def check_kept_claims(root: Path, report: Reporter) -> Iterator[Finding]:
-    """Check what a root keeps of logs that have less than was said of them."""
-    findings, _ = read_file(partial(read_claims, root), KEPT_CLAIMS_NAME, UNPARSABLE, report)
-    yield from findings
+    """Check what a root keeps of logs that have less than was said of them, and of other roots."""
+    for name, read in ((KEPT_CLAIMS_NAME, read_claims), (OTHER_ROOTS_NAME, OtherRoots.read)):
+        findings, _ = read_file(partial(read, root), name, UNPARSABLE, report)
+        yield from findings
 
 
 def kept_end(partition: PartitionDirectory) -> int:

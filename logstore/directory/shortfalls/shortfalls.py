@@ -1,8 +1,9 @@
 """The logs of a root that have less than its checkpoint files say, until somebody settles what becomes of them."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import Final
 
 from logstore.directory.shortfalls.shortfall import Shortfall
@@ -55,6 +56,23 @@ class Shortfalls:
                 self.found[partition] = short
         # Before a checkpoint file says less.
         self._is_kept = not (self.found or kept)
+        self.keep()
+
+    def hear(self, claims: Mapping[TopicPartition, Claims]) -> None:
+        """Compare with what another root says of this one. Raises OSError."""
+        gone = self._missing(claims.keys())
+        for partition, told in claims.items():
+            known, log = self.found.get(partition), self._partitions.logs.get(partition)
+            claimed = told if known is None else told.with_earlier(known.claims)
+            if log is not None:
+                short = Shortfall.of(log, claimed)
+            elif partition in gone:
+                short = Shortfall.of_gone(self._root / str(partition), claimed)
+            else:
+                short = known and replace(known, claims=claimed)
+            if short is not None:
+                self.found[partition] = short
+                self._is_kept = False
         self.keep()
 
     def settle(self, partition: TopicPartition) -> None:
