@@ -139,6 +139,11 @@ LOSSES: Final[Mapping[str, Loss]] = {
         cut_in_half,
         emptied,
         replaced_by_an_older_copy,
+    )
+}
+LOST_SEGMENTS: Final[Mapping[str, Loss]] = {
+    each.__name__: each
+    for each in (
         first_segment_gone,
         middle_segment_gone,
         middle_segment_emptied,
@@ -146,3 +151,4 @@ LOSSES: Final[Mapping[str, Loss]] = {
         segments_swapped,
     )
 }
+"""Of a log that has several: nothing is wrong at its end."""

@@ -16,10 +16,11 @@ from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from replication.metadata.records import NO_LEADER
 from replication.testing import SimulatedCluster
 from tests.campaign import Campaign
-from tests.replication.lost_files import DAMAGES, LOSSES, Loss
+from tests.replication.lost_files import DAMAGES, LOSSES, LOST_SEGMENTS, Loss
 
 LAST, OTHERS = 1, (2, 3)
 EARLIER, LATER = 8, 12
+ALL_LOSSES = {**LOSSES, **LOST_SEGMENTS}
 VALUES = [b"%d" % number for number in range(EARLIER + LATER)]
 
 
@@ -107,7 +108,7 @@ def ensure_nothing_is_lost(cluster: SimulatedCluster, loss: Loss, older: Path) -
         assert [each.value for each in cluster.log(broker, "orders").records()] == VALUES
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+@pytest.mark.parametrize("loss", ALL_LOSSES.values(), ids=ALL_LOSSES.keys())
 def test_others_lead_what_the_last_in_the_isr_has_lost(tmp_path: Path, loss: Loss) -> None:
     """By themselves where they are eligible, else once they are elected uncleanly: that broker is fenced."""
     campaign = Campaign("brokers that have lost files", full=80, share=4)
@@ -136,7 +137,7 @@ def test_what_is_damaged_is_cut_once_a_leader_has_it(tmp_path: Path, damage: Los
     campaign.report(campaign.count, damage.__name__)
 
 
-@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES.keys())
+@pytest.mark.parametrize("loss", ALL_LOSSES.values(), ids=ALL_LOSSES.keys())
 @pytest.mark.parametrize("with_eligible", [True, False])
 def test_what_has_lost_something_is_not_elected_where_unclean_elections_are_allowed(
     tmp_path: Path, loss: Loss, *, with_eligible: bool
