@@ -338,7 +338,8 @@ class Log(ReadableLog):
         """Append one batch as the leader, which assigns offsets, epoch and, with LogAppendTime, timestamps.
 
         `leader_epoch` defaults to the latest epoch, in a new log to 0, and to a new one where records were cut off or
-        may have been lost. A log that has followed another leader has no default: pass it, or use a `Leadership`.
+        may have been lost: the epochs up to that one are over then, but for the latest that ever was here, in which its
+        own leader may go on. A log that has followed another leader has no default: pass it, or use a `Leadership`.
 
         Records are encoded according to `template` (codec, producer); bytes in a list are the values of records without
         keys, written now. Bytes that stand alone are a batch as a producer sends it, with base offset 0. Kafka:

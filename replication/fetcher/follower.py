@@ -40,7 +40,7 @@ class Follower(OwnedByProcess):
     """Keeps logs identical to their leaders', batch by batch, and truncates them where leader epochs diverge.
 
     >>> with (
-    ...     Log.open("orders-0") as log,
+    ...     Log.open("orders-0", replicated=True) as log,
     ...     Follower("localhost:9092", TopicPartition("orders", 0), log) as follower,
     ... ):
     ...     follower.catch_up(timeout=10)

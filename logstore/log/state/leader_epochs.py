@@ -1,6 +1,6 @@
 """Which leader epochs a log takes, and what they change in its history of epochs."""
 
-from typing import Final
+from typing import Final, NoReturn
 
 from epoch.entry import EpochEntry
 from epoch.history import MAX_EPOCH
@@ -87,8 +87,15 @@ class LeaderEpochs:
         self.assign(epoch, start_offset, magic=2)
 
     def refuse_lower(self, epoch: int) -> None:
-        """Refuse a leader whose epoch is over: what it did would make later ones be forgotten."""
-        latest = self._contents.epochs.latest
+        """Refuse a leader whose epoch is over: what it did would make later ones be forgotten, or go unnoticed.
+
+        Who leads on in the latest epoch that ever was here has to know that nobody has read what may be gone of it.
+        """
+        latest, reserved = self._contents.epochs.latest, self._contents.epochs.reserved
+        if reserved is not None and epoch < reserved.epoch:
+            is_latest = latest is not None and epoch == latest.epoch == reserved.epoch - 1
+            if not is_latest:
+                self._refuse_unnoticed(epoch, reserved.epoch)
         if latest is not None and epoch < latest.epoch and not self._environment.config.takes_lower_epochs:
             raise FencedLeaderEpochError(
                 f"leader epoch {epoch} is fenced: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
@@ -98,6 +105,18 @@ class LeaderEpochs:
                 if self._contents.needs_epoch
                 else "omit `leader_epoch` to use the latest one, or pass a higher one",
             )
+
+    def _refuse_unnoticed(self, epoch: int, reserved: int) -> NoReturn:
+        needs_epoch = self._contents.needs_epoch
+        raise FencedLeaderEpochError(
+            f"leader epoch {epoch} is over: what was written in epochs up to {reserved - 1} is gone, and may have been "
+            "read",
+            file=self._environment.directory,
+            offset=self._contents.log_end_offset,
+            advice=f"pass leader_epoch={reserved}, or the later one that you were elected in"
+            if needs_epoch
+            else f"omit `leader_epoch` to begin epoch {reserved}, or pass that or a higher one",
+        )
 
     # --- following, and cuts
 

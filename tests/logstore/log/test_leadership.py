@@ -134,6 +134,60 @@ def test_behind_a_cut_nobody_leads_in_an_epoch_that_was_cut(log: Log) -> None:
 
 
 @pytest.mark.parametrize("stop", ["open", "close", "abandon"])
+def test_nobody_appends_in_an_epoch_that_was_cut(log: Log, stop: str) -> None:
+    """Whoever has read what is gone would not notice."""
+    log.append([b"three"], leader_epoch=4)
+    log.truncate_to(2)
+    if stop != "open":
+        log.close() if stop == "close" else log.abandon()
+        log = Log.open(log.directory)
+    next_epoch = log.epochs.reserved.epoch if log.epochs.reserved is not None else -1
+    assert next_epoch == 5
+    for epoch in range(next_epoch):
+        with pytest.raises(FencedLeaderEpochError, match=f"begin epoch {next_epoch}, or pass that or a higher one"):
+            log.append([b"four"], leader_epoch=epoch)
+        with pytest.raises(FencedLeaderEpochError, match="over"):
+            log.assign_epoch(epoch, log.log_end_offset)
+        with pytest.raises(FencedLeaderEpochError, match=f"from {next_epoch} on"):
+            log.lead(epoch)
+    log.append([b"four"], leader_epoch=next_epoch)
+    assert epochs_of(log) == [0, next_epoch]
+    log.close()
+
+
+@pytest.mark.parametrize("stop", ["open", "abandon"])
+def test_the_leader_of_the_latest_epoch_that_ever_was_may_go_on_in_it(log: Log, stop: str) -> None:
+    log.append([b"three"], leader_epoch=4)
+    log.append([b"four"], leader_epoch=4)
+    if stop == "open":
+        log.truncate_to(3)
+    else:
+        log.abandon()
+        log = Log.open(log.directory)
+    for epoch in (0, 3):
+        with pytest.raises(FencedLeaderEpochError, match="begin epoch 5"):
+            log.append([b"five"], leader_epoch=epoch)
+    log.append([b"five"], leader_epoch=4)
+    with pytest.raises(FencedLeaderEpochError, match="from 5 on"):
+        log.lead(4)
+    log.lead(5).append([b"six"])
+    assert epochs_of(log)[-3:] == [4, 4, 5]
+    log.close()
+
+
+def test_of_a_log_that_has_followed_it_is_said_which_epoch_to_be_elected_in(log: Log) -> None:
+    log.append_batches(fetched(log, 3))
+    log.append_batches(fetched(log, 5))
+    log.flush()
+    log.abandon()
+    log = Log.open(log.directory)
+    with pytest.raises(FencedLeaderEpochError, match="pass leader_epoch=6, or the later one that you were elected in"):
+        log.append([b"four"], leader_epoch=4)
+    log.append([b"four"], leader_epoch=6)
+    log.close()
+
+
+@pytest.mark.parametrize("stop", ["open", "close", "abandon"])
 def test_a_log_that_has_followed_has_to_be_told_the_epoch(log: Log, stop: str) -> None:
     log.append_batches(fetched(log, 0))
     if stop != "open":

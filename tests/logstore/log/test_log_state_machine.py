@@ -16,7 +16,7 @@ from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
-from logstore.errors import OffsetOutOfRangeError, UnexpectedAppendOffsetError
+from logstore.errors import FencedLeaderEpochError, OffsetOutOfRangeError, UnexpectedAppendOffsetError
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.logstore.directories import GAPS, assert_sound
@@ -74,9 +74,13 @@ class LogMachine(RuleBasedStateMachine):
         self.end = base_offset + len(values)
         self.epochs = self.epochs.assign(self.epoch, base_offset)
 
+    def begin_epoch(self) -> None:
+        """Be elected anew where the log needs that."""
+
     @rule(values=VALUES, later=st.booleans())
     def append(self, values: list[bytes], later: bool) -> None:
         self.epoch += later
+        self.begin_epoch()
         records = [Record(0, offset, b"k", value) for offset, value in enumerate(values, self.end)]
         info = self.log.append(records, leader_epoch=self.epoch, template=BatchTemplate(codec=self.codec))
         assert (info.first_offset, info.last_offset) == (self.end, self.end + len(values) - 1)
@@ -181,6 +185,14 @@ class OnlyCopyMachine(LogMachine):
     """The log may have reserved an epoch for what is appended after a recovery or a cut; each batch is in its own."""
 
     replicated = False
+
+    def begin_epoch(self) -> None:
+        reserved, latest = self.log.epochs.reserved, self.log.epochs.latest_epoch
+        if reserved is None or self.epoch >= reserved.epoch or self.epoch == latest == reserved.epoch - 1:
+            return
+        with pytest.raises(FencedLeaderEpochError, match=f"epoch {self.epoch} is over"):
+            self.log.append([b"value"], leader_epoch=self.epoch)
+        self.epoch = reserved.epoch
 
     def check_epochs(self) -> None:
         for batch in self.batches:

@@ -102,6 +102,27 @@ def test_a_follower_goes_on_where_it_was(broker: Broker, tmp_path: Path) -> None
             assert_identical(broker, partition, log)
 
 
+def test_a_copy_that_is_damaged_ends_there_and_is_fetched_again(broker: Broker, tmp_path: Path) -> None:
+    partition = TopicPartition("damaged", 0)
+    create(broker, "damaged")
+    produce(broker, partition, 300)
+    log = open_log(tmp_path, partition)
+    with replication.Follower(broker.address, partition, log) as follower:
+        follower.catch_up(PATIENCE)
+    log.flush()
+    log.abandon()
+    path = log.segments[-1].path
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with open_log(tmp_path, partition) as log:
+        assert log.report.dropped
+        assert log.log_end_offset < 300
+        with replication.Follower(broker.address, partition, log) as follower:
+            follower.catch_up(PATIENCE)
+        assert_identical(broker, partition, log)
+
+
 def test_records_that_the_cluster_does_not_have_are_cut(broker: Broker, tmp_path: Path) -> None:
     partition = TopicPartition("cut", 0)
     create(broker, "cut")
