@@ -16,6 +16,7 @@ from logstore.files.offset_checkpoint import (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
+from logstore.files.only_copy.space_reserve import RESERVE_NAME
 from logstore.files.other_roots import OTHER_ROOTS_NAME
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.offline_log_directory import (
@@ -53,7 +54,7 @@ def check_root(root: OfflineLogDirectory) -> Iterator[Finding]:
             yield report.info(
                 "left-over-tmp", "written but never put in place: a crash left it, it may be removed", file=name
             )
-        elif name not in ROOT_FILES | {KEPT_CLAIMS_NAME, OTHER_ROOTS_NAME}:
+        elif name not in ROOT_FILES | {KEPT_CLAIMS_NAME, OTHER_ROOTS_NAME, RESERVE_NAME}:
             yield report.info("unknown-file", "not a file that Kafka writes in a log.dirs root", file=name)
     for name in root.listing.directories:
         if is_partition_directory_name(name):
