@@ -1,10 +1,11 @@
 """A group of the classic protocol: its members agree on a generation, and their leader assigns what each reads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import Final
 from uuid import uuid4
 
+from logstore import TopicPartition
 from replication.broker.groups.awaited import Awaited
 from replication.broker.groups.committed_offsets import CommittedOffsets
 from replication.broker.groups.errors import GroupRefusedError
@@ -14,6 +15,7 @@ from replication.broker.groups.group_state import GroupState
 from replication.broker.groups.joining import UNKNOWN_MEMBER, JoinAnswer, JoinRequest
 from replication.broker.groups.member import Member
 from replication.broker.groups.roster import Roster
+from replication.broker.groups.subscription import CONSUMER, subscribed_topics
 from replication.broker.groups.syncing import SyncAnswer, SyncRequest
 from replication.coordinator_records.group_metadata import GroupMetadata
 from replication.protocol.error_code import ErrorCode
@@ -41,6 +43,8 @@ class ClassicGroup:
         self.offsets: CommittedOffsets = CommittedOffsets()
         self._settings = settings
         self._protocol: str | None = None
+        self._subscribed: frozenset[str] | None = None
+        """The topics that members of the generation read, if they are consumers; None: nobody knows."""
         self._told_ids: dict[str, float] = {}
         """Member ids with which new members have not come yet, and until when they may."""
         self._not_synced: set[str] = set()
@@ -91,6 +95,7 @@ class ClassicGroup:
         if self.members:
             self.state, self._protocol = GroupState.STABLE, metadata.protocol
             self.members.leader = metadata.leader if metadata.leader in self.members else self.members.leader
+        self._subscribed = self._read_subscriptions()
 
     # --- what members ask for
 
@@ -169,6 +174,22 @@ class ClassicGroup:
         if self.state is GroupState.COMPLETING_REBALANCE:
             raise GroupRefusedError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._keep_alive(member, now)
+
+    def delete_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+        """Forget what was committed for topics that no member reads; return an error, or none, of each.
+
+        GroupRefusedError if there are members who are no consumers: what they read is not known.
+        """
+        if self.state is not GroupState.EMPTY and self.members.protocol_type != CONSUMER:
+            raise GroupRefusedError(ErrorCode.NON_EMPTY_GROUP)
+        errors = {
+            each: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if self._reads(each.topic) else ErrorCode.NONE
+            for each in partitions
+        }
+        for partition, error in errors.items():
+            if error is ErrorCode.NONE:
+                self.offsets.discard(partition)
+        return errors
 
     def describe(self) -> GroupDescription:
         """Tell what the group is."""
@@ -316,6 +337,17 @@ class ClassicGroup:
             raise GroupRefusedError(ErrorCode.ILLEGAL_GENERATION)
         return member
 
+    def _read_subscriptions(self) -> frozenset[str] | None:
+        if self.members.protocol_type != CONSUMER:
+            return None
+        return subscribed_topics(member.metadata(self._protocol) for member in self.members.values())
+
+    def _reads(self, topic: str) -> bool:
+        """Whether a topic is read, as far as is known: consumers that have not said may read any."""
+        if self._subscribed is None:
+            return self.members.protocol_type == CONSUMER
+        return topic in self._subscribed
+
     # --- generations
 
     def _rebalance_or_complete(self, now: float) -> None:
@@ -368,6 +400,7 @@ class ClassicGroup:
         self._join_deadline = inf
         self.generation += 1
         self._protocol = self.members.selected_protocol()
+        self._subscribed = self._read_subscriptions()
         self._not_synced = set(self.members)
         if not self.members:
             self.state = GroupState.EMPTY

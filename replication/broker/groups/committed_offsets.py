@@ -15,11 +15,15 @@ class CommittedOffsets(dict[TopicPartition, OffsetCommit]):
 
     def put(self, partition: TopicPartition, commit: OffsetCommit) -> None:
         """Let a commit count in place of the one before."""
-        before = self.get(partition)
-        if before is not None:
-            self.size -= size_of(before)
+        self.discard(partition)
         self[partition] = commit
         self.size += size_of(commit)
+
+    def discard(self, partition: TopicPartition) -> None:
+        """Forget a commit, if there is one."""
+        before = self.pop(partition, None)
+        if before is not None:
+            self.size -= size_of(before)
 
 
 def size_of(commit: OffsetCommit) -> int:

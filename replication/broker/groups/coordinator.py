@@ -1,7 +1,7 @@
 """All groups of a broker, and what they have committed."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
 from threading import Lock
@@ -155,6 +155,27 @@ class GroupCoordinator:
             group = self._groups.get(group_id)
             return {} if group is None else group.offsets.copy()
 
+    def delete_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, ErrorCode]:
+        """Forget what a group has committed for topics that it does not read; return an error, or none, of each.
+
+        Raises GroupRefusedError where there is no such group, or its members are no consumers.
+        """
+        self._check_group(group_id)
+        with self._deleting(group_id) as group:
+            return group.delete_offsets(partitions)
+
+    def delete(self, group_id: str) -> ErrorCode:
+        """Forget a group that has no members, and what it has committed; return an error, or none."""
+        try:
+            self._check_is_its(group_id)
+            with self._deleting(group_id) as group:
+                if group.state is not GroupState.EMPTY:
+                    return ErrorCode.NON_EMPTY_GROUP
+                del self._groups[group_id]
+        except GroupRefusedError as refused:
+            return refused.code
+        return ErrorCode.NONE
+
     # --- what there is
 
     def groups(self) -> list[GroupDescription]:
@@ -214,6 +235,18 @@ class GroupCoordinator:
                 self._size += group.size - before
                 if group.deadline < deadline:
                     group.wake()
+
+    @contextmanager
+    def _deleting(self, group_id: str) -> Iterator[ClassicGroup]:
+        """Take something from a group, or the group. GroupRefusedError where it is not there."""
+        with self._lock:
+            group = self._groups.get(group_id)
+            if group is None:
+                raise GroupRefusedError(ErrorCode.GROUP_ID_NOT_FOUND)
+            self._advance(group)
+            before = group.size
+            yield group
+            self._size += (group.size if group_id in self._groups else 0) - before
 
     def _advance(self, group: ClassicGroup) -> None:
         before = group.size

@@ -5,7 +5,8 @@ from typing import Any
 
 from replication.broker.authorization.permissions import PermissionsOf, unlimited
 from replication.broker.groups.coordinator import GroupCoordinator
-from replication.broker.groups.requests import listing_requests, member_requests, offset_requests
+from replication.broker.groups.requests import deletion_requests, listing_requests, member_requests, offset_requests
+from replication.broker.groups.requests.deletion_requests import DeletionRequests
 from replication.broker.groups.requests.listing_requests import FindEndpoint, ListingRequests
 from replication.broker.groups.requests.member_requests import MemberRequests
 from replication.broker.groups.requests.offset_requests import OffsetRequests
@@ -31,6 +32,7 @@ def group_apis(
     """
     members = MemberRequests(coordinator, permissions)
     offsets = OffsetRequests(coordinator, image, permissions)
+    deletion = DeletionRequests(coordinator, image, permissions)
     listing = ListingRequests(coordinator, endpoint, permissions, transactions)
     answers: dict[int, Callable[..., Any]] = {
         offset_requests.OFFSET_COMMIT: offsets.commit,
@@ -42,5 +44,7 @@ def group_apis(
         member_requests.SYNC_GROUP: members.sync,
         listing_requests.DESCRIBE_GROUPS: listing.describe,
         listing_requests.LIST_GROUPS: listing.list,
+        deletion_requests.DELETE_GROUPS: deletion.delete_groups,
+        deletion_requests.OFFSET_DELETE: deletion.delete_offsets,
     }
     return {key: ServedApi(served_versions(key) or range(0), answer) for key, answer in answers.items()}

@@ -55,6 +55,8 @@ class RandomQuestions:
             27: (range(1, 2), self._markers),
             32: (range(1, 5), self._configs),
             35: (range(1, 6), self._log_dirs),
+            42: (range(3), self._delete_groups),
+            47: (range(1), self._delete_offsets),
             48: (range(2), self._quotas),
             50: (range(1), self._users),
             60: (range(3), self._cluster),
@@ -233,6 +235,13 @@ class RandomQuestions:
 
     def _list_groups(self, version: int) -> Any:
         return kio_request(16, version, {"states_filter": (), "types_filter": ()})
+
+    def _delete_groups(self, version: int) -> Any:
+        return kio_request(42, version, {"groups_names": self._rng.sample(GROUPS, 2)})
+
+    def _delete_offsets(self, version: int) -> Any:
+        topics = [{"name": topic, "partitions": [{"partition_index": 0}]} for topic in self._topics()]
+        return kio_request(47, version, self._group() | {"topics": topics})
 
     def _reference(self, topic: str, version: int) -> dict[str, Any]:
         return {"name": topic, "topic_id": self._ids[topic]} if version < _SINCE_IDS else {"topic_id": self._ids[topic]}

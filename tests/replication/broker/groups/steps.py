@@ -11,11 +11,15 @@ from replication.protocol.wire.kio_messages import request_classes
 from tests.replication.broker.groups.sides import request
 
 COMMIT, FETCH, FIND, JOIN, HEARTBEAT, LEAVE, SYNC, DESCRIBE, LIST = 8, 9, 10, 11, 12, 13, 14, 15, 16
-LAST_VERSIONS = {8: 10, 9: 10, 10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 15: 6, 16: 5}
+DELETE, DELETE_OFFSETS = 42, 47
+LAST_VERSIONS = {8: 10, 9: 10, 10: 6, 11: 9, 12: 4, 13: 5, 14: 5, 15: 6, 16: 5, 42: 2, 47: 0}
 FIRST_VERSIONS = {8: 2, 9: 1}
 TOPIC = "orders"
 NO_TOPIC = "nothing"
 OTHER_ID = UUID(int=7)
+SUBSCRIBED = bytes.fromhex("0001 00000001 0006") + TOPIC.encode() + bytes.fromhex("ffffffff 00000000")
+"""The metadata of a consumer of the topic, in version 1."""
+SUBSCRIBED_ELSEWHERE = bytes.fromhex("0000 00000001 0007") + NO_TOPIC.encode() + bytes.fromhex("ffffffff")
 
 Write = Callable[[Callable[[str], str]], Any]
 """Writes a request, given the ids of named members."""
@@ -68,6 +72,8 @@ class Steps:
             SYNC: self._sync,
             DESCRIBE: self._describe,
             LIST: self._list,
+            DELETE: self._delete,
+            DELETE_OFFSETS: self._delete_offsets,
         }[key]
         return member, draw(version, client, member)
 
@@ -79,7 +85,7 @@ class Steps:
             return JOIN
         if client.phase == "joined":
             return SYNC
-        return rng.choice([HEARTBEAT, HEARTBEAT, COMMIT, FETCH, JOIN, LEAVE, DESCRIBE])
+        return rng.choice([HEARTBEAT, HEARTBEAT, COMMIT, FETCH, JOIN, LEAVE, DESCRIBE, DELETE_OFFSETS, FETCH])
 
     def _generation(self, client: Client) -> int:
         return client.generation if self._rng.random() < 0.9 else self._rng.choice([-1, 0, client.generation + 1])
@@ -98,7 +104,7 @@ class Steps:
         names = sorted(rng.sample(["cooperative", "range", "sticky"], rng.choice([1, 2, 2, 3])))
         if rng.random() < 0.6:
             names = ["range", "sticky"]
-        metadata = b"x" if rng.random() < 0.7 else rng.randbytes(3)
+        metadata = rng.choice([SUBSCRIBED, SUBSCRIBED, SUBSCRIBED_ELSEWHERE, b"x", rng.randbytes(3)])
         if rng.random() < 0.03:
             names = []
         fields = {
@@ -225,6 +231,19 @@ class Steps:
         states = self._rng.choice([(), ("Stable",), ("empty", "PreparingRebalance"), ("nonsense",)])
         types = self._rng.choice([(), ("classic",), ("Classic",), ("consumer",), ("nonsense",)])
         return lambda _: request(LIST, version, states_filter=states, types_filter=types)
+
+    def _delete(self, version: int, _: Client, __: str) -> Write:
+        groups = tuple(self._rng.sample([self._group, f"{self._group}-none", ""], self._rng.choice([1, 2, 3])))
+        return lambda _: request(DELETE, version, groups_names=groups)
+
+    def _delete_offsets(self, version: int, _: Client, __: str) -> Write:
+        parts = request_classes(DELETE_OFFSETS, version)
+        indexes = self._rng.sample([0, 1, 9], self._rng.choice([0, 1, 2]))
+        partitions = tuple(parts.OffsetDeleteRequestPartition(partition_index=index) for index in indexes)
+        names = self._rng.choice([(TOPIC,), (TOPIC,), (NO_TOPIC,), (TOPIC, NO_TOPIC)])
+        topics = tuple(parts.OffsetDeleteRequestTopic(name=name, partitions=partitions) for name in names)
+        group = self._rng.choice([self._group, self._group, self._group, f"{self._group}-none", ""])
+        return lambda _: request(DELETE_OFFSETS, version, group_id=group, topics=topics)
 
 
 def request_group(parts: Any, version: int, group: str, topics: Any) -> Any:

@@ -146,3 +146,28 @@ def test_nobody_commits_as_a_member_of_a_group_that_is_not_there(coordinator: Gr
     errors = coordinator.commit("none", {PARTITION: OffsetCommit(offset=1)}, generation=1, member_id="m")
     assert errors == {PARTITION: ErrorCode.GROUP_ID_NOT_FOUND}
     assert not coordinator.groups()
+
+
+def test_a_deleted_group_is_gone_with_what_it_had_committed_and_its_memory(coordinator: GroupCoordinator) -> None:
+    coordinator.commit("group", {PARTITION: OffsetCommit(offset=5, metadata="note")})
+    assert coordinator.delete("group") is ErrorCode.NONE
+    assert coordinator.size == 0
+    assert coordinator.groups() == []
+    assert not coordinator.committed("group")
+    assert coordinator.delete("group") is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_offsets_are_deleted_with_their_memory(coordinator: GroupCoordinator) -> None:
+    other = TopicPartition("orders", 1)
+    coordinator.commit("group", {PARTITION: OffsetCommit(offset=5)})
+    before = coordinator.size
+    coordinator.commit("group", {other: OffsetCommit(offset=6, metadata="note")})
+    assert coordinator.delete_offsets("group", [other]) == {other: ErrorCode.NONE}
+    assert coordinator.size == before
+    assert list(coordinator.committed("group")) == [PARTITION]
+
+
+def test_a_group_with_members_stays(coordinator: GroupCoordinator) -> None:
+    join(coordinator, joining("group"))
+    assert coordinator.delete("group") is ErrorCode.NON_EMPTY_GROUP
+    assert [each.group_id for each in coordinator.groups()] == ["group"]

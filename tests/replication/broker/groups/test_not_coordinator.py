@@ -18,6 +18,8 @@ from replication.server.call import Call, Caller
 from tests.replication.broker.authorization.random_questions import kio_request
 from tests.replication.broker.groups.steps import (
     COMMIT,
+    DELETE,
+    DELETE_OFFSETS,
     DESCRIBE,
     FETCH,
     HEARTBEAT,
@@ -56,6 +58,8 @@ ASKED: Final[dict[int, dict[str, Any]]] = {
     HEARTBEAT: MEMBER,
     LEAVE: {**MEMBER, "members": [LEAVING]},
     DESCRIBE: {"groups": (GROUP,), "include_authorized_operations": True},
+    DELETE: {"groups_names": (GROUP,)},
+    DELETE_OFFSETS: {"group_id": GROUP, "topics": [{"name": TOPIC, "partitions": [{"partition_index": 0}]}]},
     LIST: {"states_filter": (), "types_filter": ()},
 }
 

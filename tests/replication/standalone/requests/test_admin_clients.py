@@ -5,7 +5,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ElectionType, Producer, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    ElectionType,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -86,3 +93,15 @@ def test_a_topic_that_a_client_writes_to_is_made(bootstrap: str, admin: AdminCli
     producer.produce("wanted", b"first")
     assert producer.flush(SECONDS) == 0
     assert partitions(admin, "wanted") == 1
+
+
+def test_groups_are_deleted(bootstrap: str, admin: AdminClient) -> None:
+    admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(SECONDS)
+    wait_until(lambda: partitions(admin, "orders") == 1)
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "readers"})
+    consumer.commit(offsets=[TopicPartition("orders", 0, 5)], asynchronous=False)
+    consumer.close()
+    assert admin.delete_consumer_groups(["readers"])["readers"].result(SECONDS) is None
+    asked = ConsumerGroupTopicPartitions("readers", [TopicPartition("orders", 0)])
+    told = admin.list_consumer_group_offsets([asked])["readers"].result(SECONDS)
+    assert [each.offset for each in told.topic_partitions] == [OFFSET_INVALID]
