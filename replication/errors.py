@@ -252,6 +252,10 @@ class SameBrokerError(ReplicationError, ValueError):
         )
 
 
+class PartitionDoubledError(ReplicationError):
+    """A broker has a partition in several of its log.dirs."""
+
+
 class SeveralBrokersError(ReplicationError, ValueError):
     """A directory holds the roots of several brokers instead of one."""
 

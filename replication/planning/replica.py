@@ -17,6 +17,7 @@ from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition
 from replication.errors import (
     DifferentClustersError,
     NothingInCommonError,
+    PartitionDoubledError,
     PartitionVanishedError,
     SameBrokerError,
     SameReplicaError,
@@ -24,6 +25,7 @@ from replication.errors import (
     TopicIdsDifferError,
 )
 from replication.planning.broker_roots import OwnedRoot, by_broker
+from replication.planning.doubled_partition import DoubledCopy, doubled_in_words
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 
 NEEDED: Final = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA})
@@ -126,7 +128,7 @@ def open_directories(path: Path) -> Sequence[OfflineLogDirectory | PartitionDire
 
 
 def _ensure_one_brokers(path: Path, roots: Sequence[OfflineLogDirectory]) -> None:
-    """Raise SeveralBrokersError, DifferentClustersError, or SameBrokerError where two disks hold one partition."""
+    """Raise SeveralBrokersError, or DifferentClustersError."""
     properties = {root.path: properties_of(root) for root in roots}
     brokers = by_broker(
         [OwnedRoot(root, str(root.path), _node_id(properties[root.path]), _live_partitions(root)) for root in roots]
@@ -134,13 +136,6 @@ def _ensure_one_brokers(path: Path, roots: Sequence[OfflineLogDirectory]) -> Non
     if len(brokers) > 1:
         raise SeveralBrokersError(path, [root.path.name for root, *_ in brokers])
     ensure_one_cluster({str(place): known.cluster_id if known else None for place, known in properties.items()})
-    held: dict[TopicPartition, OfflineLogDirectory] = {}
-    for root in roots:
-        for partition in _live_partitions(root):
-            other = held.setdefault(partition, root)
-            if other is not root:
-                what = f"of one broker by meta.properties and hold {partition}"
-                raise SameBrokerError(str(other.path), str(root.path), what)
 
 
 def _roots_in(path: Path) -> Iterator[OfflineLogDirectory]:
@@ -285,11 +280,17 @@ def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory],
         left_out[partition] = error
         on_error(partition, error)
 
-    partitions: dict[TopicPartition, PartitionDirectory] = {}
+    found: dict[TopicPartition, list[PartitionDirectory]] = {}
     listed: set[TopicPartition] = set()
     for each in opened:
-        partitions |= open_partitions(each, leave_out)
+        for partition, directory in open_partitions(each, leave_out).items():
+            found.setdefault(partition, []).append(directory)
         listed |= _listed(each) if isinstance(each, OfflineLogDirectory) else frozenset()
+    for partition, directories in found.items():
+        if len(directories) > 1:
+            copies = [DoubledCopy.read(directory) for directory in directories]
+            leave_out(partition, PartitionDoubledError(doubled_in_words(partition, name, copies)))
+    partitions = {partition: first for partition, (first, *others) in found.items() if not others}
     read = [_properties(each) for each in opened]
     known = [each for each in read if isinstance(each, MetaProperties)]
     return Replica(

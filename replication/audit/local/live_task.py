@@ -58,7 +58,9 @@ def _absent(snapshots: Sequence[Snapshot], task: Task, partition: TopicPartition
     for snapshot in snapshots:
         for root in snapshot.roots:
             if root.storage.uri not in holding:
-                copy = Copy(_name(snapshot, root, holding), root.storage.uri, str(partition), partition, ())
+                name = _name(snapshot, root, holding)
+                broker = "" if name == snapshot.name else snapshot.name
+                copy = Copy(name, root.storage.uri, str(partition), partition, (), broker=broker)
                 yield Job(copy.replica, copy.root, copy)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,8 +11,9 @@ from replication.audit.comparison.examined_copy import ExaminedCopy, OpenLogs, i
 from replication.audit.copy_summary import CopySummary
 from replication.audit.examination.copy_examiner import Examiner, Row, copy_of, piece_of
 from replication.audit.examination.range_digests import RangeDigests
+from replication.audit.judgement.findings.doubled_copies import BrokersCopies, doubled
 from replication.audit.judgement.judgement import judge
-from replication.audit.judgement.verdict import PartitionVerdict, Verdict
+from replication.audit.judgement.verdict import PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.changes import changed_since
 from replication.audit.snapshots.registered import Registrations
@@ -34,17 +36,45 @@ def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations)
         )
         return {**verdict.as_json(), "findings": []}
     copies = [examined_copy(row) for row in read]
+    twice = list(doubled([*_by_broker(rows, read, copies)]))
+    copies = [*_one_a_broker(read, copies, twice)]
     said = registered.get(partition)
     verdict = judge(copies, missing=lacking, unread=unread, registered=said)
     changed: list[ReplicaFinding] = []
     if any(comparison.batches_read for comparison in verdict.comparisons):
-        for row, copy in zip(read, copies, strict=True):
-            changed += changed_since(copy_of(row), copy.summary.segments)
+        for row in read:
+            changed += changed_since(copy_of(row), CopySummary.from_bytes(row["summary"]).segments)
     if changed:
         unread += [finding.replica for finding in changed]
         verdict = judge(copies, missing=lacking, unread=unread, registered=said)
-    findings = [*verdict.findings, *changed]
+    if twice:
+        verdict = replace(verdict, verdicts=worst_first({*verdict.verdicts, Verdict.DAMAGED}))
+    findings = [*verdict.findings, *changed, *(each.finding(partition) for each in twice)]
     return {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
+
+
+def _by_broker(
+    rows: Sequence[Row], read: Sequence[Row], copies: Sequence[ExaminedCopy]
+) -> Iterator[tuple[str, str, ExaminedCopy | None]]:
+    """Give each copy, None for one that was not read, with its broker and its directory."""
+    examined = dict(zip((row["replica"] for row in read), copies, strict=True))
+    for row in rows:
+        copy = copy_of(row)
+        yield copy.broker or copy.replica, Storage(copy.root).child(copy.directory).shown, examined.get(copy.replica)
+
+
+def _one_a_broker(
+    read: Sequence[Row], copies: Sequence[ExaminedCopy], twice: Sequence[BrokersCopies]
+) -> Iterator[ExaminedCopy]:
+    """Let a broker's copy that is ahead stand for the broker: the others are none that could lead."""
+    chosen = {each.broker: each.chosen for each in twice}
+    for row, copy in zip(read, copies, strict=True):
+        known = copy_of(row)
+        ahead = chosen.get(known.broker or known.replica)
+        if ahead is None:
+            yield copy
+        elif ahead.directory == copy.directory:
+            yield ahead
 
 
 def finish_rows(rows: Sequence[Row], examiner: Examiner) -> Row:

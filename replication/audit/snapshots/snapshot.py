@@ -89,15 +89,16 @@ class Snapshot:
         return {partition for root in self.roots for partition in root.listed}
 
     def copies(self) -> Iterator[Copy]:
-        """Name the copies of partitions, by root; one that stands on a second disk as well is another replica's."""
+        """Name the copies of partitions, by root; one that stands on a second disk as well has a name of its own."""
         seen: set[TopicPartition] = set()
         for root in self.roots:
             for directory, files in root.partitions.items():
                 partition = parse_directory_name(directory).topic_partition
-                replica = f"{self.name}/{root.storage.name}" if partition in seen else self.name
+                is_second = partition in seen
+                replica, broker = (f"{self.name}/{root.storage.name}", self.name) if is_second else (self.name, "")
                 seen.add(partition)
                 segments = tuple(segment_extents(files))
-                yield Copy(replica, root.storage.uri, directory, partition, segments, root.storage.is_local)
+                yield Copy(replica, root.storage.uri, directory, partition, segments, root.storage.is_local, broker)
 
 
 def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:

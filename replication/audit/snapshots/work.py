@@ -43,6 +43,8 @@ class Copy:
     topic_partition: TopicPartition
     segments: tuple[SegmentExtent, ...]
     is_local: bool = True
+    broker: str = ""
+    """The snapshot that it is in, where that is not called like the replica: it has another copy as well."""
 
     @property
     def bytes(self) -> int:
@@ -51,14 +53,15 @@ class Copy:
 
     def to_json(self) -> list[Any]:
         """Return the copy for another process."""
-        return [self.replica, self.root, self.directory, *self.topic_partition, self.segments, self.is_local]
+        place = [self.replica, self.root, self.directory]
+        return [*place, *self.topic_partition, self.segments, self.is_local, self.broker]
 
     @classmethod
     def from_json(cls, fields: Sequence[Any]) -> Self:
         """Take a copy from another process."""
-        replica, root, directory, topic, partition, segments, is_local = fields
+        replica, root, directory, topic, partition, segments, is_local, broker = fields
         extents = tuple(SegmentExtent(*segment) for segment in segments)
-        return cls(replica, root, directory, TopicPartition(topic, partition), extents, is_local)
+        return cls(replica, root, directory, TopicPartition(topic, partition), extents, is_local, broker)
 
 
 @dataclass(frozen=True, slots=True)
