@@ -29,6 +29,7 @@ BATCH_BYTES: Final = 16 << 10
 """Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
 _MAX_INT16: Final = 2**15 - 1
 _MAX_INT32: Final = 2**31 - 1
+_MAX_INT64: Final = 2**63 - 1
 _BYTES_ALONE: Final = {bytes}
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
@@ -52,6 +53,20 @@ def encode_batch(records: Sequence[Record | bytes], template: BatchTemplate | No
     >>> data = encode_batch([Record.of(b"value", "key"), b"value"], BatchTemplate(codec=Codec.ZSTD))
     """
     return encode(records, template).data
+
+
+def encode_copied(records: Sequence[Record], template: BatchTemplate) -> bytearray:
+    """Encode records that another log has, with whatever times: Kafka's brokers take those from before 1970, too.
+
+    Raises ValueError if there are none.
+    """
+    if not records:
+        raise ValueError("a batch without records cannot be appended")
+    times = [record.timestamp for record in records]
+    is_wide = max(times) - min(times) > _MAX_INT64  # then no difference to the first may fit 64 bits
+    base_timestamp = (max(times) + min(times)) // 2 if is_wide else times[0]
+    largest = max(NO_TIMESTAMP, *times)
+    return template.batch(encode_records(records, base_timestamp), len(records), base_timestamp, largest)
 
 
 def encode(records: Sequence[Record | bytes], template: BatchTemplate | None) -> EncodedBatch:

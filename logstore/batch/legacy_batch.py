@@ -157,14 +157,14 @@ class LegacyBatch:
 
     def _record(self, shift: int, append_timestamp: int | None = None) -> Record:
         offset = _possible(self.last_offset + shift)
-        timestamp = self.max_timestamp if append_timestamp is None else append_timestamp
+        timestamp = self.max_timestamp if append_timestamp is None or self.magic == 0 else append_timestamp
         return Record(offset, timestamp, *self._key_and_value())
 
     def _wrapped_records(self, limit: int | None) -> Iterator[Record]:
         messages = self._unwrap(limit)
         shift = self._shift(self._summarise(messages).last_offset)
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
-        for message in _inner_messages(messages, self.magic):
+        for message in _inner_messages(messages):
             yield message._record(shift, self.max_timestamp if append_time else None)  # noqa: SLF001  of this class
 
     def _wrapped(self) -> "_WrappedSet":
@@ -186,7 +186,7 @@ class LegacyBatch:
 
     def _summarise(self, messages: memoryview) -> "_WrappedSet":
         first = last = count = 0
-        for message in _inner_messages(messages, self.magic):
+        for message in _inner_messages(messages):
             last = message.last_offset
             first = first if count else last
             count += 1
@@ -222,15 +222,16 @@ def _possible(offset: int) -> int:
     return offset
 
 
-def _inner_messages(data: memoryview, magic: int) -> Iterator[LegacyBatch]:
+def _inner_messages(data: memoryview) -> Iterator[LegacyBatch]:
+    """Read wrapped messages, of either magic: the cleaner of Kafka 0.10.0 wrapped those of another."""
     position = 0
     while position < len(data):
         try:
             message = LegacyBatch(data, position)
         except LogStoreError as error:
             raise CorruptRecordError(f"no wrapped message begins {position:,} bytes in: {error.what}") from error
-        if message.magic != magic or message.attributes & CODEC_BITS or not message.is_valid():
-            raise CorruptRecordError("a wrapped message is compressed, of another magic, or its checksum fails")
+        if message.attributes & CODEC_BITS or not message.is_valid():
+            raise CorruptRecordError("a wrapped message is compressed, or its checksum fails")
         yield message
         position += message.size
 

@@ -196,4 +196,7 @@ def _usage_in_one_line(error: Exception) -> str:
     """Report what is wrong with the arguments, and which command's help to read."""
     context: typer.Context | None = getattr(error, "ctx", None)
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]  # see UsageError
+    option = getattr(error, "option_name", "")
+    if option.startswith("-") and not option.startswith("--"):
+        message += ": names that begin with a dash go behind --"
     return f"{message} (see `{context.command_path} --help`)" if context else message

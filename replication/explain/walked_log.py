@@ -152,6 +152,13 @@ class _Walk:
             columns = columns.where(is_sound)
         if not len(columns):
             return
+        unread = (columns.magic < MAGIC) & (columns.record_count == 0)
+        if unread.any():  # nothing tells how many messages are wrapped, so that what is missing before may be in there
+            ends = np.concatenate(([self.last], columns.last_offset[:-1]))
+            self._note_damage(ends[unread] + 1, columns.last_offset[unread], columns.position[unread], file)
+            columns = columns.where(~unread)
+        if not len(columns):
+            return
         self.last = int(columns.last_offset[-1])
         has_holes = columns.record_count <= columns.last_offset - columns.base_offset
         if not has_holes.any():

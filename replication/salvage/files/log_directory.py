@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from logstore.append.encoding import encode_copied
+from logstore.batch.batch_attributes import NO_TIMESTAMP
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.log_config import MAX_INT64, LogConfig
@@ -61,6 +64,9 @@ class _Logs:
             return
         known = self._directory.partitions
         log = known[self._partition] if self._partition in known else self._directory.create(self._partition)
-        log.append(self._waiting, leader_epoch=0)
+        if all(record.timestamp >= NO_TIMESTAMP for record in self._waiting):
+            log.append(self._waiting, leader_epoch=0)
+        else:
+            log.append_batches(encode_copied(self._waiting, BatchTemplate(log.log_end_offset, leader_epoch=0)))
         log.update_high_watermark(log.log_end_offset)
         self._waiting, self._size = [], 0

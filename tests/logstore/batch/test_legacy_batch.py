@@ -124,6 +124,17 @@ def test_inner_offsets_of_magic_0_are_absolute() -> None:
     assert [record.offset for record in batch.records()] == [96, 99]
 
 
+@pytest.mark.parametrize(("magic", "first"), [(1, 0), (1, 95), (0, 95)])
+def test_messages_of_the_other_magic_are_read_as_kafka_does(magic: int, first: int) -> None:
+    """The cleaner of Kafka 0.10.0 wrapped such (KAFKA-4298)."""
+    inner = [message(first + number, b"%d" % number, magic=1 - magic) for number in range(5)]
+    batch = wrapped(99, *inner, magic=magic, attributes=GZIP | (LOG_APPEND_TIME if magic else 0))
+    time = -1 if magic else 5
+    assert [(each.offset, each.value, each.timestamp) for each in batch.records()] == [
+        (95 + number, b"%d" % number, time) for number in range(5)
+    ]
+
+
 def test_the_leader_s_append_time_stands_for_the_producer_s_times() -> None:
     batch = wrapped(9, message(0, b"a", timestamp=3), message(1, b"b", timestamp=4), attributes=GZIP | LOG_APPEND_TIME)
     assert [record.timestamp for record in batch.records()] == [5, 5]
@@ -134,14 +145,13 @@ def test_the_leader_s_append_time_stands_for_the_producer_s_times() -> None:
     [
         wrapped(9),
         wrapped(9, message(0, b"a")[:-1]),
-        wrapped(9, message(0, b"a", magic=0)),
         wrapped(9, message(0, bytes(cramjam.gzip.compress(message(0, b"a"))), attributes=GZIP)),
         wrapped(9, message(0, b"a")[:-1] + b"b"),
         wrapped(1, message(0, b"a"), message(2**63 - 1, b"b")),
         wrapped(0, message(0, b"a"), message(5, b"b")),
         LegacyBatch(memoryview(message(9, None, attributes=GZIP))),
     ],
-    ids=["nothing", "torn", "other magic", "nested", "checksum", "offset overflow", "below zero", "no value"],
+    ids=["nothing", "torn", "nested", "checksum", "offset overflow", "below zero", "no value"],
 )
 def test_a_wrapped_set_that_cannot_be_is_an_error_with_its_place(batch: LegacyBatch) -> None:
     with pytest.raises(CorruptRecordError) as caught:

@@ -38,6 +38,10 @@ class TestWrongArgumentsAreOneLineAndStatus2:
             (["verify"], "Missing argument 'DIR...' (see `epochlog verify --help`)"),
             (["plan", "--leader", "a"], "Missing option '--follower' (see `epochlog plan --help`)"),
             (["dump", "--bogus", "a"], "No such option: --bogus (see `epochlog dump --help`)"),
+            (
+                ["explain", "-topic-0", "a"],
+                "No such option: -t: names that begin with a dash go behind -- (see `epochlog explain --help`)",
+            ),
             (["--bogus"], "No such option: --bogus (see `epochlog --help`)"),
             (
                 ["plan", "--leader", "a", "--follower", "b", "--protocol", "kip-5"],
