@@ -77,7 +77,10 @@ class Life:
         return [batch for batch in found if batch.last_offset >= self.start]
 
     def next_call(self) -> Call:
-        """Choose what to do."""
+        """Choose what to do, in an epoch that is not over."""
+        reserved = self.log.epochs.reserved
+        if reserved is not None:
+            self.epoch = max(self.epoch, reserved.epoch)
         if len(self.content) > MOST_BATCHES:
             return self.rng.choice([self.truncate_to, self.delete_records, self.truncate_fully])()
         [make] = self.rng.choices(list(self.calls), list(self.calls.values()))

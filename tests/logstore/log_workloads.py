@@ -426,6 +426,8 @@ def random_life(work: Workload, rng: random.Random, *, has_producers: bool | Non
     epoch = work.log.epochs.latest.epoch if work.log.epochs.latest else 0
     for _ in range(rng.randrange(8, 22)):
         epoch += rng.random() < 0.25
+        reserved = work.log.epochs.reserved
+        epoch = epoch if reserved is None else max(epoch, reserved.epoch)
         records, size = rng.randrange(1, 4), rng.choice([20, 100, 220])
         action = rng.random()
         if action < 0.35:

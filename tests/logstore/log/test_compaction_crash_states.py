@@ -159,7 +159,7 @@ def check(directory: Path, life: CompactedLife, flushed: int) -> None:
         log.compact()
         assert committed(log) == life.expected(end)
     with life.open(directory, now=life.now + 10 * RETENTION_MS) as log:
-        log.append([Record(0, life.now, b"new", b"value")], leader_epoch=0)
+        log.append([Record(0, life.now, b"new", b"value")])
         log.roll()
         log.update_high_watermark(log.log_end_offset)
         log.compact()
