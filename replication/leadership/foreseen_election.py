@@ -75,7 +75,8 @@ class ForeseenElections:
     """How it may end where the controllers and all the given brokers start at once: several where it depends on which
     of them is ready first, for the first that may lead is elected at once."""
     orders: tuple[StartOrder, ...]
-    """Each order of starts that ends with a leader, up to the broker whose start decides; the shortest first."""
+    """Each order of starts that ends with a leader, up to the broker whose start decides; the shortest first. Of more
+    than five replicas those before it stand in one order alone, where others leave the same."""
     forced: tuple[StartOrder, ...]
     """Each given broker that starts alone, with an unclean election asked for where nobody leads then."""
     absent: tuple[int, ...]

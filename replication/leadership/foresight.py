@@ -33,7 +33,7 @@ from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import UNASSIGNED_DIRECTORY, PartitionChangeRecord
 
 _MOST_ORDERED: Final = 5
-"""Replicas of a partition of which all orders of starts are looked at: of one more there are six times as many."""
+"""Replicas of a partition of which all orders of starts are listed; of more, those that leave the same are so once."""
 
 
 class StartingBroker(NamedTuple):
@@ -138,7 +138,7 @@ class Foresight:
         begin = starts.begin(state)
         given_up = starts.ends([begin], ()).undecided
         starting = tuple(each for each in state.replicas if each in self._starting)
-        ordered = starting if len(starting) <= _MOST_ORDERED else ()
+        orders = starts.orders(given_up, starting, is_each=len(starting) <= _MOST_ORDERED)
         known = {*state.isr, *state.elr}
         return ForeseenElections(
             state,
@@ -146,7 +146,7 @@ class Foresight:
             min_isr=terms.min_isr,
             has_elr=terms.rules.elr,
             together=starts.ends([begin], starting).elections(),
-            orders=tuple(sorted(starts.orders(given_up, ordered), key=lambda each: len(each.started))),
+            orders=tuple(sorted(orders, key=lambda each: len(each.started))),
             forced=tuple(StartOrder((each,), starts.forced(given_up, each).elections()) for each in starting),
             absent=tuple(each for each in state.replicas if each in known and each not in self._starting),
         )
@@ -261,17 +261,26 @@ class _Starts:
                 ends.decide(_reason(story.partition, after.partition.leader), after.partition)
         return ends
 
-    def orders(
-        self, stories: Iterable[_Story], starting: Sequence[int], started: tuple[int, ...] = ()
-    ) -> Iterator[StartOrder]:
-        """Give the orders of starts, one after the other, that end with a leader."""
-        for each in starting:
-            ends = self.ends(stories, (each,))
-            if ends.is_decided:
-                yield StartOrder((*started, each), ends.elections())
-            if ends.undecided:
-                rest = [other for other in starting if other != each]
-                yield from self.orders(ends.undecided, rest, (*started, each))
+    def orders(self, stories: Iterable[_Story], starting: Sequence[int], *, is_each: bool) -> Iterator[StartOrder]:
+        """Give the orders of starts, one after the other, that end with a leader.
+
+        Unless `is_each` is asked for, brokers that have started before are followed in one order alone, where they
+        leave the same in others: so there are no more ways than sets of brokers, mostly.
+        """
+        ahead: list[tuple[tuple[int, ...], frozenset[_Story]]] = [((), frozenset(stories))]
+        seen: set[tuple[frozenset[int], frozenset[_Story]]] = set()
+        while ahead:
+            started, left = ahead.pop()
+            for each in starting:
+                if each in started:
+                    continue
+                ends, order = self.ends(left, (each,)), (*started, each)
+                if ends.is_decided:
+                    yield StartOrder(order, ends.elections())
+                after = frozenset(order), frozenset(ends.undecided)
+                if ends.undecided and (is_each or after not in seen):
+                    seen.add(after)
+                    ahead.append((order, after[1]))
 
     def _successors(self, story: _Story, starting: Sequence[int]) -> Iterator[_Story]:
         """Give what may come next: any replica's next step, and none where nothing more happens."""

@@ -67,7 +67,16 @@ class Contest:
         if not self.is_told:
             # Whoever starts alone is the only one that can lead, be it by an unclean election.
             return None
-        return (self.orders or {}).get(started)
+        return self._after.get((frozenset(started[:-1]), started[-1]))
+
+    @cached_property
+    def _after(self) -> Mapping[tuple[frozenset[str], str], Leaders]:
+        """By the broker whose start decides, and those before it: of many replicas one of their orders is listed."""
+        found: dict[tuple[frozenset[str], str], Leaders] = {}
+        for started, leaders in (self.orders or {}).items():
+            place = frozenset(started[:-1]), started[-1]
+            found[place] = found.get(place, frozenset()) | leaders
+        return found
 
     def forced_after(self, broker: str) -> Leaders:
         """Say who leads once a broker has started alone, and an unclean election was asked for."""

@@ -58,6 +58,8 @@ class StartPlan:
     """The stages, and which partitions lose more than they would have to."""
 
     stages: tuple[Stage, ...]
+    is_of_all_orders: bool = True
+    """Whether no other order loses less: of many brokers not all are looked at."""
 
     @property
     def cost(self) -> Cost:
@@ -86,6 +88,8 @@ def plan_start(contests: Sequence[Contest], brokers: Sequence[str]) -> StartPlan
         plan = StartPlan((_together(contested, brokers),))
     else:
         plan = min((_staged(contested, order) for order in _orders(contested, brokers)), key=_rank)
+        is_least = plan.cost == _sum(each.least for each in contested)
+        plan = replace(plan, is_of_all_orders=is_least or len(_concerned(contested, brokers)) <= MOST_PERMUTED)
     return _with_the_rest(plan, [each for each in contests if each.waits_for_an_unclean_election])
 
 
@@ -97,7 +101,7 @@ def _with_the_rest(plan: StartPlan, leaderless: Sequence[Contest]) -> StartPlan:
     """Let the partitions be elected last that nobody may lead, and of which it does not matter who does."""
     *stages, last = plan.stages
     forced = tuple(Led(each, each.best, is_forced=True) for each in leaderless)
-    return StartPlan((*stages, replace(last, led=(*last.led, *forced))))
+    return replace(plan, stages=(*stages, replace(last, led=(*last.led, *forced))))
 
 
 def _rank(plan: StartPlan) -> tuple[Cost, int, int]:
@@ -105,7 +109,7 @@ def _rank(plan: StartPlan) -> tuple[Cost, int, int]:
 
 
 def _orders(contests: Sequence[Contest], brokers: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    concerned = [name for name in brokers if any(name in each.costs for each in contests)]
+    concerned = _concerned(contests, brokers)
     rest = tuple(name for name in brokers if name not in concerned)
     if len(concerned) <= MOST_PERMUTED:
         yield from ((*order, *rest) for order in permutations(concerned))
@@ -118,6 +122,10 @@ def _orders(contests: Sequence[Contest], brokers: Sequence[str]) -> Iterator[tup
         order.append(first)
         undecided = [each for each in undecided if first not in each.costs]
     yield (*order, *rest)
+
+
+def _concerned(contests: Iterable[Contest], brokers: Iterable[str]) -> list[str]:
+    return [name for name in brokers if any(name in each.costs for each in contests)]
 
 
 def _cost_as_next(broker: str, undecided: Iterable[Contest]) -> tuple[Cost, int]:

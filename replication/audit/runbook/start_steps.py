@@ -138,9 +138,12 @@ def _loses(stage: Stage, plan: StartPlan) -> str | None:
     ]
     spared = [each for each in losing if each in plan.sacrificed]
     if spared:
+        no_order = (
+            "no order of starts" if plan.is_of_all_orders else "no order that was tried, of so many brokers not all,"
+        )
         told.append(
-            f"{_some(_names(spared))} would lose less under another broker, and others more then: no order of starts "
-            "gives each its best leader"
+            f"{_some(_names(spared))} would lose less under another broker, and others more then: {no_order} gives "
+            "each its best leader"
         )
     return ". ".join(told)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import permutations
+from unittest.mock import patch
 from uuid import UUID
 
 import pytest
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 from logstore.files.clean_shutdown import CleanShutdown
 from logstore.topic_partition import TopicPartition
+from replication.audit.runbook.contest import Contest
 from replication.controller.brokers import broker_changes
 from replication.controller.cluster_state import ClusterState
+from replication.leadership import foresight
 from replication.leadership.fencing_order import fencing_turns
 from replication.leadership.foreseen_election import ForeseenElections
 from replication.leadership.foresight import Foresight, StartingBroker
@@ -223,6 +226,35 @@ def test_an_order_of_starts_ends_as_foreseen(cluster: Cluster, clean: set[int]) 
             if (leader := state.image.topics.by_name[TOPIC].partitions[0].leader) != -1:
                 assert leader in told[order[:number]]
                 break
+
+
+@given(cluster=clusters(), clean=st.sets(st.integers(1, 3)))
+def test_orders_that_are_listed_once_for_all_that_leave_the_same_tell_as_much_as_all(
+    cluster: Cluster, clean: set[int]
+) -> None:
+    every = foreseen(cluster, cluster.partition.replicas, clean=clean)
+    with patch.object(foresight, "_MOST_ORDERED", 0):
+        once = foreseen(cluster, cluster.partition.replicas, clean=clean)
+    contests = [Contest("t", 0, {}, is_told=True, orders=_by_start(each)) for each in (every, once)]
+    for count in range(1, 4):
+        for order in permutations(map(str, cluster.partition.replicas), count):
+            if not any(contests[0].after(order[:number]) for number in range(1, count)):
+                assert contests[1].after(order) == contests[0].after(order)
+
+
+def test_of_many_replicas_there_are_no_more_orders_than_sets_of_them() -> None:
+    replicas = [*range(1, 9)]
+    found = foreseen(Cluster(partition(replicas, isr=[8])), replicas)
+    assert {order.started[-1] for order in found.orders} == {8}
+    assert len(found.orders) == 2**7
+    assert found.order_for(8) == found.orders[0]
+
+
+def _by_start(found: ForeseenElections) -> dict[tuple[str, ...], frozenset[str | None]]:
+    return {
+        tuple(map(str, order.started)): frozenset(str(each.leader) for each in order.elections)
+        for order in found.orders
+    }
 
 
 def _steps(cluster: Cluster, starting: Iterable[int]) -> dict[int, list[str]]:

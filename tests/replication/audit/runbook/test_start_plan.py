@@ -88,6 +88,25 @@ class TestOneAfterTheOther:
         assert [(each.contest.topic, each.cost.records) for each in plan.sacrificed] == [("t", 7)]
 
 
+class TestManyBrokers:
+    NAMES = "abcdefgh"
+
+    def test_where_one_order_gives_each_its_best_leader_it_is_found(self) -> None:
+        pairs = zip(self.NAMES, self.NAMES[1:], strict=False)
+        found = [contest(one + other, {one: 9, other: 0}) for one, other in pairs]
+        plan = plan_start(found, self.NAMES)
+        assert plan.cost == Cost()
+        assert plan.is_of_all_orders
+
+    def test_where_none_was_found_it_is_not_said_that_there_is_none(self) -> None:
+        pairs = zip(self.NAMES, self.NAMES[1:] + self.NAMES[0], strict=True)
+        found = [contest(one + other, {one: 9, other: 0}) for one, other in pairs]
+        plan = plan_start(found, self.NAMES)
+        assert plan.cost == Cost(9, 0, 9)
+        assert not plan.is_of_all_orders
+        assert plan_start(found[:2], self.NAMES).is_of_all_orders
+
+
 contests = st.lists(
     st.builds(
         contest,
