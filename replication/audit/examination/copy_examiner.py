@@ -22,6 +22,13 @@ from replication.audit.examination.examination import (
 from replication.audit.examination.header_cache import CopyHeaders, HeaderCache, not_kept
 from replication.audit.examination.local_roots import LocalRoots
 from replication.audit.examination.range_digests import RangeDigests
+from replication.audit.examination.transfers import (
+    WRONG_LENGTH,
+    FetchedDamage,
+    fetched_damage,
+    transfer_damaged,
+    transfers_differ,
+)
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.changes import changes, listed_again
 from replication.audit.snapshots.storage import Storage
@@ -32,6 +39,8 @@ Row = dict[str, Any]
 """As `tables.EXAMINED` has it; what is left out is null."""
 Look = Callable[[Path, Copy, CopyHeaders], Examination]
 VANISHED: Final = "copy-vanished"
+LOOKS_AT_DAMAGE: Final = 2
+"""How often a remote copy is fetched again in which there is damage."""
 LOOKS_AGAIN: Final = 2
 """How often a copy is examined again that changes meanwhile."""
 FAILURES: Final = (LogStoreError, ReplicationError, OSError)
@@ -55,6 +64,8 @@ class Examiner:
         self._is_live = is_live
         self._looks_again = 0 if is_live else LOOKS_AGAIN
         self._roots = LocalRoots()
+        self._damage: set[FetchedDamage] = set()
+        """What was wrong in the last look, of a remote copy."""
 
     def row(self, job: Job) -> Row:
         """Examine a root, a copy, or a part of one, whatever is wrong with it."""
@@ -67,10 +78,11 @@ class Examiner:
     def finish(self, copy: Copy, pieces: Sequence[PieceExamination | None]) -> Row:
         """Examine what only the whole tells of a copy that was read in parts.
 
-        All of it is read again where it has changed, or where a part could not be read.
+        All of it is read again where it has changed, where a part could not be read, or had damage when it was fetched.
         """
         read = [piece for piece in pieces if piece is not None]
-        if len(read) < len(pieces) or any(changes(copy)):
+        is_doubtful = not copy.is_local and any(piece.corrupt or piece.findings for piece in read)
+        if len(read) < len(pieces) or is_doubtful or any(changes(copy)):
             return self._whole(copy, self._examine)
 
         def finish(directory: Path, copy: Copy, headers: CopyHeaders) -> Examination:
@@ -115,10 +127,10 @@ class Examiner:
     def _whole(self, copy: Copy, look: Look) -> Row:
         """Examine a copy; again, where it has changed meanwhile. One that changes each time counts as not read."""
         try:
-            examination, changed, headers = self._look(copy, look)
+            examination, changed, headers = self._confirmed(copy, look)
             for _ in range(self._looks_again if changed else 0):
                 copy = listed_again(copy)
-                examination, changed, headers = self._look(copy, self._examine)
+                examination, changed, headers = self._confirmed(copy, self._examine)
                 if not changed:
                     break
         except FAILURES as error:
@@ -139,15 +151,39 @@ class Examiner:
             "oldest_read": min((segment["read_at"] for segment in segments), default=None),
         }
 
+    def _confirmed(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
+        """Examine a copy once; a remote one in which there is damage until a look finds none, or the same once more.
+
+        Each look fetches the files anew, over connections of its own: a transfer may have damaged them.
+        """
+        seen = self._look(copy, look)
+        told: list[ReplicaFinding] = []
+        for _ in range(0 if copy.is_local else LOOKS_AT_DAMAGE):
+            damage = self._damage
+            if not damage or seen[1]:
+                break
+            again = self._look(copy, self._examine)
+            if self._damage == damage and WRONG_LENGTH not in {each.kind for each in damage}:
+                return seen
+            told = [transfer_damaged(copy, damage)]
+            seen = again
+        examination, changed, headers = seen
+        if told and not changed and self._damage:
+            summary = replace(examination.summary, unread=examination.summary.unread + 1)
+            examination = replace(examination, summary=summary)
+            told = [transfers_differ(copy)]
+        return replace(examination, findings=(*examination.findings, *told)), changed, headers
+
     def _look(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
         """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
         headers = self._headers(copy)
         with self._local_copy(copy, headers) as directory:
             examination = look(directory, copy, headers)
             changed = tuple(changes(copy))
+            self._damage = set() if copy.is_local else fetched_damage(copy, examination, directory)
         if changed:
             self._roots.forget(copy.root)
-        if self._cache is not None and (self._is_live or not changed):
+        if self._cache is not None and (self._is_live or not changed) and not self._damage:
             examination = self._keep(self._cache, copy, headers, examination)
         return examination, changed, headers
 
