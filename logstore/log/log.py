@@ -1,7 +1,7 @@
 """One partition's log, open for writing and reading (Kafka: UnifiedLog)."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +16,6 @@ from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.control import ControlType, EndTransactionMarker
-from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import DirectoryLock
@@ -304,7 +303,7 @@ class Log(ReadableLog):
     @overload
     def append(
         self,
-        records: Sequence[Record | bytes] | bytes | bytearray | memoryview,
+        records: Records,
         *,
         leader_epoch: int | None = None,
         template: BatchTemplate | None = None,
@@ -316,7 +315,7 @@ class Log(ReadableLog):
     @overload
     def append(
         self,
-        records: Sequence[Record | bytes] | bytes | bytearray | memoryview,
+        records: Records,
         *,
         leader_epoch: int | None = None,
         template: BatchTemplate | None = None,
@@ -327,7 +326,7 @@ class Log(ReadableLog):
 
     def append(
         self,
-        records: Sequence[Record | bytes] | bytes | bytearray | memoryview,
+        records: Records,
         *,
         leader_epoch: int | None = None,
         template: BatchTemplate | None = None,

@@ -11,6 +11,7 @@ recovered (the recovery point does not move).
 
 import os
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -710,10 +711,17 @@ class _Loader:
         claimed = None if last is None else history.epoch_for_offset(last.base_offset)
         if last is None or claimed is None or not 0 <= last.epoch < claimed:
             return ""
-        if claimed in dict(self._epochs_of_all_batches()):
+        if self._wrote(claimed, history):
             return ""
         path = self._directory / LEADER_EPOCH_CHECKPOINT
         return f"{path}: epoch {claimed} wrote offset {last.base_offset:,}, and the batch there has epoch {last.epoch}"
+
+    def _wrote(self, epoch: int, history: EpochHistory) -> bool:
+        """Whether any batch is of an epoch of the history: mostly the one where it begins is."""
+        entry = history.entry_for(epoch)
+        first = 0 if entry is None else max(bisect_right(self._base_offsets, entry.start_offset) - 1, 0)
+        paths = (self._directory / file_name(FileKind.LOG, each) for each in self._base_offsets[first:])
+        return any((columns.leader_epoch == epoch).any() for path in paths for columns in scan_headers(path))
 
     def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
         epochs: list[tuple[int, int]] = []

@@ -5,18 +5,26 @@ import os
 import shutil
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.entry import EpochEntry
 from epoch.filesystem import REAL, FileSystem
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.batches import read_batches
+from logstore.batch.columns import BatchColumns
+from logstore.batch.record import Record
 from logstore.errors import SegmentTooLargeError
 from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.offline.header_scan import scan_headers
+from logstore.recovery import log_loader
 from logstore.recovery.log_loader import LoadedLog, load_log
 from logstore.segment.open_files import OpenFiles
 from tests.disk import NamingDisk
@@ -517,3 +525,27 @@ def test_a_crash_at_any_step_of_recovery_changes_nothing_of_its_outcome(director
             assert steps > 15
             return
     pytest.fail("recovery takes no end of steps")
+
+
+def test_whether_epochs_went_back_is_told_by_the_batch_where_the_latest_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each start in order asks: reading all batches would take as long as the log is."""
+    config = LogConfig(segment_bytes=150)
+    with Log.open(tmp_path / "t-0", config, replicated=True) as log:
+        for offset, epoch in enumerate([1] * 3 + [5] * 3 + [3] * 20):
+            template = BatchTemplate(base_offset=offset, leader_epoch=epoch)
+            log.append_batches(bytes(encode_batch([Record.of(bytes(60))], template)))
+    known = [EpochEntry(1, 0), EpochEntry(5, 3)]
+    LeaderEpochCheckpoint(log.directory).write(known)
+    scanned: list[str] = []
+
+    def scan(path: Path) -> Iterator[BatchColumns]:
+        scanned.append(path.name)
+        return scan_headers(path)
+
+    monkeypatch.setattr(log_loader, "scan_headers", scan)
+    with Log.open(log.directory, config, replicated=True) as log:
+        assert list(log.epochs.entries) == known
+        assert not log.report.damaged_epoch_checkpoint
+    assert scanned == ["00000000000000000003.log"]
