@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
-from logstore.batch.batch_attributes import NO_TIMESTAMP
+from logstore.batch.batch_attributes import CODEC_BITS, NO_TIMESTAMP
 from logstore.batch.columns import BatchColumns
+from logstore.batch.layout import MAGIC
 from logstore.file_name import FileKind, file_name
 from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT, read_index
 from logstore.indexes.offset_index import OffsetIndex
@@ -179,7 +180,8 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     """Each entry must be the last offset of a batch and that batch's position, in rising order.
 
     Before 4.0.1 brokers made one entry for each append, which may be several batches: the first one's position with the
-    last one's last offset.
+    last one's last offset. Up to 1.1 an entry had the first offset of what was appended: lookups then begin there, too,
+    and miss nothing.
     """
 
     kind = FileKind.OFFSET_INDEX
@@ -207,7 +209,12 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
         row = np.searchsorted(columns.position, index.position[here])
         begins = columns.position[np.minimum(row, len(columns) - 1)] == index.position[here]
         here, row = here[begins], row[begins]
-        good[here] = columns.last_offset[row] == index.last_offset[here]
+        entry, last, first = index.last_offset[here], columns.last_offset[row], columns.base_offset[row]
+        is_first = entry == first
+        # The first message of a wrapped set is known only once that is decompressed.
+        is_wrapped = (columns.magic[row] < MAGIC) & (columns.attributes[row] & CODEC_BITS != 0) & (row > 0)
+        is_first |= is_wrapped & (columns.last_offset[np.maximum(row - 1, 0)] < entry) & (entry <= last)
+        good[here] = (entry == last) | is_first
         self._appends = np.concatenate([self._appends, here[~good[here]]])
         self._end_appends(index, columns, good)
 

@@ -1,5 +1,6 @@
 """What verify says of offset and time indexes."""
 
+import gzip
 import struct
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from logstore.offline import batch_scan
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, verify_partition
 from logstore.verify import log_pass as log_pass_module
+from tests.logstore.batch.test_legacy_batch import GZIP, message
 from tests.logstore.batches import batch, record
 
 
@@ -90,6 +92,33 @@ def test_an_entry_may_be_an_append_s_of_several_batches_before_4_0_1(tmp_path: P
     into_the_next = (4, SIZE)
     wrong = found(tmp_path / "wrong", LOG, offset_index(into_the_next, (5, 4 * SIZE)), time_index(*TIMES))
     assert places(wrong) == [("index-entry-wrong", ".index", 0)]
+
+
+def three_each(offset: int) -> bytes:
+    records = [record(offset_delta=number, value=b"v") for number in range(3)]
+    return batch(base_offset=offset, records=records)
+
+
+@pytest.mark.parametrize("shift", range(-1, 4))
+def test_an_entry_may_have_the_first_offset_of_its_batch_as_up_to_1_1(tmp_path: Path, shift: int) -> None:
+    log = b"".join(three_each(offset) for offset in range(0, 18, 3))
+    size = len(log) // 6
+    entries = [(3 * number + shift, number * size) for number in range(1, 6)]
+    kinds = {each.kind for each in found(tmp_path, log, offset_index(*entries), b"")}
+    assert ("index-entry-wrong" in kinds) == (shift not in {0, 2})
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+@pytest.mark.parametrize("shift", range(-1, 4))
+def test_so_may_it_where_the_batch_wraps_a_set_of_old_messages(tmp_path: Path, magic: int, shift: int) -> None:
+    def wrapped(first: int) -> bytes:
+        inner = [message(first * (1 - magic) + number, b"v", magic=magic) for number in range(3)]
+        return message(first + 2, gzip.compress(b"".join(inner), mtime=0), magic=magic, attributes=GZIP)
+
+    batches = [wrapped(offset) for offset in range(0, 18, 3)]
+    entries = [(3 * number + shift, sum(map(len, batches[:number]))) for number in range(1, 6)]
+    kinds = {each.kind for each in found(tmp_path, b"".join(batches), offset_index(*entries), b"", rolled=False)}
+    assert ("index-entry-wrong" in kinds or "index-entries-left" in kinds) == (shift not in {0, 1, 2})
 
 
 def test_offset_entries_rise(tmp_path: Path) -> None:
