@@ -82,6 +82,9 @@ def incident(
 
 def _lines(found: "Incident") -> Iterator[str]:
     yield from wrapped(found.headline)
+    for broker in found.not_given:
+        yield ""
+        yield from wrapped(str(broker))
     for stake in found.stakes[:MOST]:
         yield ""
         yield f"{shown(stake.partition)}: {stake.verdict}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from logstore.verify import Severity
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
 from replication.audit.incident.stakes import Stake, stake_of
+from replication.audit.judgement.not_given import NotGiven, not_given, unread_in_words
 from replication.audit.judgement.wording import open_in_leader
 from replication.audit.runbook.runbook import BROKERS, runbook
 from replication.coordinator_records.transaction_state import TRANSACTION_STATE
@@ -27,6 +28,8 @@ class Incident:
     headline: str
     quorum: "QuorumAdvice | None"
     """Which copy of the metadata to restore controllers from; None where there is no copy."""
+    not_given: tuple[NotGiven, ...]
+    """Brokers that have replicas and whose directories were not named."""
     stakes: tuple[Stake, ...]
     """The partitions in which something is at stake, the most acknowledged records first."""
     damage: tuple[str, ...]
@@ -51,6 +54,7 @@ class Incident:
         return {
             "headline": self.headline,
             "quorum": self.quorum and self.quorum.as_json(),
+            "not_given": [each.as_json() for each in self.not_given],
             "partitions": [stake.as_json() for stake in self.stakes],
             "damage": list(self.damage),
             "transactions": list(self.transactions),
@@ -71,9 +75,11 @@ def incident_of(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice 
     document = {**document, "partitions": [*filter(_is_of_brokers, document["partitions"])]}
     found = [stake for stake in map(stake_of, document["partitions"]) if stake is not None]
     stakes = sorted(found, key=lambda each: (-each.acknowledged, -each.records, each.topic, each.number))
+    absent = tuple(not_given(document))
     return Incident(
-        headline=_headline(document, stakes),
+        headline=" ".join(_headline(document, stakes, absent)),
         quorum=quorum,
+        not_given=absent,
         stakes=tuple(stakes),
         damage=tuple(_damage(document["findings"])),
         transactions=tuple(_transactions(document)),
@@ -86,27 +92,35 @@ def _is_of_brokers(partition: Json) -> bool:
     return (partition["topic"], partition["partition"]) != METADATA_PARTITION
 
 
-def _headline(document: Json, stakes: Sequence[Stake]) -> str:
+def _headline(document: Json, stakes: Sequence[Stake], absent: Sequence[NotGiven]) -> Iterator[str]:
     count, unknown = len(document["partitions"]), sum(stake.verdict == "unknown" for stake in stakes)
-    losing = [stake for stake in stakes if stake.loses]
     if unknown:
-        return f"Not everything is known: a copy of {unknown:,} of {counted(count, 'partition')} could not be read."
+        yield f"Not everything is known: a copy of {unknown:,} of {counted(count, 'partition')} could not be read."
+        return
     if not document["partitions"]:
-        return "There are no partitions of brokers to compare."
+        yield "There are no partitions of brokers to compare."
+        return
     lacking = sum(stake.lacks_everybody_eligible for stake in stakes)
     if lacking:
-        return (
+        yield (
             f"{lacking:,} of {counted(count, 'partition')} {'has' if lacking == 1 else 'have'} no replica among these "
             "directories that is known to have everything: find its disk first."
         )
+    yield _losses(count, [stake for stake in stakes if stake.loses], [*unread_in_words(absent)])
+
+
+def _losses(count: int, losing: Sequence[Stake], unread: Sequence[str]) -> str:
+    """Say what depends on who leads, and what nobody has counted."""
     if not losing:
-        return f"No choice of a leader loses records of the {counted(count, 'partition')}, as far as the copies show."
+        none = f"No choice of a leader loses records of the {counted(count, 'partition')}, as far as the copies show"
+        return "; not counted is ".join([none, *unread]) + "."
     acknowledged = sum(stake.acknowledged for stake in losing)
     are = "that is" if acknowledged == 1 else "that are"
-    return (
+    known = (
         f"Who leads decides what is lost in {len(losing):,} of {counted(count, 'partition')}: up to "
-        f"{counted(acknowledged, 'record')} {are} known to be acknowledged."
+        f"{counted(acknowledged, 'record')} {are} known to be acknowledged"
     )
+    return ", and ".join([known, *unread]) + "."
 
 
 def _damage(findings: Sequence[Json]) -> Iterator[str]:

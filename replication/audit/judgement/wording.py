@@ -3,7 +3,7 @@
 All take the object of a partition that `epochlog audit --json` prints.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -29,11 +29,19 @@ UNTRUSTED: Final = {Verdict.DAMAGED, Verdict.MISSING, Verdict.SILENT_DIVERGENCE}
 
 NOT_CHOSEN: Final = "nobody chooses its leader; `epochlog advise` says from which copy to restore controllers"
 """Of the controllers' metadata."""
+MOST_NAMES: Final = 5
+"""Partitions that are named in a sentence."""
 
 
 def name_of(partition: Json) -> str:
     """Return the partition's name."""
     return f"{partition['topic']}-{partition['partition']}"
+
+
+def some(names: Sequence[str]) -> str:
+    """List the first few names, and how many more there are: a file or the document has all."""
+    shown = ", ".join(names[:MOST_NAMES])
+    return f"{shown} and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else shown
 
 
 def open_in_leader(partition: Json) -> int:

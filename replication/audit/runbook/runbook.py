@@ -11,8 +11,9 @@ from logstore.verify.directory_check import TOPIC_ID_MISSING
 from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
 from replication.audit.judgement.elected import candidate_of, choices_of
 from replication.audit.judgement.findings.cross_checks import TOPIC_ID_DIFFERS
+from replication.audit.judgement.not_given import NotGiven, not_given
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import name_of, open_in_leader, span_of
+from replication.audit.judgement.wording import name_of, open_in_leader, some, span_of
 from replication.audit.runbook.contest import NOBODY, Contest
 from replication.audit.runbook.start_plan import StartPlan, plan_start
 from replication.audit.runbook.start_steps import StartSteps
@@ -60,7 +61,7 @@ def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | No
 def _before_a_start(document: Json) -> Iterator[Step]:
     """Give what changes what copies there are, or what they are worth."""
     partitions = document["partitions"]
-    yield from _find_disks(partitions)
+    yield from _find_disks(document)
     yield from _read_again([name_of(each) for each in partitions if Verdict.UNKNOWN in each["verdicts"]])
     yield from _restore_ids(document)
     yield from _repair(document)
@@ -97,7 +98,8 @@ def _start(document: Json, bootstrap: str) -> Iterator[Step]:
     """Say in which order brokers start, where there are any."""
     plan = planned_start(document)
     if any(stage.brokers for stage in plan.stages):
-        yield from StartSteps(plan, document["snapshots"], bootstrap, _voters(document["partitions"])).steps()
+        voters, unread = _voters(document["partitions"]), not_given(document)
+        yield from StartSteps(plan, document["snapshots"], bootstrap, voters, unread).steps()
 
 
 def _voters(partitions: Sequence[Json]) -> frozenset[int]:
@@ -121,10 +123,10 @@ def _incident(roots: Sequence[str]) -> str:
     return f"epochlog incident {' '.join(map(shlex.quote, roots))}"
 
 
-def _find_disks(partitions: Sequence[Json]) -> Iterator[Step]:
-    """Name the brokers that are known to have all that was committed of what no copy at hand is known to."""
+def _find_disks(document: Json) -> Iterator[Step]:
+    """Name the brokers that may have what no copy at hand has, those first that are known to have all."""
     wanted: dict[int, list[str]] = {}
-    for each in partitions:
+    for each in document["partitions"]:
         election = each.get("election")
         if election and election["why_unknown"] is None and all(map(_may_lack_some, election["together"])):
             for broker in election["absent"]:
@@ -132,8 +134,20 @@ def _find_disks(partitions: Sequence[Json]) -> Iterator[Step]:
     for broker, names in sorted(wanted.items()):
         yield Step(
             f"Find the disk of broker {broker} before any other starts: by the cluster's metadata it has everything of "
-            f"{_some(names)}, and of no copy that is here this is known. Name it to this command too, and let it lead. "
+            f"{some(names)}, and of no copy that is here this is known. Name it to this command too, and let it lead. "
             "If it is gone for good, so is what it alone had, which is not counted below"
+        )
+    for each in not_given(document):
+        yield from _look_for(each, wanted.get(each.broker, ()))
+
+
+def _look_for(broker: NotGiven, wanted: Collection[str]) -> Iterator[Step]:
+    """Name a broker that is not known to have all, where nobody at hand is either; `wanted` is looked for already."""
+    if names := [each for each in broker.undecided if each not in wanted]:
+        yield Step(
+            f"Name the directories of broker {broker.broker} to this command too, before any broker starts: it has "
+            f"replicas of {some(names)}, of which no copy that is here is known to have everything. If they are gone "
+            "for good, so is what it alone had, which is not counted below"
         )
 
 
@@ -160,7 +174,7 @@ def _copy_once(root: str) -> str:
 def _read_again(unknown: Sequence[str]) -> Iterator[Step]:
     if unknown:
         yield Step(
-            f"Make what could not be read readable, or copy it again, and run this again: of {_some(unknown)} nothing "
+            f"Make what could not be read readable, or copy it again, and run this again: of {some(unknown)} nothing "
             "reassuring can be said"
         )
 
@@ -171,7 +185,7 @@ def _restore_ids(document: Json) -> Iterator[Step]:
     if found:
         yield Step(
             f"Give {counted(len(found), 'log')} the topic's id, with the broker stopped, unless it is another topic's "
-            f"log: else a start sets it aside, and begins an empty one ({_some([_copy(*each) for each in found])}). A "
+            f"log: else a start sets it aside, and begins an empty one ({some([_copy(*each) for each in found])}). A "
             f"sound copy's {PARTITION_METADATA_NAME} has it",
             tuple(_id_files(document["partitions"], found))[:MOST_COMMANDS],
         )
@@ -250,7 +264,7 @@ def _understand(partitions: Sequence[Json]) -> Iterator[Step]:
             if branch["replica"] == each["least_loss"] and "://" not in branch["directory"]
         ]
         yield Step(
-            f"Let no copy of {_some([name_of(each) for each in partitions])} lead, and rebuild none, before you know "
+            f"Let no copy of {some([name_of(each) for each in partitions])} lead, and rebuild none, before you know "
             "what the damaged or differing parts held: the copy under which least is lost is not to be trusted",
             tuple(f"epochlog verify {shlex.quote(place)} --records" for place in places),
         )
@@ -268,7 +282,7 @@ def _end_transactions(document: Json, bootstrap: str) -> Iterator[Step]:
     elif left := [name_of(each) for each in document["partitions"] if open_in_leader(each)]:
         yield Step(
             f"Ask the cluster, once they have leaders, whether anybody ends the transactions that are open in "
-            f"{_some(left)}: consumers of committed records wait before those that hang",
+            f"{some(left)}: consumers of committed records wait before those that hang",
             (look,),
         )
 
@@ -276,7 +290,7 @@ def _end_transactions(document: Json, bootstrap: str) -> Iterator[Step]:
 def _look_at_transactions(partitions: Sequence[Json], snapshots: Sequence[Json]) -> Iterator[Step]:
     """Say how the transactions are found of which the leader lacks the end or a part."""
     if partitions:
-        names = _some([name_of(each) for each in partitions])
+        names = some([name_of(each) for each in partitions])
         yield Step(
             f"See which transactions it breaks that the leaders of {names} lack what the backed up copies of the "
             "others hold: the ends of some, or parts of them",
@@ -351,8 +365,3 @@ def _verify(roots: Sequence[str], bootstrap: str) -> Step:
             _incident([f"{root}.new" for root in roots]),
         ),
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:5])
-    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown

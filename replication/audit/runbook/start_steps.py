@@ -6,14 +6,13 @@ from typing import Any, Final
 
 from replication.audit.judgement.cluster_commands import dry_run, elect_listed, election_file, show_topics
 from replication.audit.judgement.cost import Cost
-from replication.audit.judgement.wording import acknowledged_in_words
+from replication.audit.judgement.not_given import NotGiven, unread_in_words
+from replication.audit.judgement.wording import acknowledged_in_words, some
 from replication.audit.runbook.start_plan import Led, Stage, StartPlan
 from replication.counted import counted
 from replication.next_step import Step
 
 Json = Mapping[str, Any]
-MOST_NAMES: Final = 5
-"""Partitions that are named in a sentence; the file of an election has all."""
 CONTROLLERS_FIRST: Final = (
     "Start the controllers, and wait a minute: until a broker's session is over, those that ran when the controllers "
     "stopped count as alive, and may be elected though they are down"
@@ -40,6 +39,8 @@ class StartSteps:
     bootstrap: str
     voters: Collection[int] = ()
     """The nodes that have a vote as controllers."""
+    not_given: Sequence[NotGiven] = ()
+    """Brokers that have replicas, and whose records nobody has counted."""
 
     def steps(self) -> Iterator[Step]:
         """Give a step for each stage."""
@@ -51,7 +52,7 @@ class StartSteps:
         begin = "Together with the other controllers" if is_both else "With the controllers running"
         started = f"{begin}, start {_listed(stage.brokers)}, in any order, and no other broker"
         by_itself = [each for each in stage.led if not each.is_forced]
-        expected = f"the controller elects {_some(_names(by_itself))} so that least is lost" if by_itself else NO_CHOICE
+        expected = f"the controller elects {some(_names(by_itself))} so that least is lost" if by_itself else NO_CHOICE
         step = self._step(1, stage, f"{started}: {expected}")
         return replace(
             step,
@@ -86,7 +87,7 @@ class StartSteps:
         if forced:
             what += (
                 ". A minute later, once the first command shows all that do not run as fenced, hold an unclean "
-                f"election of {_some(_names(forced))}: only a broker that runs can win it. Look at the dry run first, "
+                f"election of {some(_names(forced))}: only a broker that runs can win it. Look at the dry run first, "
                 "which ends with status 1, as the election is unclean; where it says that a partition has its leader, "
                 "that is as good"
             )
@@ -94,12 +95,18 @@ class StartSteps:
             what,
             tuple(self._election(number, forced)) if forced else (),
             stopped=_stopped(stage, self._with_a_vote(stage.stopped)),
-            loses=_loses(stage, self.plan),
+            loses=self._loses(number, stage),
             check=_check(stage),
             check_commands=(show_topics({each.contest.topic for each in stage.led}, self.bootstrap),)
             if stage.led
             else (),
         )
+
+    def _loses(self, number: int, stage: Stage) -> str | None:
+        """Say what a stage loses; what nobody has read is lost once the first one lets others lead."""
+        known = ". ".join(_known_losses(stage, self.plan))
+        unread = unread_in_words(self.not_given) if number == 1 else ()
+        return "; and ".join(filter(None, [known, *unread])) or None
 
     def _election(self, number: int, forced: Sequence[Led]) -> Iterator[str]:
         name = f"unclean-{number}.json"
@@ -125,27 +132,23 @@ def _check(stage: Stage) -> str | None:
         leaders = sorted(filter(None, each.leaders))
         if leaders:
             by_leader.setdefault(" or ".join(leaders), []).append(each.contest.name)
-    told = [f"{leader} leads {_some(names)}" for leader, names in by_leader.items()]
+    told = [f"{leader} leads {some(names)}" for leader, names in by_leader.items()]
     return "; ".join(told) or None
 
 
-def _loses(stage: Stage, plan: StartPlan) -> str | None:
+def _known_losses(stage: Stage, plan: StartPlan) -> Iterator[str]:
     losing = [each for each in stage.led if each.cost.records]
-    if not losing:
-        return None
-    told = [
-        f"{_cost_in_words(stage.cost)}: {_some([f'{each.cost.records:,} of {each.contest.name}' for each in losing])}"
-    ]
-    spared = [each for each in losing if each in plan.sacrificed]
-    if spared:
+    if losing:
+        each_loses = some([f"{each.cost.records:,} of {each.contest.name}" for each in losing])
+        yield f"{_cost_in_words(stage.cost)}: {each_loses}"
+    if spared := [each for each in losing if each in plan.sacrificed]:
         no_order = (
             "no order of starts" if plan.is_of_all_orders else "no order that was tried, of so many brokers not all,"
         )
-        told.append(
-            f"{_some(_names(spared))} would lose less under another broker, and others more then: {no_order} gives "
+        yield (
+            f"{some(_names(spared))} would lose less under another broker, and others more then: {no_order} gives "
             "each its best leader"
         )
-    return ". ".join(told)
 
 
 def _cost_in_words(cost: Cost) -> str:
@@ -159,8 +162,3 @@ def _names(led: Iterable[Led]) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names)
-
-
-def _some(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:MOST_NAMES])
-    return f"{shown} and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else shown

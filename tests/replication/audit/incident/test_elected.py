@@ -182,12 +182,29 @@ def test_who_is_known_to_have_everything_and_is_not_at_hand_comes_first(cluster:
     assert stake["sentences"][0] == (
         "Broker 2 is the only one that is known to have everything of quiet-0: find its disk."
     )
-    assert told["headline"].endswith("find its disk first.")
+    assert "find its disk first." in told["headline"]
+    assert told["headline"].endswith("; not counted is what only broker 2 has, which was not read.")
     for command in ("advise", "audit"):
         outcome = epochlog(command, cluster["broker-1"], other, cluster["controller-100"])
         assert "nothing is lost" not in outcome.out
         assert "broker 2" in outcome.out
         assert outcome.status == 1
+
+
+def test_a_replica_that_is_not_at_hand_is_named_though_it_is_not_eligible(cluster: dict[str, Path]) -> None:
+    assert asked("incident", *cluster.values())["not_given"] == []
+    given = cluster["broker-2"], cluster["controller-100"]
+    told = asked("incident", *given)
+    assert told["not_given"] == [{"broker": 1, "partitions": ["quiet-0"], "undecided": ["quiet-0"]}]
+    assert "what only broker 1 has, which was not read" in told["headline"]
+    said = in_a_line(epochlog("incident", *given))
+    named = said.index("Broker 1 has replicas of 1 partition and was not given: what it has was not read")
+    assert named < said.index("Next, in this order")
+    back_up, look_for, again, start, *_ = told["steps"]
+    assert back_up["what"].startswith("Back up")
+    assert look_for["what"].startswith("Name the directories of broker 1 to this command too")
+    assert again["what"].startswith("Run this again")
+    assert start["loses"] == "what only broker 1 has, which was not read"
 
 
 def test_a_broker_that_kafka_elects_without_its_copy_loses_everything(cluster: dict[str, Path]) -> None:
