@@ -105,7 +105,8 @@ def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     """List what each `[NAME=]URI` holds: a log.dirs root, a directory of several, or one partition's directory.
 
     Several roots with one `node.id` in their meta.properties, or none, are the disks of one broker; with different
-    ones, or with the same partitions in them, each is a broker's. A snapshot is called NAME, else like its directory.
+    ones, or with the same partitions in them, each is a broker's. Disks of one broker may also be named one by one,
+    where each has a `directory.id` of its own. A snapshot is called NAME, else like its directory.
     An existing directory is taken as a path even if its name contains `=`. Raises DifferentClustersError,
     SameBrokerError, NothingInCommonError, NoSnapshotError, SnapshotNameError, UnreadableLocationError.
 
@@ -125,9 +126,8 @@ def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     """
     parsed = [_parsed(str(argument)) for argument in snapshots_in(arguments)]
     _ensure_named_once(parsed)
-    snapshots = _distinctly_named(
-        [(name, snapshot) for name, storage in parsed for snapshot in _snapshots_in(name, storage)]
-    )
+    listed = [(name, snapshot) for name, storage in parsed for snapshot in _snapshots_in(name, storage)]
+    snapshots = _distinctly_named(_joined(listed))
     _ensure_copies_named_once(snapshots)
     return snapshots
 
@@ -317,6 +317,32 @@ def _checkpoint(storage: Storage, name: str, size: int) -> OffsetCheckpoint:
         return OffsetCheckpoint.parse(storage.read(name, min(size, _CHECKPOINT_BYTES)))
     except (CorruptCheckpointError, OSError):
         return OffsetCheckpoint()
+
+
+def _joined(found: Iterable[tuple[str | None, Snapshot]]) -> list[tuple[str | None, Snapshot]]:
+    """Join the roots of one broker that were named one by one: those of one node.id, with directory.ids of their own.
+
+    Of two with one directory.id, or without any, one may be a copy of the other of another time: they stay apart.
+    """
+    joined: list[tuple[str | None, Snapshot]] = []
+    for given, snapshot in found:
+        for number, (name, other) in enumerate(joined):
+            if (name is None or given in {None, name}) and _are_of_one_broker(other, snapshot):
+                joined[number] = (
+                    name or given,
+                    replace(other, name=name or given or other.name, roots=(*other.roots, *snapshot.roots)),
+                )
+                break
+        else:
+            joined.append((given, snapshot))
+    return joined
+
+
+def _are_of_one_broker(one: Snapshot, other: Snapshot) -> bool:
+    roots = *one.roots, *other.roots
+    brokers, directories = {(each.cluster_id, each.node_id) for each in roots}, {each.directory_id for each in roots}
+    is_known = len(brokers) == 1 and None not in {each.node_id for each in roots}
+    return is_known and None not in directories and len(directories) == len(roots)
 
 
 def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snapshot]:

@@ -71,6 +71,31 @@ def test_a_partition_on_two_disks_of_a_broker_is_two_copies(tmp_path: Path) -> N
     assert [copy.replica for copy in jbod.copies()] == ["jbod", "jbod/disk-2"]
 
 
+def identify(root: Path, node: int, directory_id: str, cluster: str = "c") -> None:
+    properties = f"version=1\ncluster.id={cluster}\nnode.id={node}\ndirectory.id={directory_id}\n"
+    (root / "meta.properties").write_text(properties)
+
+
+def test_disks_of_a_broker_may_be_named_one_by_one(tmp_path: Path) -> None:
+    ids = ["Xs1Zb0zvTfyPQpL0yW7q1A", "Rk9Yc1Ovt4yPQqL1zW8q1A", "Qm8Yc1Ovt4yPQqL1zW8q1A"]
+    for name, node, directory_id in zip(("disk-a", "disk-b", "other"), (1, 1, 2), ids, strict=True):
+        identify(write_root(tmp_path / name, {**T0, f"{name}-0": batches(1)}), node, directory_id)
+
+    one, other = find_snapshots([tmp_path / "disk-a", tmp_path / "other", tmp_path / "disk-b"])
+
+    assert (one.name, [root.storage.name for root in one.roots]) == ("disk-a", ["disk-a", "disk-b"])
+    assert other.name == "other"
+    assert find_snapshots([f"b1={tmp_path / 'disk-b'}", tmp_path / "disk-a", tmp_path / "other"])[0].name == "b1"
+
+
+def test_a_second_copy_of_a_root_is_no_second_root(tmp_path: Path) -> None:
+    for name in ("monday", "tuesday"):
+        identify(write_root(tmp_path / name, T0), 1, "Xs1Zb0zvTfyPQpL0yW7q1A")
+
+    with pytest.raises(SameBrokerError, match="monday and tuesday are both broker 1"):
+        find_snapshots([tmp_path / "monday", tmp_path / "tuesday"])
+
+
 def test_snapshots_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
     for number, place in enumerate(("one/data", "two/data")):
         write_root(tmp_path / place, T0, node=number)
