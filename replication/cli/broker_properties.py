@@ -1,13 +1,14 @@
 """A file of properties for a broker of our own, under the names that a broker's have in server.properties."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Final, Self
 
 from logstore.directory.directory_settings import DirectorySettings
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
 from replication.broker.broker_settings import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS
+from replication.broker.groups.group_settings import GroupSettings
 from replication.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.cli import serving_properties
@@ -28,6 +29,7 @@ _HEARTBEAT: Final = "broker.heartbeat.interval.ms"
 _SESSION: Final = "broker.session.timeout.ms"
 _PARTITIONS: Final = "num.partitions"
 _FACTOR: Final = "default.replication.factor"
+REBALANCE_DELAY: Final = "group.initial.rebalance.delay.ms"
 _UNITS: Final[Mapping[str, tuple[str, int]]] = {
     "log.retention.hours": ("retention.ms", 3_600_000),
     "log.retention.minutes": ("retention.ms", 60_000),
@@ -46,9 +48,11 @@ _LEAST: Final = {
     **dict.fromkeys((_LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES), 1),
     "log.cleaner.backoff.ms": 0,
     _VERIFY: 0,
+    REBALANCE_DELAY: 0,
 }
 """The least value of settings in which another would be no broker, no time, or nothing at all."""
-_NUMBERS: Final = (_NODE_ID, _VERIFY, _LAG, _HEARTBEAT, _SESSION, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
+_TIMES: Final = (_VERIFY, _LAG, _HEARTBEAT, _SESSION, REBALANCE_DELAY)
+_NUMBERS: Final = (_NODE_ID, *_TIMES, _PARTITIONS, _FACTOR, *_OF_DIRECTORIES, *_UNITS)
 AUTHORIZER: Final = "authorizer.class.name"
 _AUTHORIZER_CLASS: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 _EVERYONE: Final = "allow.everyone.if.no.acl.found"
@@ -72,6 +76,7 @@ class BrokerProperties:
     fetch_verify_interval_ms: int
     replica_lag_time_max_ms: int
     heartbeat_interval_ms: int
+    groups: GroupSettings
     controller: ControllerSettings
     directories: DirectorySettings
     authorizer: AuthorizerSettings | None = None
@@ -104,6 +109,7 @@ class BrokerProperties:
             fetch_verify_interval_ms=numbers.get(_VERIFY, VERIFY_INTERVAL_MS),
             replica_lag_time_max_ms=numbers.get(_LAG, REPLICA_LAG_TIME_MAX_MS),
             heartbeat_interval_ms=numbers.get(_HEARTBEAT, HEARTBEAT_INTERVAL_MS),
+            groups=_groups(numbers),
             controller=ControllerSettings(
                 broker_session_timeout_ms=numbers.get(_SESSION, SESSION_TIMEOUT_MS),
                 num_partitions=numbers.get(_PARTITIONS, 1),
@@ -116,6 +122,12 @@ class BrokerProperties:
             authorizer=AuthorizerSettings.of_properties(given) if given.get(AUTHORIZER) else None,
             metrics=MetricsAddress.parse(given[METRICS]) if given.get(METRICS) else None,
         )
+
+
+def _groups(numbers: Mapping[str, int]) -> GroupSettings:
+    known = GroupSettings()
+    delay_ms = numbers.get(REBALANCE_DELAY)
+    return known if delay_ms is None else replace(known, initial_rebalance_delay=delay_ms / 1_000)
 
 
 def _of_listener(given: Mapping[str, str]) -> dict[str, str]:

@@ -48,7 +48,11 @@ _OWN: Final = frozenset(
 )
 _CONTROLLERS_OWN: Final = frozenset({"num.partitions", "default.replication.factor"})
 """What `epochlog serve` acts upon as a controller, which this broker is not."""
-_OF_BROKER: Final = frozenset({*broker_properties.KNOWN, *serving_properties.LIMITS}) - _CONTROLLERS_OWN
+_COORDINATORS_OWN: Final = frozenset({broker_properties.REBALANCE_DELAY})
+"""And what it acts upon as a coordinator of groups."""
+_OF_BROKER: Final = (
+    frozenset({*broker_properties.KNOWN, *serving_properties.LIMITS}) - _CONTROLLERS_OWN - _COORDINATORS_OWN
+)
 
 T = TypeVar("T")
 

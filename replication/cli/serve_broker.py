@@ -106,6 +106,7 @@ def _settings(properties: "BrokerProperties", advertised_host: str | None) -> "B
         fetch_verify_interval_ms=properties.fetch_verify_interval_ms,
         auto_create_topics=properties.auto_create_topics,
         compacts=properties.compacts,
+        groups=properties.groups,
         authorizer=properties.authorizer,
     )
 

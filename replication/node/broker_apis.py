@@ -139,7 +139,7 @@ class BrokerApis:
     def _coordinating(self) -> ServedApis:
         is_coordinator = self._settings.coordinates_groups
         groups = group_apis(
-            GroupCoordinator(coordinates=lambda _: is_coordinator),
+            GroupCoordinator(self._settings.groups, coordinates=lambda _: is_coordinator),
             image=self._known.image,
             endpoint=self._own_endpoint if is_coordinator else OtherCoordinators(self._known, GROUPS).endpoint,
             transactions=None if is_coordinator else OtherCoordinators(self._known, TRANSACTIONS).endpoint,

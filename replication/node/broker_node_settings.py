@@ -6,6 +6,7 @@ from uuid import UUID
 
 from logstore import TopicPartition
 from replication.broker.authorization.authorizer_settings import AuthorizerSettings
+from replication.broker.groups.group_settings import GroupSettings
 from replication.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS
 from replication.broker.replicas.topic_settings import REPLICA_LAG_TIME_MAX_MS
 from replication.protocol.client.client_settings import ClientSettings
@@ -43,6 +44,8 @@ class BrokerNodeSettings:
     coordinates_groups: bool = True
     """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
     partitions of `__consumer_offsets` and `__transaction_state`; and it answers for none (NOT_COORDINATOR)."""
+    groups: GroupSettings = field(default_factory=GroupSettings)
+    """Of the groups that it coordinates."""
     cordoned: tuple[UUID, ...] | None = None
     """The ids of directories that get no new replicas (cordoned.log.dirs); before Kafka 4.3 in vain. None: nothing is
     said of that."""

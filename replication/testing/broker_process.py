@@ -17,10 +17,8 @@ from typing import IO, Any, Final
 
 from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_identity import BrokerIdentity
-from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.network_link import NetworkLink
 from replication.protocol.client.client_settings import ClientSettings
-from replication.server.connections.listener_settings import ListenerSettings
 from replication.testing.forgetful_disk import ForgetfulDisk
 from replication.testing.linked_broker import LinkedBroker
 from replication.testing.linked_controller import LinkedController
@@ -30,8 +28,6 @@ from replication.testing.process_settings import ProcessSettings
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 """Linux: PR_SET_PDEATHSIG."""
 _CONTROLLER_TIMEOUT_MS: Final = 1_000
-_SHUTDOWN_SECONDS: Final = 3.0
-"""A broker that is cut off from its controller hands nothing over."""
 
 
 class BrokerProcess:
@@ -51,7 +47,14 @@ class BrokerProcess:
         settings = self._settings
         disk = ForgetfulDisk(settings.journal)
         with closing(
-            LogDirectories.open([settings.root], replicated=True, damage="hold", filesystem=disk, periodic=True)
+            LogDirectories.open(
+                [settings.root],
+                replicated=True,
+                damage="hold",
+                settings=settings.node.of_directories,
+                filesystem=disk,
+                periodic=True,
+            )
         ) as directories:
             broker = self._broker(directories)
             self._say({"address": broker.address})
@@ -68,12 +71,7 @@ class BrokerProcess:
             self._links,
             LinkedController(link, settings.broker_id, self._links),
             directories,
-            BrokerNodeSettings(
-                listener=ListenerSettings(address=settings.address),
-                replica_lag_time_max_ms=settings.lag_ms,
-                heartbeat_interval_ms=settings.heartbeat_ms,
-                controlled_shutdown_seconds=_SHUTDOWN_SECONDS,
-            ),
+            settings.node.of_node(settings.address),
         )
 
     def _obey(self, commands: Iterator[bytes]) -> None:

@@ -23,12 +23,14 @@ from replication.standalone.controller_work import at_work
 from replication.standalone.new_cluster import begin_cluster
 from replication.standalone.static_controller import StaticController
 from replication.standalone.stored_metadata import StoredMetadata
+from replication.testing.cluster_defaults import ClusterDefaults
 from replication.testing.errors import NotReachedError
 from replication.testing.free_address import free_address
 from replication.testing.linked_controller_server import LinkedControllerServer
-from replication.testing.links import Links
+from replication.testing.links import CONTROLLER, Links
 from replication.testing.node import Node
 from replication.testing.node_process import NodeProcess
+from replication.testing.node_settings import NodeSettings
 from replication.testing.topic_creation import create_topic
 
 _CLUSTER_ID: Final = "epochlog-test-cluster0"
@@ -63,14 +65,21 @@ class Cluster:
 
         Files lie in `directory` and stay there; without one, in a temporary directory that `close` removes. A broker
         that is silent for `session_timeout_ms` is fenced (broker.session.timeout.ms), and one whose replica has not
-        caught up for `replica_lag_time_max_ms` leaves the ISR. `defaults` are the controller's, for topics that set
-        nothing: min.insync.replicas, unclean.leader.election.enable.
+        caught up for `replica_lag_time_max_ms` leaves the ISR.
+
+        `defaults` are settings of the cluster under Kafka's names: those of topics that set nothing themselves, such
+        as min.insync.replicas, by the topics' names or the brokers' own, and num.partitions,
+        default.replication.factor, auto.create.topics.enable (here false), group.initial.rebalance.delay.ms (here 0)
+        and log.cleaner.backoff.ms (here 1000). Raises ValueError for others, for wrong values, and without a broker.
 
         With `processes` each broker is a process of its own, which reaches the controller in this one over the
         network: `kill` is SIGKILL and a pause SIGSTOP then. What a broker logs is in `broker-N.log` beside its
         directory, and processes end with this one.
         """
-        self.links: Final = Links()
+        if brokers < 1:
+            raise ValueError(f"a cluster needs a broker, and these are {brokers}")
+        given = ClusterDefaults.of(defaults)
+        self.links: Final = Links([CONTROLLER, *range(1, brokers + 1)])
         """Who reaches whom."""
         with ExitStack() as stack:
             if directory is None:
@@ -81,18 +90,23 @@ class Cluster:
             settings = ControllerSettings(
                 broker_session_timeout_ms=session_timeout_ms,
                 leader_imbalance_check_interval_ms=None,
-                default_replication_factor=min(brokers, 3),
-                defaults=dict(defaults),
+                defaults=given.topics,
+                **{"default_replication_factor": min(brokers, 3), **given.controller},
             )
             self.controller: Final = StaticController(_CLUSTER_ID, metadata, settings)
             begin_cluster(self.controller)
             stack.enter_context(at_work(self.controller))
             roots = {broker_id: _formatted(directory, broker_id) for broker_id in range(1, brokers + 1)}
-            times = {"lag_ms": replica_lag_time_max_ms, "heartbeat_ms": session_timeout_ms // _HEARTBEATS_A_SESSION}
+            of_nodes = NodeSettings(
+                lag_ms=replica_lag_time_max_ms,
+                heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
+                topic_defaults=given.topics,
+                **given.nodes,
+            )
             self._nodes: Final[Mapping[int, Node | NodeProcess]] = (
-                self._processes(stack, roots, times)
+                self._processes(stack, roots, of_nodes)
                 if processes
-                else {each: Node(each, root, self.controller, self.links, **times) for each, root in roots.items()}
+                else {each: Node(each, root, self.controller, self.links, of_nodes) for each, root in roots.items()}
             )
             stack.callback(self._stop_all)
             self._start_all()
@@ -227,15 +241,13 @@ class Cluster:
                 raise NotReachedError(wanted, seconds)
             time.sleep(_PAUSE_SECONDS)
 
-    def _processes(
-        self, stack: ExitStack, roots: Mapping[int, Path], times: Mapping[str, int]
-    ) -> dict[int, NodeProcess]:
+    def _processes(self, stack: ExitStack, roots: Mapping[int, Path], settings: NodeSettings) -> dict[int, NodeProcess]:
         """Return the brokers, and serve the controller for them."""
         starter = ThreadPoolExecutor(1, "broker-starter")
         stack.callback(starter.shutdown)
         server = stack.enter_context(LinkedControllerServer(self.controller, self.links))
         return {
-            broker_id: NodeProcess(broker_id, root, free_address(), server.address, self.links, starter, **times)
+            broker_id: NodeProcess(broker_id, root, free_address(), server.address, self.links, starter, settings)
             for broker_id, root in roots.items()
         }
 

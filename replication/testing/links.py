@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from threading import Condition
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
@@ -36,8 +37,9 @@ class LinkState(NamedTuple):
 class Links:
     """Which nodes cannot reach each other, and how slowly others do. Any thread may call it."""
 
-    def __init__(self) -> None:
-        """Let all reach all."""
+    def __init__(self, nodes: Iterable[int] | None = None) -> None:
+        """Let all reach all. Where its `nodes` are known, whoever names another gets a ValueError."""
+        self._nodes: Final = None if nodes is None else frozenset(nodes)
         self._changed: Final = Condition()
         self._state: LinkState = LinkState()
         self._watchers: Final[list[Callable[[LinkState], None]]] = []
@@ -56,16 +58,19 @@ class Links:
         self._change(lambda _: state)
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes not reach each other, by broker ids or CONTROLLER."""
+        """Let two nodes not reach each other, by broker ids or CONTROLLER; `pause` cuts clients off."""
+        self._ensure_link(one, other)
         self._change(lambda state: state._replace(cut=state.cut | {frozenset((one, other))}))
 
     def mend(self, one: int, other: int) -> None:
         """Let two nodes reach each other again."""
+        self._ensure_link(one, other)
         self._change(lambda state: state._replace(cut=state.cut - {frozenset((one, other))}))
 
     def heal(self, nodes: Iterable[int] | None = None) -> None:
         """Let all nodes reach all others again at once, or only those that are named."""
         named = None if nodes is None else frozenset(nodes)
+        self._ensure_nodes(*named or ())
 
         def stays(link: frozenset[int]) -> bool:
             return named is not None and not link & named
@@ -77,15 +82,20 @@ class Links:
         self._change(healed)
 
     def delay(self, one: int, other: int, seconds: float) -> None:
-        """Let what two nodes ask each other arrive so much later."""
+        """Let what two nodes ask each other arrive so much later; 0: as soon as ever."""
+        self._ensure_link(one, other)
+        if not 0 <= seconds < inf:
+            raise ValueError(f"a link cannot be late by {seconds} seconds")
         self._change(lambda state: state._replace(delays={**state.delays, frozenset((one, other)): seconds}))
 
     def pause(self, node: int) -> None:
         """Let a node neither answer nor ask, clients included, until it is resumed."""
+        self._ensure_nodes(node)
         self._change(lambda state: state._replace(paused=state.paused | {node}))
 
     def resume(self, node: int) -> None:
         """Let a node go on."""
+        self._ensure_nodes(node)
         self._change(lambda state: state._replace(paused=state.paused - {node}))
 
     def is_cut(self, one: int, other: int) -> bool:
@@ -105,6 +115,19 @@ class Links:
         if node in self._state.paused:
             with self._changed:
                 self._changed.wait_for(lambda: node not in self._state.paused)
+
+    def _ensure_link(self, one: int, other: int) -> None:
+        self._ensure_nodes(one, other)
+        if one == other:
+            raise ValueError(f"node {one} has no link to itself")
+
+    def _ensure_nodes(self, *named: int) -> None:
+        strange = [] if self._nodes is None else sorted(set(named) - self._nodes)
+        if strange:
+            raise ValueError(
+                f"{', '.join(map(str, strange))}: no node that has links; these have: "
+                f"{', '.join(map(str, sorted((self._nodes or frozenset()) - {CONTROLLER})))} and CONTROLLER"
+            )
 
     def _change(self, change: Callable[[LinkState], LinkState]) -> None:
         with self._changed:

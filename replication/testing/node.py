@@ -7,18 +7,14 @@ from typing import Final
 from logstore import TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from replication.node.broker_node import BrokerNode
-from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.protocol.addresses import Address
-from replication.server.connections.listener_settings import ListenerSettings
 from replication.standalone.local_link import LocalLink
 from replication.standalone.static_controller import StaticController
 from replication.testing.forgetful_disk import ForgetfulDisk
 from replication.testing.linked_broker import LinkedBroker
 from replication.testing.linked_controller import LinkedController
 from replication.testing.links import Links
-
-_SHUTDOWN_SECONDS: Final = 3.0
-"""A broker that is cut off from its controller hands nothing over."""
+from replication.testing.node_settings import NodeSettings
 
 
 class Node:
@@ -30,9 +26,7 @@ class Node:
         root: Path,
         controller: StaticController,
         links: Links,
-        *,
-        lag_ms: int,
-        heartbeat_ms: int,
+        settings: NodeSettings,
     ) -> None:
         """Own a directory that is formatted for the broker; nothing runs yet."""
         self.broker_id: Final = broker_id
@@ -43,8 +37,7 @@ class Node:
         """None while it is down."""
         self._controller: Final = LinkedController(LocalLink(controller), broker_id, links)
         self._links: Final = links
-        self._lag_ms: Final = lag_ms
-        self._heartbeat_ms: Final = heartbeat_ms
+        self._settings: Final = settings
         self._disk: Final = ForgetfulDisk()
         self._directories: LogDirectories | None = None
 
@@ -69,14 +62,14 @@ class Node:
         if self.broker is not None:
             raise ValueError(f"broker {self.broker_id} is up")
         directories = LogDirectories.open(
-            [self.root], replicated=True, damage="hold", filesystem=self._disk, periodic=True
+            [self.root],
+            replicated=True,
+            damage="hold",
+            settings=self._settings.of_directories,
+            filesystem=self._disk,
+            periodic=True,
         )
-        settings = BrokerNodeSettings(
-            listener=ListenerSettings(address=self.address),
-            replica_lag_time_max_ms=self._lag_ms,
-            heartbeat_interval_ms=self._heartbeat_ms,
-            controlled_shutdown_seconds=_SHUTDOWN_SECONDS,
-        )
+        settings = self._settings.of_node(self.address)
         try:
             self.broker = LinkedBroker(self.broker_id, self._links, self._controller, directories, settings)
         except BaseException:

@@ -22,6 +22,7 @@ from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion,
 from replication.testing.errors import BrokerProcessError, NotReachedError
 from replication.testing.forgetful_disk import ForgetfulDisk
 from replication.testing.links import Links, LinkState
+from replication.testing.node_settings import NodeSettings
 from replication.testing.process_settings import ProcessSettings
 
 _MODULE: Final = "replication.testing.broker_process"
@@ -45,9 +46,7 @@ class NodeProcess:
         controller: Address,
         links: Links,
         starter: Executor,
-        *,
-        lag_ms: int,
-        heartbeat_ms: int,
+        settings: NodeSettings,
     ) -> None:
         """Own a directory that is formatted for the broker; nothing runs yet.
 
@@ -63,8 +62,7 @@ class NodeProcess:
         self._controller: Final = controller
         self._links: Final = links
         self._starter: Final = starter
-        self._lag_ms: Final = lag_ms
-        self._heartbeat_ms: Final = heartbeat_ms
+        self._node_settings: Final = settings
         self._process: _Process | None = None
         self._changing: Final = RLock()
         links.watch(self._relink)
@@ -141,8 +139,7 @@ class NodeProcess:
             address=self.address,
             controller=self._controller,
             parent=os.getpid(),
-            lag_ms=self._lag_ms,
-            heartbeat_ms=self._heartbeat_ms,
+            node=self._node_settings,
             links=_told(self._links.state),
         )
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from replication.protocol.addresses import Address
 from replication.testing.links import LinkState
+from replication.testing.node_settings import NodeSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,18 +23,19 @@ class ProcessSettings:
     controller: Address
     parent: int
     """The process with which it ends."""
-    lag_ms: int
-    heartbeat_ms: int
+    node: NodeSettings
     links: LinkState
 
     def as_json(self) -> dict[str, Any]:
         """Return them for the process."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {**told, "root": str(self.root), "journal": str(self.journal), "links": self.links.as_json()}
+        paths = {"root": str(self.root), "journal": str(self.journal)}
+        return {**told, **paths, "links": self.links.as_json(), "node": self.node.as_json()}
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
         """Take them in the process."""
         paths = {name: Path(told[name]) for name in ("root", "journal")}
         addresses = {name: Address(*told[name]) for name in ("address", "controller")}
-        return cls(**{**told, **paths, **addresses, "links": LinkState.from_json(told["links"])})
+        parts = {"links": LinkState.from_json(told["links"]), "node": NodeSettings(**told["node"])}
+        return cls(**{**told, **paths, **addresses, **parts})

@@ -14,6 +14,7 @@ from logstore import Log, Record, TopicPartition
 from logstore.batch.batches import read_batches
 from replication.broker.partitions.led_partition import LedPartition
 from replication.controller.controller import ControllerSettings
+from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION
 from replication.metadata.image import ClusterImage
 from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
@@ -27,7 +28,7 @@ from replication.testing.simulated.machine import Machine
 from replication.testing.simulated.network import Network, NetworkFaults
 from replication.testing.simulated.process import Process
 from replication.testing.simulated.simulated_broker import BrokerTimes, SimulatedBroker
-from replication.testing.simulated.simulated_producer import SimulatedProducer, SimulatedRecord
+from replication.testing.simulated.simulated_producer import CLIENT, SimulatedProducer, SimulatedRecord
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
 from replication.testing.topic_creation import create_topic
@@ -80,10 +81,14 @@ class SimulatedCluster:
         `faults` are the network's. Without `eligible_leader_replicas` leaders are elected as before KIP-966. With
         `ends_sessions` a broker that comes back where it reaches the controller may register at once, else only once
         its last session has run out.
-        `defaults` are the controller's, for topics that set nothing. Files lie in `directory` and stay there; without
+        `defaults` are the controller's, for topics that set nothing: min.insync.replicas and
+        unclean.leader.election.enable; others are a ValueError. Files lie in `directory` and stay there; without
         one, in a temporary directory, in memory where the system has one there, that `close` removes. The other times
         are those of `Cluster`.
         """
+        strange = sorted(defaults.keys() - {MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION})
+        if strange:
+            raise ValueError(f"{', '.join(strange)}: nothing that the controller decides by")
         with ExitStack() as stack:
             if directory is None:
                 memory = _MEMORY if os.access(_MEMORY, os.W_OK) else None
@@ -333,12 +338,14 @@ class SimulatedCluster:
         self._up(broker_id).process.resume()
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes not reach each other, by broker ids, CONTROLLER or CLIENT."""
+        """Let two nodes not reach each other, by broker ids, CONTROLLER or CLIENT. Raises ValueError for others."""
+        self._ensure_nodes(one, other)
         self._note(f"cut {one} {other}")
         self._network.cut(one, other)
 
     def mend(self, one: int, other: int) -> None:
-        """Let two nodes reach each other again."""
+        """Let two nodes reach each other again. Raises ValueError as `cut` does."""
+        self._ensure_nodes(one, other)
         self._note(f"mend {one} {other}")
         self._network.mend(one, other)
 
@@ -350,6 +357,11 @@ class SimulatedCluster:
             self._network.faults = faults
 
     # ---
+
+    def _ensure_nodes(self, *named: int) -> None:
+        strange = sorted(set(named) - {CONTROLLER, CLIENT, *self._machines})
+        if strange:
+            raise ValueError(f"{', '.join(map(str, strange))}: no broker of the cluster, nor CONTROLLER or CLIENT")
 
     def _up(self, broker_id: int) -> SimulatedBroker:
         broker = self._machines[broker_id].broker

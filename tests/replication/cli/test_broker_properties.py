@@ -19,6 +19,7 @@ ALWAYS_WRONG = [
     ("auto.create.topics.enable=maybe", "auto.create.topics.enable is 'maybe', and must be true or false"),
     ("log.cleaner.enable=perhaps", "log.cleaner.enable is 'perhaps', and must be true or false"),
     ("log.cleaner.backoff.ms=-1", "log.cleaner.backoff.ms is -1, and must be at least 0"),
+    ("group.initial.rebalance.delay.ms=-1", "group.initial.rebalance.delay.ms is -1, and must be at least 0"),
     ("compression.type=zip", "zip"),
     ("security.protocol=SSL", "ssl.keystore.location is missing"),
     ("metrics.listener=here", "metrics.listener: 'here' is not a [HOST:]PORT"),

@@ -1,9 +1,12 @@
 """Links that are cut, slow, and whole again."""
 
 import time
+from collections.abc import Callable
 from threading import Thread
 
-from replication.testing import CONTROLLER, Links
+import pytest
+
+from replication.testing import CLIENT, CONTROLLER, Links
 from replication.testing.links import LinkState
 
 
@@ -77,3 +80,24 @@ def test_who_watches_is_told_of_each_change_before_the_call_returns() -> None:
     links.heal()
     links.heal()
     assert [len(state.cut) for state in told] == [1, 0, 0]
+
+
+STRANGE: list[Callable[[Links], object]] = [
+    lambda links: links.cut(1, 3),
+    lambda links: links.cut(1, CLIENT),
+    lambda links: links.cut(1, 1),
+    lambda links: links.mend(CONTROLLER, 3),
+    lambda links: links.delay(3, 1, 0.1),
+    lambda links: links.delay(1, 2, -0.1),
+    lambda links: links.pause(3),
+    lambda links: links.resume(3),
+    lambda links: links.heal([1, 3]),
+]
+
+
+@pytest.mark.parametrize("ask", STRANGE)
+def test_what_would_make_no_difference_is_refused(ask: Callable[[Links], object]) -> None:
+    links = Links([CONTROLLER, 1, 2])
+    with pytest.raises(ValueError, match=r"node|link"):
+        ask(links)
+    assert links.state == LinkState()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from replication.protocol.addresses import Address
 from replication.testing.links import Links
+from replication.testing.node_settings import NodeSettings
 from replication.testing.process_settings import ProcessSettings
 
 
@@ -18,8 +19,7 @@ def test_settings_are_the_same_in_the_process() -> None:
         address=Address("127.0.0.1", 20_001),
         controller=Address("127.0.0.1", 20_000),
         parent=17,
-        lag_ms=1_000,
-        heartbeat_ms=250,
+        node=NodeSettings(lag_ms=1_000, heartbeat_ms=250, topic_defaults={"retention.ms": "5"}, rebalance_delay_ms=7),
         links=links.state,
     )
     assert ProcessSettings.from_json(json.loads(json.dumps(settings.as_json()))) == settings
