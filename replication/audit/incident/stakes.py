@@ -1,6 +1,6 @@
 """What is at stake in one partition, in sentences, from the object that `epochlog audit --json` prints of it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -101,7 +101,7 @@ def _sentences(partition: Json) -> Iterator[str]:
     absent = absent_in_words(partition)
     if absent:
         yield f"{absent[0].upper()}{absent[1:]}."
-    yield from (_fork_in_words(fork) for fork in partition["forks"])
+    yield from _forks_in_words(partition["forks"])
     if Verdict.SILENT_DIVERGENCE in partition["verdicts"]:
         offset = min((each["first_difference"] for each in _silent(partition)), default=None)
         yield (
@@ -119,14 +119,21 @@ def _sentences(partition: Json) -> Iterator[str]:
     yield from _recommendation(partition)
 
 
-def _fork_in_words(fork: Json) -> str:
-    sides = " and ".join(_side_in_words(fork, side) for side in ("left", "right"))
-    return f"Two leaders wrote from offset {fork['offset']:,} on: {sides}."
+def _forks_in_words(forks: Sequence[Json]) -> Iterator[str]:
+    """Give one sentence for all pairs that parted at one offset under the same two leaders."""
+    copies: dict[tuple[int, str, str], tuple[dict[str, None], dict[str, None]]] = {}
+    for fork in forks:
+        left, right = sorted((_leader_in_words(fork, side), fork[side]) for side in ("left", "right"))
+        of_left, of_right = copies.setdefault((fork["offset"], left[0], right[0]), ({}, {}))
+        of_left[left[1]] = of_right[right[1]] = None
+    for (offset, left_leader, right_leader), (of_left, of_right) in copies.items():
+        sides = f"{' and '.join(of_left)} {left_leader} and {' and '.join(of_right)} {right_leader}"
+        yield f"Two leaders wrote from offset {offset:,} on: {sides}."
 
 
-def _side_in_words(fork: Json, side: str) -> str:
+def _leader_in_words(fork: Json, side: str) -> str:
     since = moment(fork[f"{side}_timestamp"])
-    return f"{fork[side]} under epoch {fork[f'{side}_epoch']}{f' since {since}' if since else ''}"
+    return f"under epoch {fork[f'{side}_epoch']}{f' since {since}' if since else ''}"
 
 
 def _choice_in_words(candidate: Json) -> str:

@@ -77,6 +77,14 @@ class AuditPlan:
         return sum(copy.bytes for copy in self.copies)
 
     @property
+    def left_out(self) -> int:
+        """How many partitions of these snapshots are not looked at, as others were chosen."""
+        if not self.options.is_partial:
+            return 0
+        found = {copy.topic_partition for snapshot in self.snapshots for copy in snapshot.copies()}
+        return len(found - _wanted(found, self.options) - {METADATA_PARTITION})
+
+    @property
     def partitions(self) -> set[TopicPartition]:
         """The partitions that are judged."""
         return {copy.topic_partition for copy in self.copies}

@@ -39,8 +39,8 @@ def describe(
 ) -> Json:
     """Put the results of an audit together: the rows of `partitions` and of all findings, and who is left behind.
 
-    Keys: `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `snapshots`, `live` (None of snapshots),
-    `history` (None until it is compared with an earlier run), and `metrics`.
+    Keys: `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `left_out`, `snapshots`, `live` (None of
+    snapshots), `history` (None until it is compared with an earlier run), and `metrics`.
     """
     partitions = sorted(partitions, key=lambda each: (each["topic"], each["partition"]))
     findings = sorted([*findings, *stranded.findings()], key=_worst_first)
@@ -50,6 +50,7 @@ def describe(
         "findings": findings,
         "consumer_offsets": [each.as_json() for each in stranded.offsets],
         "hanging_transactions": [each.as_json() for each in stranded.transactions],
+        "left_out": plan.left_out,
         "snapshots": [_snapshot(each) for each in plan.snapshots],
         "live": live.as_json() if live else None,
         "history": None,

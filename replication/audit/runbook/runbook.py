@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,8 @@ BROKERS: Final = "BROKER:9092"
 """Stands for an address that only the reader knows."""
 MOST_COMMANDS: Final = 20
 """Of one kind; the document has the rest."""
+PRELIMINARY: Final = "Preliminary"
+"""What is so while something is to be done before that may change it."""
 
 
 def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | None" = None) -> Iterator[Step]:
@@ -47,8 +50,15 @@ def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | No
         yield from quorum.steps_after_backup
     before_a_start = [*_before_a_start(document)]
     yield from before_a_start
+    later = _from_the_start_on(document, bootstrap, roots)
     if before_a_start:
         yield _look_again(roots)
+        later = (replace(step, what=f"{PRELIMINARY}: {step.what}") for step in later)
+    yield from later
+
+
+def _from_the_start_on(document: Json, bootstrap: str, roots: Sequence[str]) -> Iterator[Step]:
+    partitions = document["partitions"]
     yield from _start(document, bootstrap)
     yield from _end_transactions(document, bootstrap)
     yield from _reset_groups(document.get("consumer_offsets", ()), bootstrap)
@@ -99,7 +109,8 @@ def _start(document: Json, bootstrap: str) -> Iterator[Step]:
     plan = planned_start(document)
     if any(stage.brokers for stage in plan.stages):
         voters, unread = _voters(document["partitions"]), not_given(document)
-        yield from StartSteps(plan, document["snapshots"], bootstrap, voters, unread).steps()
+        left_out = document.get("left_out", 0)
+        yield from StartSteps(plan, document["snapshots"], bootstrap, voters, unread, left_out).steps()
 
 
 def _voters(partitions: Sequence[Json]) -> frozenset[int]:
@@ -114,7 +125,7 @@ def _has_costs(partition: Json) -> bool:
 def _look_again(roots: Sequence[str]) -> Step:
     return Step(
         "Run this again once that is done, and go on with what it says then: the steps below hold for the files as "
-        "they are now, and are to be followed only if nothing of it could be done",
+        "they are now, are preliminary, and to be followed only if nothing of it could be done",
         (_incident(roots),),
     )
 
@@ -222,8 +233,8 @@ def _repair(document: Json) -> Iterator[Step]:
         yield Step(
             "Repair damaged copies of which another broker has a sound one, before any of these brokers starts: look "
             "first, then write it anew with --output NEW instead of --dry-run, NEW being a directory that does not "
-            "exist yet, outside of the brokers'. Move the damaged directory out of the broker's, and the one of its "
-            "name in NEW to its place",
+            "exist yet, in one that does, outside of the brokers'. Move the damaged directory out of the broker's, and "
+            "the one of its name in NEW to its place",
             commands[:MOST_COMMANDS],
         )
 

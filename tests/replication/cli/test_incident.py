@@ -59,3 +59,16 @@ def test_neither_numba_nor_pandas_is_loaded_once_kernels_are_kept() -> None:
     for _ in range(2):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr == "3 []\n"
+
+
+def test_where_topics_are_chosen_the_first_start_tells_what_it_decides_of_others(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    chosen = replicas("diverged"), "--topics", "hwloss"
+    told = "what it decides of 8 other partitions, not looked at as others were chosen"
+    text = " ".join(epochlog("incident", *chosen, "--report", page).out.split())
+    assert text.count(told) == 1
+    assert text.index("Then start broker-1") < text.index(told) < text.index("Only now start")
+    assert told in page.read_text()
+    losing = [step["loses"] for step in epochlog("incident", *chosen, "--json").document["steps"] if step["loses"]]
+    assert [told in each for each in losing] == [True]
+    assert "what it decides of" not in epochlog("incident", replicas("diverged")).out

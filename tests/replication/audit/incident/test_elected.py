@@ -205,6 +205,7 @@ def test_a_replica_that_is_not_at_hand_is_named_though_it_is_not_eligible(cluste
     assert look_for["what"].startswith("Name the directories of broker 1 to this command too")
     assert again["what"].startswith("Run this again")
     assert start["loses"] == "what only broker 1 has, which was not read"
+    assert all(step["what"].startswith("Preliminary: ") for step in told["steps"][3:])
 
 
 def test_a_broker_that_kafka_elects_without_its_copy_loses_everything(cluster: dict[str, Path]) -> None:

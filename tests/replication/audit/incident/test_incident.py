@@ -160,6 +160,8 @@ def test_a_copy_that_is_repaired_as_is_printed_is_sound(tmp_path: Path) -> None:
     [command] = step.commands
     _, *words = shlex.split(command)
     assert words.pop() == "--dry-run"
+    assert "NEW being a directory that does not exist yet, in one that does" in step.what
+    assert epochlog(*words, "--output", tmp_path / "none/new").status == 2
     assert epochlog(*words, "--output", tmp_path / "new").status == 1
     shutil.move(log.parent, tmp_path / "damaged")
     shutil.move(tmp_path / "new" / log.parent.name, log.parent)
@@ -285,3 +287,17 @@ def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_
         assert words[0] != "epochlog" or words[1] in known
         strange = {word.removesuffix(".kept").removesuffix(".new").rpartition("=")[2] for word in words if ";" in word}
         assert strange <= paths, "a path is one word"
+
+
+def test_copies_of_one_leader_share_a_sentence(tmp_path: Path) -> None:
+    old = batches(2)
+    roots = [
+        write_root(tmp_path / f"broker-{node}", {"t-0": [*old, *batches(more, epoch=epoch, start=6)]}, node=node)
+        for node, epoch, more in ((1, 1, 2), (2, 1, 2), (3, 2, 3), (4, 2, 3))
+    ]
+    found, document = of(*roots)
+    assert len(document["partitions"][0]["forks"]) == 4
+    told = [each for each in found.stakes[0].sentences if each.startswith("Two leaders wrote")]
+    [sentence] = told
+    assert sentence.startswith("Two leaders wrote from offset 6 on: broker-1 and broker-2 under epoch 1")
+    assert "and broker-3 and broker-4 under epoch 2" in sentence

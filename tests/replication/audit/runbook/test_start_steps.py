@@ -111,3 +111,9 @@ class TestBrokersThatAreControllersToo:
         first, _ = self.steps(Cost(7, 0, 9), Cost(), voters=(100,))
         assert "process.roles" not in first.what
         assert "controller" not in str(first.stopped)
+
+
+def test_of_a_single_broker_no_order_is_told() -> None:
+    plan = plan_start([contest("t", Cost())], ["broker-1"])
+    [step] = StartSteps(plan, SNAPSHOTS, "b:9092").steps()
+    assert step.what.startswith("With the controllers running, start broker-1, and no other broker")
