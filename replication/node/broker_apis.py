@@ -33,6 +33,7 @@ from replication.node.coordinators.transactions_elsewhere import transactions_el
 from replication.node.missing_topics import CREATE_TOPICS, MissingTopicsThread, create_missing
 from replication.node.producer_ids import ProducerIds
 from replication.node.session_guard import SessionGuard
+from replication.node.shown_changes import Wait, shown_changes
 from replication.protocol.addresses import Address
 from replication.protocol.messages.topic_ids import Endpoint
 from replication.server.call import Call
@@ -56,10 +57,11 @@ class BrokerApis:
         broker_epoch: Callable[[], int],
         throttles: ReplicaThrottles,
         session: OwnSession,
+        wait: Wait,
     ) -> None:
         """Answer at addresses, by the listener's name, by the replicas of these directories.
 
-        The link stays the caller's.
+        The link stays the caller's. `wait` looks at the metadata whenever it was applied.
         """
         self._known: Final = known
         self._replicas: Final = replicas
@@ -69,6 +71,7 @@ class BrokerApis:
         self._broker_epoch: Final = broker_epoch
         self._throttles: Final = throttles
         self._session: Final = session
+        self._wait: Final = wait
         self._addresses: Final = addresses
         self._permissions: Final[PermissionsOf] = (
             unlimited if settings.authorizer is None else Authorizer(known.image, settings.authorizer).permissions
@@ -153,9 +156,10 @@ class BrokerApis:
         return None if address is None else Endpoint(self._known.node_id, *address)
 
     def _administering(self) -> ServedApis:
+        shown = shown_changes(self._administration, self._known, self._wait)
         if self._settings.authorizer is None:
-            return self._administration
-        return guarded_administration(self._administration, self._known, self._permissions)
+            return shown
+        return guarded_administration(shown, self._known, self._permissions)
 
     def _asked_coordinators(self) -> AskedCoordinators:
         """Return the way to the other brokers as coordinators of transactions."""

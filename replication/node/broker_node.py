@@ -82,7 +82,7 @@ class BrokerNode:
         stop: StopRequest | None = None,
         event_counts: EventCounts | None = None,
     ) -> None:
-        """Register, take what the metadata gives, and answer once that is done.
+        """Register, take what the metadata gives, and answer once that is done and the controller has unfenced it.
 
         Where a replica lacks what its checkpoint files have said, and the controller would elect this broker for it, it
         is there but fenced, with nothing to lead, until another replica leads (`ReplicaManager.are_withheld`).
@@ -135,9 +135,9 @@ class BrokerNode:
             if not self._until(thread.begin, _START_SECONDS):
                 raise NotInTimeError(self.identity.broker_id, _START_SECONDS, "its registration is not in the metadata")
             known = self._known(thread)
-            apis = self._broker_apis(known)
+            apis = self._broker_apis(known, thread)
             stack.callback(apis.close)
-            server.start(self._served(apis.apis()), partial(features_of, known))
+            served = self._served(apis.apis())
             stack.callback(thread.stop)
             thread.start()
             asking = (
@@ -159,6 +159,8 @@ class BrokerNode:
             thread.unfence_by(self.lifecycle.ready_to_unfence)
             if not self.replicas.are_withheld:
                 self._wait_for_roles(thread)
+            # Not before: metadata that names neither this broker nor a controller sends clients away for long.
+            server.start(served, partial(features_of, known))
             self._open: Final = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -362,7 +364,7 @@ class BrokerNode:
             self.identity.cluster_id, self.identity.broker_id, lambda: thread.image, lambda: thread.applied_offset
         )
 
-    def _broker_apis(self, known: KnownCluster) -> BrokerApis:
+    def _broker_apis(self, known: KnownCluster, thread: BrokerThread) -> BrokerApis:
         return BrokerApis(
             known,
             self.replicas,
@@ -374,6 +376,7 @@ class BrokerNode:
             broker_epoch=self._epoch,
             throttles=self._throttles,
             session=self.session,
+            wait=lambda holds, seconds: thread.wait_until(lambda: thread.stopped or holds(), seconds),
         )
 
     def _served(self, apis: ServedApis) -> ServedApis:
