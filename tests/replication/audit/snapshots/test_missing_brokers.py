@@ -1,5 +1,6 @@
 """A broker that is named is expected to hold its replicas, above all where it holds nothing at all."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -7,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
 from replication.audit.local_judging import missing_among
@@ -16,6 +18,7 @@ from replication.metadata.records import PartitionRecord, TopicRecord
 from replication.planning import open_replicas
 from tests.replication.audit.snapshot_roots import batches, write_root
 from tests.replication.cli.command import epochlog
+from tests.replication.partitions import ABatch
 
 TOPIC_ID = UUID(int=7)
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -26,8 +29,15 @@ def roots(tmp_path: Path) -> list[Path]:
     """Brokers 1 and 2 hold t-0 and t-1; broker 3 has nothing but its `meta.properties`."""
     found = [tmp_path / f"broker-{node}" for node in (1, 2, 3)]
     for node, root in enumerate(found, start=1):
-        write_root(root, {"t-0": batches(2), "t-1": batches(1)} if node < 3 else {}, node=node)
+        write_copies(root, {"t-0": batches(2), "t-1": batches(1)} if node < 3 else {}, node=node)
     return found
+
+
+def write_copies(root: Path, partitions: Mapping[str, Sequence[ABatch]], node: int) -> None:
+    """Write copies with the id of their topic: a log without it is one that brokers take for stray."""
+    write_root(root, partitions, node=node)
+    for name in partitions:
+        PartitionMetadata(TOPIC_ID).write(root / name / PARTITION_METADATA_NAME)
 
 
 def write_metadata(root: Path, *assignments: tuple[int, ...], adding: tuple[int, ...] = ()) -> None:
@@ -110,7 +120,7 @@ def test_advise_says_who_lacks_what_and_ends_with_1(roots: list[Path], more: lis
 
 def test_advise_judges_a_partition_that_one_holds_and_another_lacks(roots: list[Path]) -> None:
     write_metadata(roots[0], (1, 2), (1, 2), (2, 3))
-    write_root(roots[1], {"t-2": batches(1)}, node=2)
+    write_copies(roots[1], {"t-2": batches(1)}, node=2)
     outcome = epochlog("advise", *roots, "--json")
     assert outcome.status == 1
     told = {each["partition"]: each for each in outcome.document["partitions"]}
