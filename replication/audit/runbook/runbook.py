@@ -10,7 +10,7 @@ from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.verify import Severity
 from logstore.verify.directory_check import TOPIC_ID_MISSING
 from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
-from replication.audit.judgement.elected import candidate_of, choices_of
+from replication.audit.judgement.elected import candidate_of, choices_of, is_told
 from replication.audit.judgement.findings.cross_checks import TOPIC_ID_DIFFERS
 from replication.audit.judgement.not_given import NotGiven, not_given
 from replication.audit.judgement.verdict import Verdict
@@ -30,6 +30,10 @@ BROKERS: Final = "BROKER:9092"
 """Stands for an address that only the reader knows."""
 MOST_COMMANDS: Final = 20
 """Of one kind; the document has the rest."""
+BAD: Final = frozenset({Severity.CRITICAL.value, Severity.ERROR.value})
+"""Findings of these severities are to be mended."""
+QUIET: Final = frozenset({Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION})
+"""Verdicts of copies that agree."""
 PRELIMINARY: Final = "Preliminary"
 """What is so while something is to be done before that may change it."""
 
@@ -45,6 +49,10 @@ def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | No
     partitions = [each for each in document["partitions"] if _place(each) != METADATA_PARTITION]
     document = {**document, "partitions": partitions}
     roots = [root for snapshot in document["snapshots"] for root in snapshot["roots"]]
+    is_quorum_whole = quorum is None or not quorum.has_something_to_decide
+    if is_quorum_whole and _is_well(document):
+        yield from _start(document, bootstrap)
+        return
     yield _back_up(roots)
     if quorum is not None and quorum.has_something_to_decide:
         yield from quorum.steps_after_backup
@@ -76,6 +84,21 @@ def _before_a_start(document: Json) -> Iterator[Step]:
     yield from _restore_ids(document)
     yield from _repair(document)
     yield from _understand([each for each in partitions if _is_doubtful(each) and _is_at_stake(each)])
+
+
+def _is_well(document: Json) -> bool:
+    """Whether nothing is to be mended or kept: all there is was read, and no start of brokers loses any of it."""
+    has_errors = any(each["severity"] in BAD for each in document["findings"])
+    is_behind = document.get("consumer_offsets") or document.get("hanging_transactions")
+    if has_errors or is_behind or document.get("left_out") or not_given(document) or not document["partitions"]:
+        return False
+    return not planned_start(document).is_ordered and all(map(_is_sound, document["partitions"]))
+
+
+def _is_sound(partition: Json) -> bool:
+    """Whether its copies are known to agree, and it is known which replicas there are."""
+    agrees = set(partition["verdicts"]) <= QUIET and not _is_at_stake(partition) and not open_in_leader(partition)
+    return agrees and is_told(partition)
 
 
 def _is_at_stake(partition: Json) -> bool:

@@ -208,6 +208,15 @@ def test_a_replica_that_is_not_at_hand_is_named_though_it_is_not_eligible(cluste
     assert all(step["what"].startswith("Preliminary: ") for step in told["steps"][3:])
 
 
+def test_where_all_is_well_brokers_only_start(cluster: dict[str, Path]) -> None:
+    shutil.rmtree(cluster["broker-2"] / "quiet-0")
+    shutil.copytree(cluster["broker-1"] / "quiet-0", cluster["broker-2"] / "quiet-0")
+    [step] = asked("incident", *cluster.values())["steps"]
+    assert step["what"].startswith("With the controllers running, start broker-")
+    one_is_missing = asked("incident", cluster["broker-2"], cluster["controller-100"])
+    assert one_is_missing["steps"][0]["what"].startswith("Back up")
+
+
 def test_a_broker_that_kafka_elects_without_its_copy_loses_everything(cluster: dict[str, Path]) -> None:
     shutil.rmtree(cluster["broker-2"] / "quiet-0")
     outcome = epochlog("incident", *cluster.values())
