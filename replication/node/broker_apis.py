@@ -29,6 +29,7 @@ from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.node.controller_link import ControllerLink
 from replication.node.coordinators.asked_coordinators import AskedCoordinators
 from replication.node.coordinators.other_coordinators import GROUPS, TRANSACTIONS, OtherCoordinators
+from replication.node.coordinators.shared_groups import SharedGroups
 from replication.node.coordinators.transactions_elsewhere import transactions_elsewhere
 from replication.node.missing_topics import CREATE_TOPICS, MissingTopicsThread, create_missing
 from replication.node.producer_ids import ProducerIds
@@ -140,6 +141,8 @@ class BrokerApis:
         )
 
     def _coordinating(self) -> ServedApis:
+        if self._settings.shares_groups:
+            return self._sharing()
         is_coordinator = self._settings.coordinates_groups
         groups = group_apis(
             GroupCoordinator(self._settings.groups, coordinates=lambda _: is_coordinator),
@@ -149,6 +152,13 @@ class BrokerApis:
             permissions=self._permissions,
         )
         return groups if is_coordinator else {**groups, **transactions_elsewhere()}
+
+    def _sharing(self) -> ServedApis:
+        shown = shown_changes(self._administration, self._known, self._wait)
+        shared = SharedGroups(self._known, shown[CREATE_TOPICS])
+        coordinator = GroupCoordinator(self._settings.groups, coordinates=shared.are_its)
+        shared.forget = coordinator.forget
+        return group_apis(coordinator, image=self._known.image, endpoint=shared.endpoint, permissions=self._permissions)
 
     def _own_endpoint(self, _: str, call: Call) -> Endpoint | None:
         """Return where this broker is reached by who has come by a listener."""

@@ -44,6 +44,9 @@ class BrokerNodeSettings:
     coordinates_groups: bool = True
     """Whether it is the coordinator of all groups, in memory. Otherwise others are, of transactions too: who leads the
     partitions of `__consumer_offsets` and `__transaction_state`; and it answers for none (NOT_COORDINATOR)."""
+    shares_groups: bool = False
+    """Whether it coordinates groups, in memory, as far as it leads their partitions of `__consumer_offsets`, which is
+    made for that, and other brokers do the others. It needs `coordinates_groups`."""
     groups: GroupSettings = field(default_factory=GroupSettings)
     """Of the groups that it coordinates."""
     cordoned: tuple[UUID, ...] | None = None

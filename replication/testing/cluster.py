@@ -100,6 +100,7 @@ class Cluster:
             of_nodes = NodeSettings(
                 lag_ms=replica_lag_time_max_ms,
                 heartbeat_ms=session_timeout_ms // _HEARTBEATS_A_SESSION,
+                shares_groups=brokers > 1,
                 topic_defaults=given.topics,
                 **given.nodes,
             )

@@ -20,6 +20,8 @@ class NodeSettings:
 
     lag_ms: int
     heartbeat_ms: int
+    shares_groups: bool = False
+    """Whether each broker coordinates some groups; otherwise one has all, as far as it knows."""
     topic_defaults: Mapping[str, str] = field(default_factory=dict)
     """Under the names that topics' settings have."""
     auto_create_topics: bool = False
@@ -37,6 +39,7 @@ class NodeSettings:
             heartbeat_interval_ms=self.heartbeat_ms,
             auto_create_topics=self.auto_create_topics,
             controlled_shutdown_seconds=_SHUTDOWN_SECONDS,
+            shares_groups=self.shares_groups,
             groups=GroupSettings(initial_rebalance_delay=self.rebalance_delay_ms / 1_000),
         )
 

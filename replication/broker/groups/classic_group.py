@@ -207,6 +207,12 @@ class ClassicGroup:
         )
         return GroupDescription(self.group_id, self.state, self.members.protocol_type or "", protocol or "", members)
 
+    def hand_over(self) -> None:
+        """Let nobody wait here any more: another broker coordinates the group."""
+        for member in self.members.values():
+            member.answer_join(JoinAnswer(ErrorCode.NOT_COORDINATOR, member.member_id))
+            member.answer_sync(SyncAnswer(ErrorCode.NOT_COORDINATOR))
+
     # --- time
 
     def advance(self, now: float) -> None:

@@ -65,6 +65,14 @@ class GroupCoordinator:
                 self._groups[group_id] = group
             self._size = sum(group.size for group in self._groups.values())
 
+    def forget(self, is_gone: Callable[[str], bool]) -> None:
+        """Have some groups no more, by their ids; their members are told to look for another coordinator."""
+        with self._lock:
+            for group_id in list(filter(is_gone, self._groups)):
+                group = self._groups.pop(group_id)
+                self._size -= group.size
+                group.hand_over()
+
     # --- members
 
     def join(self, request: JoinRequest) -> Awaited[JoinAnswer]:
@@ -183,10 +191,11 @@ class GroupCoordinator:
         with self._lock:
             for group in self._groups.values():
                 self._advance(group)
-            return [
+            told = [
                 GroupDescription(group.group_id, group.state, group.members.protocol_type or "")
                 for group in self._groups.values()
             ]
+        return [each for each in told if self._coordinates(each.group_id)]
 
     def describe(self, group_id: str) -> GroupDescription:
         """Return a group, which is dead where there is none. Raises GroupRefusedError."""
