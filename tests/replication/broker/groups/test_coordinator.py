@@ -171,3 +171,18 @@ def test_a_group_with_members_stays(coordinator: GroupCoordinator) -> None:
     join(coordinator, joining("group"))
     assert coordinator.delete("group") is ErrorCode.NON_EMPTY_GROUP
     assert [each.group_id for each in coordinator.groups()] == ["group"]
+
+
+def test_groups_that_another_broker_coordinates_are_forgotten_and_who_waits_there_looks_for_it(
+    coordinator: GroupCoordinator,
+) -> None:
+    coordinator.commit("kept", {PARTITION: OffsetCommit(offset=1)})
+    before = coordinator.size
+    waiting = coordinator.join(joining("gone"))
+    assert waiting.value is None
+    coordinator.forget(lambda group_id: group_id == "gone")
+    told = waiting.value
+    assert told is not None
+    assert told.error_code is ErrorCode.NOT_COORDINATOR
+    assert [each.group_id for each in coordinator.groups()] == ["kept"]
+    assert coordinator.size == before
