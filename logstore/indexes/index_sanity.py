@@ -13,34 +13,40 @@ from logstore.indexes.transaction_index import TransactionIndex
 SLOTS: Final = {FileKind.OFFSET_INDEX: OFFSET_SLOT, FileKind.TIME_INDEX: TIME_SLOT}
 
 
-def has_good_indexes(directory: Path, base_offset: int) -> bool:
-    """Check what costs nothing: that the index files are there, of whole slots, and end within the log.
+def sane_position(directory: Path, base_offset: int) -> int | None:
+    """Return what `last_indexed_position` does; None where the index files cannot be used.
 
-    Raises OSError.
+    Checked is what costs nothing: that they are there, of whole slots, and end within the log. Raises OSError.
     """
     size = (directory / file_name(FileKind.LOG, base_offset)).stat().st_size
-    for kind, slot in SLOTS.items():
-        path = directory / file_name(kind, base_offset)
-        try:
-            index_size = path.stat().st_size
-        except FileNotFoundError:
-            # A new segment has no index files until something is written to it.
-            return size == 0
-        if index_size % slot.itemsize:
-            return False
-    return last_indexed_position(directory, base_offset) < max(size, 1) and _has_good_transactions(
-        directory, base_offset
-    )
+    paths = {kind: directory / file_name(kind, base_offset) for kind in SLOTS}
+    try:
+        if any(paths[kind].stat().st_size % slot.itemsize for kind, slot in SLOTS.items()):
+            return None
+    except FileNotFoundError:
+        # A new segment has no index files until something is written to it.
+        return None if size else 0
+    position = _last_position(paths[FileKind.OFFSET_INDEX], base_offset)
+    return position if position < max(size, 1) and _has_good_transactions(directory, base_offset) else None
 
 
 def last_indexed_position(directory: Path, base_offset: int) -> int:
     """Read where the batch of the offset index's last entry begins; 0 where there is none. Raises OSError."""
-    path = directory / file_name(FileKind.OFFSET_INDEX, base_offset)
-    if not path.exists() or not path.stat().st_size:
+    return _last_position(directory / file_name(FileKind.OFFSET_INDEX, base_offset), base_offset)
+
+
+def _last_position(path: Path, base_offset: int) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
         return 0
-    with open(path, "rb") as file:
-        file.seek(-OFFSET_SLOT.itemsize, os.SEEK_END)
-        slot = file.read()
+    try:
+        last_slot = os.fstat(descriptor).st_size - OFFSET_SLOT.itemsize
+        if last_slot < 0:
+            return 0
+        slot = os.pread(descriptor, OFFSET_SLOT.itemsize, last_slot)
+    finally:
+        os.close(descriptor)
     if any(slot):
         return int.from_bytes(slot[4:], "big")
     # A broker that was killed left zeros after the entries: they are not entries.

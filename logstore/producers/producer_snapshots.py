@@ -1,5 +1,6 @@
 """The producer snapshots in a partition's directory, by offset."""
 
+import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -86,7 +87,8 @@ class ProducerSnapshots:
 
 
 def _find(directory: Path) -> Iterator[int]:
-    for path in directory.iterdir():
-        name = parse_file_name(path.name)
+    with os.scandir(directory) as entries:
+        names = [entry.name for entry in entries]
+    for name in map(parse_file_name, names):
         if name.kind is FileKind.PRODUCER_SNAPSHOT and name.fate is FileFate.LIVE and name.base_offset is not None:
             yield name.base_offset

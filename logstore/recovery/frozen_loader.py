@@ -13,7 +13,7 @@ from logstore.base_offsets import first_unflushed
 from logstore.errors import CorruptMetadataError
 from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
-from logstore.indexes.index_sanity import has_good_indexes
+from logstore.indexes.index_sanity import sane_position
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.offline.recovered_log import RecoveredLog
@@ -129,7 +129,7 @@ class _FrozenLoader:
             producers = self._recovered_producers or self._producers_at(self.segments, base_offset)
             self._rebuild_indexes(live, size, producers)
             self._recovered_producers = producers
-        elif not has_good_indexes(self._directory, base_offset):
+        elif sane_position(self._directory, base_offset) is None:
             self._rebuild_indexes(live, size, self._producers_at(self.segments, base_offset))
         self.segments.append(live)
 

@@ -31,7 +31,7 @@ from logstore.errors import CorruptMetadataError, CorruptRecordError, InvalidBat
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import Promise
-from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
+from logstore.indexes.index_sanity import last_indexed_position, sane_position
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
@@ -299,16 +299,19 @@ class _Loader:
         """Recover the segments that need it; drop those behind the first damage that was not flushed."""
         first = first_unflushed(self._base_offsets, self._recovery_point, clean_shutdown=clean_shutdown)
         flushed, unflushed = self._base_offsets[:first], self._base_offsets[first:]
+        kept = frozenset(self._base_offsets)
         for base_offset in flushed:
-            if base_offset not in self._base_offsets:
+            if base_offset not in kept:
                 break  # it lay behind damage
-            has_indexes = has_good_indexes(self._directory, base_offset)
-            if not has_indexes:
+            position = sane_position(self._directory, base_offset)
+            if position is None:
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
-            if not has_indexes or not self._ends_well(base_offset):
+            if position is None or not self._ends_well(base_offset, position):
                 self._recover_in_turn([base_offset], UnwrittenFiles(), self._behind(base_offset))
+                kept = frozenset(self._base_offsets)
         self._look_for_missing_segments()  # before anything is written
-        self._recover_in_turn([each for each in unflushed if each in self._base_offsets], self._filesystem)
+        kept = frozenset(self._base_offsets)
+        self._recover_in_turn([each for each in unflushed if each in kept], self._filesystem)
 
     def _behind(self, base_offset: int) -> Sequence[int]:
         """Return what goes with a flushed segment that is damaged: Kafka looks at none of those behind it."""
@@ -316,13 +319,13 @@ class _Loader:
             return ()
         return self._base_offsets[self._base_offsets.index(base_offset) + 1 :]
 
-    def _ends_well(self, base_offset: int) -> bool:
-        """Whether a flushed segment's last batches lead to its file's end, as far as anybody has to know."""
+    def _ends_well(self, base_offset: int, position: int) -> bool:
+        """Whether a flushed segment's batches lead from `position` to its file's end, if anybody has to know."""
         is_last = base_offset == self._base_offsets[-1]
         if self._only_copy is None and (self.chain is None or is_last):
             return True
         try:
-            found = end_of_segment(self._directory, base_offset)
+            found = end_of_segment(self._directory, base_offset, position)
         except (TornBatchError, InvalidBatchHeaderError):
             return False
         if found is None:
@@ -341,9 +344,9 @@ class _Loader:
         """Return an offset that no batch of a segment lies around: where the next begins, or a flush has ended."""
         if self._only_copy is None:
             return None
-        behind = self._behind(base_offset)
-        if behind:
-            return behind[0]
+        behind = bisect_right(self._base_offsets, base_offset)
+        if behind < len(self._base_offsets):
+            return self._base_offsets[behind]
         promised = self._only_copy.recovery_point
         if promised is not None and base_offset < promised <= self._log_start_offset:
             return None  # where the log begins may be within a batch

@@ -8,7 +8,6 @@ from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_o
 from logstore.batch.legacy_batch import SMALLEST_MESSAGE
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileKind, file_name
-from logstore.indexes.index_sanity import last_indexed_position
 from logstore.offline.log_file import LogFile
 
 _HEADER: Final = header_of("base_offset", "length", "leader_epoch", "magic", "last_offset_delta")
@@ -23,14 +22,13 @@ class LastBatch(NamedTuple):
     epoch: int
 
 
-def end_of_segment(directory: Path, base_offset: int) -> tuple[int, LastBatch | None] | None:
+def end_of_segment(directory: Path, base_offset: int, position: int) -> tuple[int, LastBatch | None] | None:
     """Return one beyond the last offset, and the last batch, if any; None where batches are of before Kafka 0.11.
 
-    Only headers are looked at, from the last index entry on. Raises TornBatchError and InvalidBatchHeaderError where
+    Only headers are looked at, from the one at `position` on. Raises TornBatchError and InvalidBatchHeaderError where
     they do not lead to the file's end, and OSError.
     """
-    path = directory / file_name(FileKind.LOG, base_offset)
-    position = last_indexed_position(directory, base_offset)
+    path = f"{directory}/{file_name(FileKind.LOG, base_offset)}"  # of many segments, and a Path takes longer
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         return _walk(descriptor, path, base_offset, position)
@@ -38,7 +36,7 @@ def end_of_segment(directory: Path, base_offset: int) -> tuple[int, LastBatch | 
         os.close(descriptor)
 
 
-def _walk(descriptor: int, path: Path, end: int, position: int) -> tuple[int, LastBatch | None] | None:
+def _walk(descriptor: int, path: str, end: int, position: int) -> tuple[int, LastBatch | None] | None:
     size, last = os.fstat(descriptor).st_size, None
     data, begin = b"", position
     while position < size:

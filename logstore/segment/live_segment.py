@@ -131,8 +131,9 @@ class LiveSegment:
         open_files: OpenFiles | None = None,
     ) -> Self:
         """Take over the files of a segment that needs no recovery. Raises OSError."""
-        size = (directory / file_name(FileKind.LOG, base_offset)).stat().st_size
-        return cls(directory, base_offset, config, filesystem, size=size, created_ms=created_ms, open_files=open_files)
+        segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files)
+        segment.file.size = segment.path.stat().st_size
+        return segment
 
     def __repr__(self) -> str:
         return f"LiveSegment({self.path}, size={self.size})"
