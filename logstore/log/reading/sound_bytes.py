@@ -29,7 +29,8 @@ class _Kernel:
         self._run(self.array(_NO_BYTES), 0, 0, -1, -1, 0)
 
     def array(self, data: memoryview) -> "NDArray[np.uint8]":
-        return self._read_only(self._from_buffer(data, self._byte))
+        array = self._from_buffer(data, self._byte)
+        return self._read_only(array) if array.flags.writeable else array
 
     def end_of_run(self, array: "NDArray[np.uint8]", limit: int, batch: Batch, end_offset: int) -> tuple[int, int]:
         """Return where the sound batches end that go on from `batch`, itself included, and the last offset."""

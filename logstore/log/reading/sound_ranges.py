@@ -2,7 +2,6 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from operator import attrgetter
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -33,8 +32,6 @@ class _Range(NamedTuple):
 Ranges = tuple[tuple[int, ...], tuple[_Range, ...]]
 """Of a segment, by position, none of which overlap; and where they start."""
 _NO_RANGES: Final[Ranges] = ((), ())
-_start_of: Final = attrgetter("start")
-_stop_of: Final = attrgetter("stop")
 
 
 class SoundRanges:
@@ -130,7 +127,7 @@ class SoundRanges:
         starts, ranges = self._ranges.get(segment, _NO_RANGES)
         number = bisect_right(starts, start)
         if number < len(ranges) and now <= ranges[number].until_ms:
-            return min(AT_ONCE_BYTES, ranges[number].start - start)
+            return min(AT_ONCE_BYTES, starts[number] - start)
         return AT_ONCE_BYTES
 
     def _note(self, segment: int, start: int, stop: int, now: int) -> None:
@@ -140,19 +137,21 @@ class SoundRanges:
             return
         until, oldest = (_NEVER, _NEVER) if age is None else (now + age, now + age - age // _PARTS)
         with self._lock:
-            _, ranges = self._ranges.pop(segment, _NO_RANGES)
-            first, last = bisect_left(ranges, start, key=_stop_of), bisect_right(ranges, stop, key=_start_of)
-            rest = []
-            for known in ranges[first:last]:
+            starts, ranges = self._ranges.pop(segment, _NO_RANGES)
+            first, last = bisect_left(starts, start), bisect_right(starts, stop)
+            if first and ranges[first - 1].stop >= start:
+                first -= 1
+            touched = ranges[first:last]
+            for known in touched:
                 if known.until_ms >= oldest:
                     start, stop, until = min(start, known.start), max(stop, known.stop), min(until, known.until_ms)
-                else:
-                    rest.append(known)
-            before = [known._replace(stop=start) for known in rest if known.start < start]
-            after = [known._replace(start=stop) for known in rest if known.stop > stop]
+            before = [known._replace(stop=start) for known in touched if known.start < start]
+            after = [known._replace(start=stop) for known in touched if known.stop > stop]
             noted = _Range(start, stop, until)
-            whole = (*ranges[:first], *before, noted, *after, *ranges[last:])[-MOST_RANGES:]
-            self._ranges[segment] = tuple(map(_start_of, whole)), whole
+            among = (*before, noted, *after)
+            ranges = (*ranges[:first], *among, *ranges[last:])[-MOST_RANGES:]
+            starts = (*starts[:first], *(each.start for each in among), *starts[last:])[-MOST_RANGES:]
+            self._ranges[segment] = starts, ranges
             while sum(len(starts) for starts, _ in self._ranges.values()) > MOST_RANGES:
                 del self._ranges[next(iter(self._ranges))]
         self._latest = (segment, *noted)
