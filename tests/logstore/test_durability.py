@@ -541,12 +541,12 @@ def test_p23_what_a_read_returned_stays_as_it_was(tmp_path: Path) -> None:
     log = Log.open(tmp_path / "t-0")
     log.append([RECORD], leader_epoch=0)
     views = [log.read(0, 1 << 20)]
-    for value in (b"other", b"third"):
+    for epoch, value in ((1, b"other"), (2, b"third")):
         if value == b"third":
             log.close()
             log = Log.open(tmp_path / "t-0")
         log.truncate_to(0)
-        log.append([RECORD._replace(value=value)], leader_epoch=1)
+        log.append([RECORD._replace(value=value)], leader_epoch=epoch)
         views.append(log.read(0, 1 << 20))
     log.close()
     assert [[record.value for record in view.records()] for view in views] == [[b"value"], [b"other"], [b"third"]]
