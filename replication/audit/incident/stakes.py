@@ -9,6 +9,7 @@ from replication.audit.judgement.elected import (
     LATEST_AND_LONGEST,
     absent_in_words,
     beginning_empty,
+    behind_in_words,
     candidate_of,
     choices_of,
     expected_of,
@@ -101,6 +102,7 @@ def _sentences(partition: Json) -> Iterator[str]:
     absent = absent_in_words(partition)
     if absent:
         yield f"{absent[0].upper()}{absent[1:]}."
+    yield from (f"{each}." for each in behind_in_words(partition))
     yield from _forks_in_words(partition["forks"])
     if Verdict.SILENT_DIVERGENCE in partition["verdicts"]:
         offset = min((each["first_difference"] for each in _silent(partition)), default=None)

@@ -115,6 +115,29 @@ def absent_in_words(partition: Json) -> str | None:
     return f"{_listed(absent)} {only} known to have everything of {name}: find {'its disk' if one else 'a disk of one'}"
 
 
+def behind_in_words(partition: Json) -> Iterator[str]:
+    """Name replicas that have everything by the metadata and lack acknowledged records: whose log is another by now.
+
+    >>> [*behind_in_words(partition)]
+    ['By the metadata broker-2 has everything, and yet it lacks acknowledged records that are here: unless an ...']
+    """
+    election = partition["election"]
+    if not is_told(partition) or not election["is_complete"]:
+        return
+    foreseen = [*election["together"], *(each for order in election["forced"] for each in order["elections"])]
+    eligible = {each["replica"] for each in foreseen if each["leader"] in {*election["isr"], *election["elr"]}}
+    # Why one that wrote a branch of its own lacks the other is told by the fork.
+    forked = {fork[side] for fork in partition["forks"] for side in ("left", "right")}
+    for each in partition["candidates"]:
+        if each["replica"] in eligible - forked and each["acknowledged"] and each["acknowledged"]["records"]:
+            yield (
+                f"By the metadata {each['replica']} has everything, and yet it lacks acknowledged records that are "
+                "here: unless an unclean election before cut them off, its log is not the one that it had, but older, "
+                "or without its end. What it acknowledged last may then be in no copy here: look for its former disk "
+                "before any broker starts"
+            )
+
+
 def beginning_empty(partition: Json) -> list[str]:
     """Name those whom Kafka may elect although they lack their copy: they begin with an empty log."""
     return [each for each in dict.fromkeys(_leaders(partition)) if each in partition["missing"]]

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from replication.audit.judgement.cluster_commands import abort_transaction, reset_group
-from replication.audit.judgement.elected import absent_in_words, candidate_of, worst_expected
+from replication.audit.judgement.elected import absent_in_words, behind_in_words, candidate_of, worst_expected
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway, listed
 from replication.audit.judgement.wording import name_of
@@ -65,6 +65,7 @@ def steps(
     absent = absent_in_words(partition)
     if absent:
         yield Step(f"{absent[0].upper()}{absent[1:]}. Let nobody be elected uncleanly before you have looked at it.")
+    yield from (Step(f"{each}.") for each in behind_in_words(partition))
     if Verdict.UNKNOWN in partition["verdicts"]:
         yield _read_again(partition, snapshots)
     yield from _silent(partition, places)

@@ -106,6 +106,20 @@ def test_an_incident_says_whom_kafka_elects_what_that_loses_and_which_course_kee
     assert outcome.status == 3
 
 
+def test_who_has_everything_by_the_metadata_and_lacks_some_may_have_another_log(
+    cluster: dict[str, Path], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    behind = "By the metadata broker-2 has everything, and yet it lacks acknowledged records that are here"
+    assert behind in in_a_line(epochlog("incident", *cluster.values(), "--report", page))
+    assert behind in re.sub("<[^>]*>", "", page.read_text())
+    brokers = cluster["broker-1"], cluster["broker-2"]
+    assert "yet it lacks" not in in_a_line(epochlog("incident", *brokers)), "by metadata that may be old"
+    shutil.rmtree(cluster["broker-2"] / "quiet-0")
+    shutil.copytree(cluster["broker-1"] / "quiet-0", cluster["broker-2"] / "quiet-0")
+    assert "yet it lacks" not in in_a_line(epochlog("incident", *cluster.values()))
+
+
 def test_no_order_of_starts_but_an_election_that_is_asked_for_keeps_it(cluster: dict[str, Path]) -> None:
     election = partition_of(asked("audit", *cluster.values()))["election"]
     assert {each["leader"] for order in election["orders"] for each in order["elections"]} == {2}
