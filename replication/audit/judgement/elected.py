@@ -5,12 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from replication.audit.judgement.cost import Cost
+from replication.audit.judgement.verdict import Verdict
 from replication.counted import counted
 from replication.leadership.reason import Reason
 
 Json = Mapping[str, Any]
 
 LATEST_AND_LONGEST: Final = "the latest leader epoch and the longest log"
+_WORSE: Final = frozenset({Verdict.FORKED, Verdict.DAMAGED, Verdict.SILENT_DIVERGENCE})
 NOT_TOLD: Final = "the files do not tell whom Kafka elects"
 _REASONS: Final = {
     Reason.LAST_KNOWN_LEADER: "as the last known leader, for nobody is left who is known to have everything",
@@ -122,14 +124,13 @@ def behind_in_words(partition: Json) -> Iterator[str]:
     ['By the metadata broker-2 has everything, and yet it lacks acknowledged records that are here: unless an ...']
     """
     election = partition["election"]
-    if not is_told(partition) or not election["is_complete"]:
+    # What is worse tells by itself why a copy lacks what others have.
+    if not is_told(partition) or not election["is_complete"] or _WORSE & {*partition["verdicts"]}:
         return
     foreseen = [*election["together"], *(each for order in election["forced"] for each in order["elections"])]
     eligible = {each["replica"] for each in foreseen if each["leader"] in {*election["isr"], *election["elr"]}}
-    # Why one that wrote a branch of its own lacks the other is told by the fork.
-    forked = {fork[side] for fork in partition["forks"] for side in ("left", "right")}
     for each in partition["candidates"]:
-        if each["replica"] in eligible - forked and each["acknowledged"] and each["acknowledged"]["records"]:
+        if each["replica"] in eligible and each["acknowledged"] and each["acknowledged"]["records"]:
             yield (
                 f"By the metadata {each['replica']} has everything, and yet it lacks acknowledged records that are "
                 "here: unless an unclean election before cut them off, its log is not the one that it had, but older, "
