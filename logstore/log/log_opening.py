@@ -139,8 +139,12 @@ class LogOpening:
         if promise is None and self._is_new(known):
             self.promised.take_back(0, known.log_start_offset or 0)  # before it has segments
             promise = self.promised.read()
-        if promise is None or self.own_checkpoints is not None:
-            return promise
+        if promise is None:
+            return None
+        if self.own_checkpoints is not None:
+            # As the log is closed both say where it begins. One that says less is older: deleted records would be back.
+            told = (known.log_start_offset or 0) if known.clean_shutdown else 0
+            return promise._replace(log_start_offset=told) if told > promise.log_start_offset else promise
         # A root may have been a broker's in between, which deletes old segments.
         return promise._replace(log_start_offset=UNKNOWN_START)
 

@@ -531,6 +531,8 @@ class _Loader:
 
     def _look_for_the_first(self, only_copy: OnlyCopy, first: int) -> None:
         start = self._begins_at
+        if start is None and self._was_closed and self.has_remote is False:
+            start = self._told_start  # without a promise the checkpoint tells, which is written as the log is closed
         if start is None or not 0 <= start < first:
             return
         only_copy.judge_missing(start, first, "the first segment is missing", start)
@@ -569,9 +571,14 @@ class _Loader:
     def _reach(self, end: int) -> int:
         """See that the log reaches up to where it was flushed; return where it ends."""
         only_copy = self._only_copy
-        if only_copy is None or only_copy.recovery_point is None or end >= only_copy.recovery_point:
+        if only_copy is None:
             return end
-        promised, what = only_copy.recovery_point, f"the log ends at offset {end:,}, before its recovery point"
+        promised = only_copy.recovery_point
+        if promised is None:
+            promised = self._checkpointed_end()
+        if end >= promised:
+            return end
+        what = f"the log ends at offset {end:,}, before its recovery point {promised:,}"
         if only_copy.policy is DamagePolicy.CUT and self._report.dropped:
             return end
         only_copy.judge_missing(end, promised, what, self._base_offsets[-1] if self._base_offsets else end)
@@ -583,6 +590,13 @@ class _Loader:
             self._begin_file(end)  # where readers begin, and are told
         self._begin_file(promised)
         return promised
+
+    def _checkpointed_end(self) -> int:
+        """Return up to where a log was flushed that has no word of its own on it, as far as its checkpoint is sure.
+
+        A crash in a truncation may leave a recovery point in the checkpoint that is too high.
+        """
+        return self._recovery_point if self._was_closed or not self._base_offsets else 0
 
     def _begin_file(self, base_offset: int) -> None:
         """Make an empty segment; indexes of that name belonged to the one that is missing."""

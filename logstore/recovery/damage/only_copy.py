@@ -8,6 +8,7 @@ from logstore.errors import DamagedLogError
 from logstore.file_name import FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.files.only_copy.offset_gaps import Hole
+from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.offline.log_file import LogFile
 from logstore.recovery.damage.following_batch import FollowingBatch, find_following
 from logstore.recovery.damage_policy import DamagePolicy
@@ -95,7 +96,7 @@ class OnlyCopy:
         )
 
     def _refused(self, what: str, file: Path, position: int | None, lost: Hole) -> DamagedLogError:
-        known = "the recovery point is not known"
+        known = f"up to where is not known: {PROMISED_OFFSETS_NAME} is missing or damaged"
         if self.recovery_point is not None:
             known = f"the recovery point is {self.recovery_point:,}"
         if self.was_closed:

@@ -405,6 +405,54 @@ class TestAfterAStopInOrder:
         assert files(directory) == before
 
 
+class TestClosedInOrderWithoutAPromise:
+    """Earlier releases wrote none; the checkpoints of a log that was closed in order say as much."""
+
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> Path:
+        with Log.open(tmp_path / "t-0", CONFIG) as log:
+            for offset in range(RECORDS):
+                log.append([value(offset)])
+        (tmp_path / "t-0" / PROMISED_OFFSETS_NAME).unlink()
+        return tmp_path / "t-0"
+
+    @pytest.mark.parametrize(
+        "fault",
+        [first_segment_missing, last_segment_missing, last_segment_short, all_segments_missing],
+        ids=lambda fault: fault.__name__,
+    )
+    def test_what_the_checkpoints_say_is_missed(self, directory: Path, fault: Callable[[Path], None]) -> None:
+        fault(directory)
+        before = files(directory)
+        with pytest.raises(DamagedLogError) as refused:
+            Log.open(directory, CONFIG)
+        assert files(directory) == before
+        with Log.open(directory, CONFIG, damage="hole") as log:
+            assert log.log_end_offset == RECORDS
+            assert (refused.value.offset, refused.value.end_offset) in {
+                (hole.start_offset, hole.end_offset) for hole in log.holes
+            }
+            kept = set(read(log))
+            assert all(offset in kept or any(within(log.holes, offset)) for offset in range(RECORDS))
+
+    def test_a_log_that_lacks_nothing_is_opened(self, directory: Path) -> None:
+        with Log.open(directory, CONFIG) as log:
+            assert read(log) == set(range(RECORDS))
+
+
+def test_a_promise_that_is_older_than_the_stop_in_order_brings_no_deleted_records_back(tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    with Log.open(directory, CONFIG) as log:
+        for offset in range(RECORDS):
+            log.append([value(offset)])
+    older = (directory / PROMISED_OFFSETS_NAME).read_bytes()
+    with Log.open(directory, CONFIG) as log:
+        log.delete_records(30)
+    (directory / PROMISED_OFFSETS_NAME).write_bytes(older)
+    with Log.open(directory, CONFIG) as log:
+        assert (log.log_start_offset, read(log)) == (30, set(range(30, RECORDS)))
+
+
 def records_or_error(log: Log, offset: int) -> bytes | None:
     """Read one record; None where the reader is told that it is not there."""
     try:
