@@ -23,6 +23,7 @@ from logstore.errors import (
 )
 from logstore.file_name import FileKind, file_name
 from logstore.log_config import POLL_SECONDS
+from logstore.offline.live.followed_segment import ensure_follows
 from logstore.offline.live.following import Following
 from logstore.offline.live.polled_tail import PolledTail
 from logstore.offline.live.segment_piece import Piece, SegmentPieces
@@ -288,6 +289,7 @@ class ReadOnlyLog:
         bases = [segment.base_offset for segment in partition.segments]
         first = max((number for number, base in enumerate(bases) if base <= offset), default=0)
         for segment in partition.segments[first:]:
+            before = reached
             with closing(_open(segment)) as pieces:
                 position, reached = pieces.find(offset)
                 is_last = segment is partition.segments[-1]
@@ -296,6 +298,8 @@ class ReadOnlyLog:
                     pieces.ensure_found(offset, piece, reached)
                 elif position < pieces.size() or is_last:
                     self._ensure_end(partition, segment, position, reached, is_last=is_last, size=pieces.size())
+            if segment is not partition.segments[first]:
+                ensure_follows(partition, offset, before, segment.base_offset)
             if piece.batches:
                 return segment.base_offset, self._note(segment, piece)
         # What a batch held that was cut in the middle is no offset of the files, and may still be the log's start.

@@ -8,7 +8,7 @@ import pytest
 
 from logstore.batch.layout import LENGTH_AT
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import DamagedLogError, HoleError, LogStoreError, UnknownPartitionError
+from logstore.errors import CorruptBatchError, DamagedLogError, HoleError, LogStoreError, UnknownPartitionError
 from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
@@ -438,6 +438,40 @@ class TestClosedInOrderWithoutAPromise:
     def test_a_log_that_lacks_nothing_is_opened(self, directory: Path) -> None:
         with Log.open(directory, CONFIG) as log:
             assert read(log) == set(range(RECORDS))
+
+
+class TestReadersBesideIt:
+    """`Log.open_read_only` passes over nothing that an only copy lacks."""
+
+    @pytest.fixture
+    def directory(self, tmp_path: Path) -> Path:
+        with Log.open(tmp_path / "t-0", CONFIG) as log:
+            for offset in range(RECORDS):
+                log.append([value(offset)])
+        return tmp_path / "t-0"
+
+    def test_a_missing_segment_is_damage(self, directory: Path) -> None:
+        missing, behind = (int(path.stem) for path in segments(directory)[1:3])
+        middle_segment_missing(directory)
+        with Log.open_read_only(directory) as log:
+            found = list[int]()
+            with pytest.raises(CorruptBatchError, match=f"segment of {missing}") as refused:
+                found += (record.offset for record in log.records(missing - 1))
+            assert refused.value.offset == missing
+            assert [record.offset for record in log.records(behind)] == list(range(behind, RECORDS))
+
+    @pytest.mark.parametrize("fault", [middle_segment_missing, middle_segment_short, last_segment_missing])
+    def test_a_hole_is_told_of_as_by_the_log(self, directory: Path, fault: Callable[[Path], None]) -> None:
+        fault(directory)
+        with Log.open(directory, CONFIG, damage="hole") as log:
+            (hole,) = log.holes
+            expected = read(log)
+        with Log.open_read_only(directory) as reader:
+            with pytest.raises(HoleError) as told:
+                list(reader.records())
+            assert (told.value.offset, told.value.next_offset) == (hole.start_offset, hole.end_offset)
+            behind = {record.offset for record in reader.records(hole.end_offset)}
+        assert behind == {offset for offset in expected if offset >= hole.end_offset}
 
 
 def test_a_promise_that_is_older_than_the_stop_in_order_brings_no_deleted_records_back(tmp_path: Path) -> None:
