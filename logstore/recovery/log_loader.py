@@ -30,7 +30,7 @@ from logstore.clock import now_ms
 from logstore.errors import CorruptMetadataError, CorruptRecordError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
-from logstore.files.only_copy.promised_offsets import Promise
+from logstore.files.only_copy.promised_offsets import UNKNOWN_START, Promise
 from logstore.indexes.index_sanity import last_indexed_position, sane_position
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
@@ -531,8 +531,8 @@ class _Loader:
 
     def _look_for_the_first(self, only_copy: OnlyCopy, first: int) -> None:
         start = self._begins_at
-        if start is None and self._was_closed and self.has_remote is False:
-            start = self._told_start  # without a promise the checkpoint tells, which is written as the log is closed
+        if start in {None, UNKNOWN_START} and self._was_closed and self.has_remote is False:
+            start = self._recorded_start()  # by what is written as the log is closed
         if start is None or not 0 <= start < first:
             return
         only_copy.judge_missing(start, first, "the first segment is missing", start)

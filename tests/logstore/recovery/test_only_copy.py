@@ -369,6 +369,16 @@ class TestInARoot:
             assert (logs.log(self.DAMAGED).holes, logs.log(self.DAMAGED).log_end_offset) == ((hole,), 10)
             assert logs.log(self.SOUND).log_end_offset == 9
 
+    def test_a_first_segment_that_is_lost_after_a_stop_in_order_is_missed(self, tmp_path: Path) -> None:
+        partition = TopicPartition("t", 0)
+        with LogDirectory.open(tmp_path, CONFIG) as logs:
+            log = logs.create(partition)
+            for offset in range(RECORDS):
+                log.append([value(offset)])
+        first_segment_missing(tmp_path / "t-0")
+        with LogDirectory.open(tmp_path, CONFIG) as logs:
+            assert isinstance(logs.unreadable[partition], DamagedLogError)
+
     def test_other_nodes_have_copies_of_one(self, root: Path) -> None:
         with LogDirectory.open(root) as logs:
             assert 0 < logs.open_unreadable(self.DAMAGED, replicated=True).log_end_offset < 9
