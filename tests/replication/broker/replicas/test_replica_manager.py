@@ -210,10 +210,10 @@ def test_settings_of_the_topic_come_before_those_of_the_broker(broker: Broker) -
     log, led = broker.replicas.hosted[ORDERS].log, broker.replicas.hosted[ORDERS].led
     assert isinstance(log, Log)
     assert led is not None
-    assert log.config == LogConfig(retention_ms=1_000)
+    assert log.config == LogConfig(retention_ms=1_000, remote_storage_enable=False)
     for name, value in (("retention.ms", "5000"), ("min.insync.replicas", "2")):
         broker.take(ConfigRecord(resource_type=2, resource_name="orders", name=name, value=value))
-    assert log.config == LogConfig(retention_ms=5_000)
+    assert log.config == LogConfig(retention_ms=5_000, remote_storage_enable=False)
     assert led.settings.min_insync_replicas == 2
 
 

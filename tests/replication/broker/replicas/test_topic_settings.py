@@ -46,7 +46,16 @@ def test_what_brokers_set_is_passed_over_where_a_topic_cannot_have_it_too() -> N
     own = ((TOPIC, "orders", "cleanup.policy", "compact"), (TOPIC, "orders", "max.compaction.lag.ms", "5"))
     shared = (BROKER, "", "log.cleaner.min.compaction.lag.ms", "6")
     config = TopicSettings().of_log(image(*own, shared), "orders")
-    assert config == LogConfig(cleanup_policy=frozenset({"compact"}), max_compaction_lag_ms=5)
+    assert config == LogConfig(
+        cleanup_policy=frozenset({"compact"}), max_compaction_lag_ms=5, remote_storage_enable=False
+    )
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_of_each_topic_it_is_known_whether_it_has_remote_storage(*, told: bool) -> None:
+    given = (TOPIC, "orders", "remote.storage.enable", "true")
+    config = TopicSettings().of_log(image(*[given] * told), "orders")
+    assert config == LogConfig(remote_storage_enable=told)
 
 
 def test_so_many_replicas_must_be_in_sync_as_is_set_closest() -> None:

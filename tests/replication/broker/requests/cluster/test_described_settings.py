@@ -34,9 +34,9 @@ def put(broker: SmallBroker, resource: Resource, name: str, value: str) -> None:
     broker.tell(ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value))
 
 
-def test_the_defaults_are_those_of_a_log_config_and_kafkas_retention() -> None:
+def test_the_defaults_are_those_of_a_log_config_and_kafkas_where_it_leaves_them_open() -> None:
     known = {name: each.default or "" for name, each in TOPIC_SETTINGS.items()}
-    assert LogConfig.of(known) == LogConfig(retention_ms=RETENTION_MS)
+    assert LogConfig.of(known) == LogConfig(retention_ms=RETENTION_MS, remote_storage_enable=False)
 
 
 def test_a_topics_setting_counts_before_the_brokers_and_these_before_the_default(broker: SmallBroker) -> None:
