@@ -74,15 +74,15 @@ class LogUse:
     # --- what is done
 
     def lead(self, records: int = 2, size: int = 200, *, epoch: int = 0, codec: Codec = Codec.NONE) -> None:
-        """Append one batch as the leader."""
+        """Append one batch as the leader, in a later epoch where that one is over."""
         template = BatchTemplate(codec=codec)
-        self._note(self.log.append(self._records(records, size), leader_epoch=epoch, template=template))
+        self._note(self.log.append(self._records(records, size), leader_epoch=self._begun(epoch), template=template))
 
     def follow(self, *batches: tuple[int, int, int]) -> None:
         """Append batches as a follower, each given as records, their size, and epoch."""
         offset, data = self.log.log_end_offset, b""
         for records, size, epoch in batches:
-            template = BatchTemplate(base_offset=offset, leader_epoch=epoch)
+            template = BatchTemplate(base_offset=offset, leader_epoch=self._begun(epoch))
             data += encode_batch(self._records(records, size), template)
             offset += records
         self._note(self.log.append_batches(data))
@@ -91,7 +91,7 @@ class LogUse:
         """Append as a transactional producer."""
         sequence = self._sequences.get(producer, 0)
         template = BatchTemplate(producer_id=producer, producer_epoch=0, base_sequence=sequence, is_transactional=True)
-        self._note(self.log.append(self._records(records, size), leader_epoch=epoch, template=template))
+        self._note(self.log.append(self._records(records, size), leader_epoch=self._begun(epoch), template=template))
         self._sequences[producer] = sequence + records
 
     def end_transaction(self, producer: int, *, commit: bool, epoch: int = 0) -> None:
@@ -101,12 +101,17 @@ class LogUse:
         self._note(
             self.log.append(
                 [marker],
-                leader_epoch=epoch,
+                leader_epoch=self._begun(epoch),
                 template=template,
                 origin=AppendOrigin.COORDINATOR,
                 transaction_version=1,
             )
         )
+
+    def _begun(self, epoch: int) -> int:
+        """The epoch, or the later one that an only copy has begun with after something of it may have been lost."""
+        latest, reserved = self.log.epochs.latest_epoch or 0, self.log.epochs.reserved
+        return max(epoch, latest, reserved.epoch if reserved else 0)
 
     def flush(self) -> None:
         """Flush, and rely on it."""

@@ -69,6 +69,7 @@ for step in range(1500):
         if choice < 0.7:
             value = rng.randbytes(100)
             epoch = (log.epochs.latest_epoch or 0) + (rng.random() < 0.1)
+            epoch = max(epoch, log.epochs.reserved.epoch) if log.epochs.reserved else epoch
             kept.setdefault(str(partition), {})[log.append([Record.of(value)], leader_epoch=epoch)[0]] = value.hex()
         elif choice < 0.8:
             held = [*held[-50:], log.read(rng.randrange(log.log_end_offset + 1), 1 << 20)]

@@ -184,7 +184,7 @@ def test_a_truncation_that_is_interrupted_poisons_the_log_for_readers_too(
             look()
     with log.recover() as recovered:
         assert values(recovered) == BEFORE[: recovered.log_end_offset]
-        lead(recovered, b"kept")
+        lead(recovered, b"kept", epoch=2)
     assert_sound(log.directory)
 
 
@@ -207,7 +207,7 @@ def test_so_does_one_whose_observer_raises(tmp_path: Path, call: Callable[[Log],
         call(log)
     assert isinstance(log.failure, LogPoisonedError)
     with log.recover() as recovered:
-        lead(recovered, b"kept")
+        lead(recovered, b"kept", epoch=2)
 
 
 def test_a_recovery_that_is_interrupted_at_its_end_leaves_nothing_open(log: Log) -> None:
