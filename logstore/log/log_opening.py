@@ -143,8 +143,9 @@ class LogOpening:
             return None
         if self.own_checkpoints is not None:
             # As the log is closed both say where it begins. One that says less is older: deleted records would be back.
-            told = (known.log_start_offset or 0) if known.clean_shutdown else 0
-            return promise._replace(log_start_offset=told) if told > promise.log_start_offset else promise
+            told = known.log_start_offset or 0
+            is_older = known.clean_shutdown and told > promise.log_start_offset
+            return promise._replace(log_start_offset=told) if is_older else promise
         # A root may have been a broker's in between, which deletes old segments.
         return promise._replace(log_start_offset=UNKNOWN_START)
 
