@@ -84,7 +84,11 @@ class RandomLog:
         self.segments = self._segments()
         self.cleaned_to = 0
         self.is_checkpointed = rng.random() < 0.5
-        self.log_start = 0
+        self.log_start = self.local_start = 0
+        self.is_remote = False
+        """Whether what lies from `log_start` to `local_start` is in remote storage."""
+        self.has_remote: bool | None = None
+        """What the caller says of that."""
         self.high_watermark: int | None = None
         self.branch: list[Part] = []
         self.branch_epoch = -1
@@ -105,6 +109,7 @@ class RandomLog:
         self._lose()
         if rng.random() < 0.4:
             self._expire()
+        self.has_remote = rng.choice([None, self.is_remote])
         self._write()
 
     def truth(self, *, committed_only: bool) -> list[Why]:
@@ -120,6 +125,7 @@ class RandomLog:
         for offset, why in self._consumed(committed_only=committed_only):
             truth[offset] = why
         truth[: self.log_start] = [Why.EXPIRED] * self.log_start
+        truth[self.log_start : self.local_start] = [Why.REMOTE] * (self.local_start - self.log_start)
         return truth
 
     def planted(self, truth: Sequence[Why]) -> dict[Why, int]:
@@ -314,18 +320,26 @@ class RandomLog:
             self.parts.remove(self.rng.choice(lost))
 
     def _expire(self) -> None:
-        """Retention, or somebody who deletes records, moves the log's start."""
+        """Retention, or somebody who deletes records, moves the log's start, or only the start of what is here."""
         opened = [part.base for part, why in self._fates(committed_only=True).items() if why is Why.OPEN]
-        limit = min([*opened, self.end - 1])
-        self.log_start = self.rng.randint(0, max(limit, 0))
+        limit = max(min([*opened, self.end - 1]), 0)
+        self.log_start = self.local_start = self.rng.randint(0, limit)
+        self.is_remote = not self.cleaned_to and self.rng.random() < 0.5  # no compacted topic has remote storage
+        if self.is_remote:
+            self.local_start = self.rng.choice([base for base in self.segments if base <= limit])
+            self.log_start = self.rng.randint(0, self.local_start)
 
     def _write(self) -> None:
         root = self.directory / "broker-1"
-        self._write_copy(root, [part for part in self.parts if not part.is_gone], self.segments, self.epochs)
-        live = [base for base in self.segments if base <= self.log_start]
+        is_stale = self.has_remote is False and self.rng.random() < 0.5
+        epochs = self.epochs if is_stale else _from_start(self.epochs, self.log_start)
+        self._write_copy(root, [part for part in self.parts if not part.is_gone], self.segments, epochs)
+        live = [base for base in self.segments if base <= self.local_start]
         for base in live[:-1]:
             (root / PARTITION / f"{base:020d}.log").unlink()
-        if self.log_start and (self.log_start != live[-1] or self.rng.random() < 0.5):
+        is_plain = self.log_start == live[-1] and not self.is_remote
+        is_alone = self.is_remote and self.high_watermark is None and self.rng.random() < 0.5
+        if not is_alone and (not is_plain or (self.log_start and self.rng.random() < 0.5)):
             _checkpoint(root, "log-start-offset-checkpoint", self.log_start)
         if self.high_watermark is not None:
             _checkpoint(root, "replication-offset-checkpoint", self.high_watermark)
@@ -372,6 +386,12 @@ def _epochs_of(parts: Sequence[Part]) -> list[tuple[int, int]]:
     for part in parts:
         epochs.setdefault(part.epoch, part.base)
     return list(epochs.items())
+
+
+def _from_start(epochs: Sequence[tuple[int, int]], start: int) -> list[tuple[int, int]]:
+    """Return what a broker keeps of them once it has moved the log's start, which it may lose in a crash."""
+    first = max(epoch for epoch, begins in epochs if begins <= start)
+    return [(first, start), *((epoch, begins) for epoch, begins in epochs if begins > start)]
 
 
 def _checkpoint(root: Path, name: str, offset: int) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 from replication.explain import Explanation, Why, explain
@@ -21,16 +22,18 @@ def test_no_loss_is_missed_and_none_is_invented(tmp_path: Path) -> None:
         log.make()
         committed_only = rng.random() < 0.8
         truth = log.truth(committed_only=committed_only)
-        explanation = explain(PARTITION, log.sources, leader="broker-1", committed_only=committed_only)
+        explained = partial(
+            explain, PARTITION, log.sources, leader="broker-1", committed_only=committed_only, has_remote=log.has_remote
+        )
+        explanation = explained()
         assert expanded(explanation) == truth, f"seed {PLANTED.seed}, log {logs}: {differences(explanation, truth)}"
         planted.update(log.planted(truth))
         start = rng.randint(0, len(truth))
         end = rng.randint(start, len(truth))
-        part = explain(PARTITION, log.sources, leader="broker-1", start=start, end=end, committed_only=committed_only)
+        part = explained(start=start, end=end)
         assert expanded(part) == truth[start:end], f"seed {PLANTED.seed}, log {logs}: from {start} to {end}"
         log.remove()
-    # Of remote storage no broker's directory is made here.
-    assert {*Why} - {Why.DELIVERED, Why.NEVER_WRITTEN, Why.REMOTE} <= planted.keys()
+    assert {*Why} - {Why.DELIVERED, Why.NEVER_WRITTEN} <= planted.keys()
     told = ", ".join(f"{count:,} {why}" for why, count in sorted(planted.items()) if count)
     PLANTED.report(planted.total(), f"in {logs:,} logs: {told}")
 
