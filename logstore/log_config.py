@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from epoch.renamed import warn_renamed
 from logstore.arguments import ensure_bool, whole_number
 from logstore.batch.batch_attributes import TimestampType
-from logstore.brief_text import differing
+from logstore.text.brief_text import differing
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1

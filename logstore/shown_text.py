@@ -4,8 +4,8 @@ A file may be called anything: with line ends, with what a terminal obeys, or wi
 Python has as lone surrogates and no encoder takes.
 """
 
-from logstore.address_secrets import redacted
 from logstore.batch.record_lines import escape
+from logstore.text.address_secrets import redacted
 
 
 def shown(text: str) -> str:

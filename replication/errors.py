@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
-from logstore.address_secrets import redacted
 from logstore.files.partition_metadata import format_uuid
 from logstore.shown_text import shown
+from logstore.text.address_secrets import redacted
 from logstore.topic_partition import TopicPartition
 
 _NAMED: Final = 10

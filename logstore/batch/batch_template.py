@@ -17,7 +17,7 @@ from logstore.batch.batch_attributes import (
 from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, compress
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
-from logstore.brief_text import differing
+from logstore.text.brief_text import differing
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from logstore.brief_text import differing
 from logstore.clock_watch import HOUR_MS
 from logstore.segment.open_files import default_limit
+from logstore.text.brief_text import differing
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,12 @@ from logstore.errors import (
     UnknownPartitionError,
     inherited_directory,
 )
+from logstore.files.broker.kept_claims import Claims
+from logstore.files.broker.other_roots import OtherRoots
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.kept_claims import Claims
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.only_copy.space_reserve import SpaceReserve
-from logstore.files.other_roots import OtherRoots
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log

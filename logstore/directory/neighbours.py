@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from logstore.directory.log_directory import LogDirectory
+from logstore.files.broker.kept_claims import Claims
+from logstore.files.broker.other_roots import OtherRoots
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
-from logstore.files.kept_claims import Claims
-from logstore.files.other_roots import OtherRoots
 from logstore.topic_partition import TopicPartition
 
 

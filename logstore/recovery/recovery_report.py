@@ -4,8 +4,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from epoch.entry import EpochEntry
-from logstore.brief_text import differing
 from logstore.files.only_copy.offset_gaps import Hole
+from logstore.text.brief_text import differing
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import CorruptMetadataError
-from logstore.files.kept_claims import KEPT_CLAIMS_NAME, read_claims
-from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail
+from logstore.files.broker.kept_claims import KEPT_CLAIMS_NAME, read_claims
+from logstore.files.broker.lost_tail import LOST_TAIL_MARK, LostTail
+from logstore.files.broker.other_roots import OTHER_ROOTS_NAME, OtherRoots
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, ensure_readable
-from logstore.files.other_roots import OTHER_ROOTS_NAME, OtherRoots
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.reading import read_file

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import LogStoreError
+from logstore.files.broker.kept_claims import KEPT_CLAIMS_NAME
+from logstore.files.broker.other_roots import OTHER_ROOTS_NAME
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.kept_claims import KEPT_CLAIMS_NAME
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -17,7 +18,6 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from logstore.files.only_copy.space_reserve import RESERVE_NAME
-from logstore.files.other_roots import OTHER_ROOTS_NAME
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.offline_log_directory import (
     BOOTSTRAP_CHECKPOINT_NAME,

@@ -13,8 +13,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from epoch.errors import EpochError
-from logstore.address_secrets import take_in
 from logstore.errors import LogStoreError
+from logstore.text.address_secrets import take_in
 from replication.cli.advise import advise
 from replication.cli.audit import audit
 from replication.cli.broker import broker

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Final, Protocol, TextIO
 
 import typer
 
-from logstore.address_secrets import redacted
 from logstore.errors import LogStoreError
 from logstore.shown_text import shown as shown  # noqa: PLC0414  what prints imports it from here
+from logstore.text.address_secrets import redacted
 
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1

@@ -20,8 +20,8 @@ from replication.broker.broker_identity import BrokerIdentity
 from replication.node.network_link import NetworkLink
 from replication.protocol.client.client_settings import ClientSettings
 from replication.testing.forgetful_disk import ForgetfulDisk
-from replication.testing.linked_broker import LinkedBroker
-from replication.testing.linked_controller import LinkedController
+from replication.testing.linked.linked_broker import LinkedBroker
+from replication.testing.linked.linked_controller import LinkedController
 from replication.testing.links import Links, LinkState
 from replication.testing.process_settings import ProcessSettings
 

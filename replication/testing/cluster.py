@@ -26,7 +26,7 @@ from replication.standalone.stored_metadata import StoredMetadata
 from replication.testing.cluster_defaults import ClusterDefaults
 from replication.testing.errors import NotReachedError
 from replication.testing.free_address import free_address
-from replication.testing.linked_controller_server import LinkedControllerServer
+from replication.testing.linked.linked_controller_server import LinkedControllerServer
 from replication.testing.links import CONTROLLER, Links
 from replication.testing.node import Node
 from replication.testing.node_process import NodeProcess

@@ -11,8 +11,8 @@ from replication.protocol.addresses import Address
 from replication.standalone.local_link import LocalLink
 from replication.standalone.static_controller import StaticController
 from replication.testing.forgetful_disk import ForgetfulDisk
-from replication.testing.linked_broker import LinkedBroker
-from replication.testing.linked_controller import LinkedController
+from replication.testing.linked.linked_broker import LinkedBroker
+from replication.testing.linked.linked_controller import LinkedController
 from replication.testing.links import Links
 from replication.testing.node_settings import NodeSettings
 

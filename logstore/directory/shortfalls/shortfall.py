@@ -6,7 +6,7 @@ from typing import Self
 
 from logstore.errors import DamagedLogError
 from logstore.file_name import FileFate, FileKind, parse_file_name
-from logstore.files.kept_claims import Claims
+from logstore.files.broker.kept_claims import Claims
 from logstore.log.log import Log
 
 

@@ -10,7 +10,7 @@ from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import DamagedLogError
-from logstore.files.kept_claims import Claims, keep_claims, read_claims
+from logstore.files.broker.kept_claims import Claims, keep_claims, read_claims
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.topic_partition import METADATA_TOPIC, TopicPartition, is_partition_directory_name, parse_directory_name
 

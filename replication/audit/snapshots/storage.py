@@ -15,10 +15,10 @@ from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from epoch.filesystem import REAL
-from logstore.address_secrets import redacted, take_in
 from logstore.errors import NotALogDirectoryError
 from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
+from logstore.text.address_secrets import redacted, take_in
 from replication.errors import UnreadableLocationError
 
 Files = dict[str, int]

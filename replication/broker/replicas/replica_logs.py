@@ -15,7 +15,7 @@ from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.shortfalls.shortfall import Shortfall
-from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
+from logstore.files.broker.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
 from replication.broker.errors import LostReplicaError, LostTailError, OtherTopicError, ShortReplicaError
 from replication.broker.events.partition_events import ReplicaLost, ReplicaShort, Standing

@@ -13,9 +13,9 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.shortfalls.shortfall import Shortfall
 from logstore.errors import CorruptMetadataError
-from logstore.files.checked_json import encode_checked
+from logstore.files.broker.checked_json import encode_checked
+from logstore.files.broker.kept_claims import KEPT_CLAIMS_NAME, Claims, keep_claims, read_claims
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.files.kept_claims import KEPT_CLAIMS_NAME, Claims, keep_claims, read_claims
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition

@@ -7,8 +7,8 @@ import pytest
 
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import DamagedLogError
-from logstore.files.kept_claims import KEPT_CLAIMS_NAME, Claims, keep_claims
-from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail
+from logstore.files.broker.kept_claims import KEPT_CLAIMS_NAME, Claims, keep_claims
+from logstore.files.broker.lost_tail import LOST_TAIL_MARK, LostTail
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.log.log import Log

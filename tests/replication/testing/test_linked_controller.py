@@ -8,7 +8,7 @@ from replication.broker.lifecycle.controller_channel import Channel
 from replication.broker.lifecycle.errors import NoControllerError
 from replication.node.controller_link import ControllerLink
 from replication.testing import CONTROLLER, Links
-from replication.testing.linked_controller import LinkedController
+from replication.testing.linked.linked_controller import LinkedController
 from tests.replication.broker.lifecycle.scripted_channel import ScriptedChannel
 from tests.replication.broker.lifecycle.scripted_controller import HEARTBEAT, alive
 

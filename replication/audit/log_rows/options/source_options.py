@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Self, TypeVar
 
-from logstore.address_secrets import take_in
+from logstore.text.address_secrets import take_in
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.log_rows.conditions.column_condition import among
 from replication.audit.log_rows.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches

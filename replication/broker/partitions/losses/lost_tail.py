@@ -1,6 +1,6 @@
 """Whether anybody counts on a log for the end that it has lost."""
 
-from logstore.files.lost_tail import LostTail
+from logstore.files.broker.lost_tail import LostTail
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 
 

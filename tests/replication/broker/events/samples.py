@@ -4,7 +4,7 @@ from pathlib import Path
 
 from logstore import DirectoryRecovery, DroppedTail, RecoveryReport, TopicPartition
 from logstore.directory.shortfalls.shortfall import Shortfall
-from logstore.files.kept_claims import Claims
+from logstore.files.broker.kept_claims import Claims
 from replication.broker.events.departure_events import Leaving, Left
 from replication.broker.events.partition_events import (
     DamageRead,

@@ -9,8 +9,8 @@ import pytest
 
 from logstore import LogDirectory, open_offline
 from logstore.errors import CorruptMetadataError
-from logstore.files.checked_json import encode_checked
-from logstore.files.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
+from logstore.files.broker.checked_json import encode_checked
+from logstore.files.broker.lost_tail import LOST_TAIL_MARK, LostTail, forget_lost_tail
 from logstore.verify import Severity, verify
 from replication.metadata.partition import LeaderRecoveryState
 from replication.metadata.records import MetadataRecord

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.directory.shortfalls.shortfall import Shortfall
-from logstore.files.kept_claims import Claims
+from logstore.files.broker.kept_claims import Claims
 from replication.broker.partitions.losses.short_replica import is_counted_on, may_be_used
 from replication.leadership.partition_change import partition_change
 from replication.leadership.rules import Rules

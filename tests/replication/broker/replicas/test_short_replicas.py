@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 
 from logstore import Log
-from logstore.files.lost_tail import LostTail
+from logstore.files.broker.lost_tail import LostTail
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.events.partition_events import ReplicaShort, RoleChanged, Standing
 from replication.metadata.records import MetadataRecord, RemoveTopicRecord

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError, LogStoreError
-from logstore.files.checked_json import decode_checked, encode_checked
+from logstore.files.broker.checked_json import decode_checked, encode_checked
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.topic_partition import TopicPartition, parse_directory_name
 

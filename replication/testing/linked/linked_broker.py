@@ -6,8 +6,8 @@ from logstore.directory.log_directories import LogDirectories
 from replication.node.broker_node import BrokerNode
 from replication.node.broker_node_settings import BrokerNodeSettings
 from replication.server.served_api import ServedApis
-from replication.testing.linked_apis import linked_apis
-from replication.testing.linked_controller import LinkedController
+from replication.testing.linked.linked_apis import linked_apis
+from replication.testing.linked.linked_controller import LinkedController
 from replication.testing.links import Links
 
 

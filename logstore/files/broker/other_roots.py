@@ -7,8 +7,8 @@ from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError, LogStoreError
-from logstore.files.checked_json import decode_checked, encode_checked
-from logstore.files.kept_claims import Claims, claims_of_plain, plain_claims
+from logstore.files.broker.checked_json import decode_checked, encode_checked
+from logstore.files.broker.kept_claims import Claims, claims_of_plain, plain_claims
 from logstore.topic_partition import TopicPartition
 
 OTHER_ROOTS_NAME: Final = ".epochlog-other-roots"

@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from epoch.filesystem import REAL
 from logstore.errors import CorruptMetadataError
-from logstore.files.checked_json import decode_checked, encode_checked
+from logstore.files.broker.checked_json import decode_checked, encode_checked
 
 LOST_TAIL_MARK: Final = ".epochlog-lost-tail"
 """In the partition's directory, where Kafka does not mind it."""

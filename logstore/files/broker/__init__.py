@@ -1,0 +1,1 @@
+"""Files by which a broker of ours knows what its logs have had, and what its directories are."""

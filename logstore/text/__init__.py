@@ -1,0 +1,1 @@
+"""How what is shown is put: short, and without secrets."""
