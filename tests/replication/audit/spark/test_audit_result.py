@@ -1,5 +1,7 @@
 """What an audit's tables say beside the verdicts, and what Python programs do with an audit."""
 
+import shutil
+import tarfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +14,9 @@ from replication.audit import Audit, audit
 from replication.errors import AuditNotCleanError, MissingBrokersError, NoHistoryError, NotAllowedError, WrongTypeError
 from tests.data.replicas import replicas
 from tests.replication.audit.snapshot_roots import age, batches, write_root
+from tests.replication.cli.command import epochlog
+
+ELECTED = Path(__file__).parents[3] / "data/elected/quiet-4.3.1.tar.xz"
 
 TABLES = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "differences", "batches")
 
@@ -209,6 +214,25 @@ def test_brokers_that_are_expected_must_be_there(spark: SparkSession) -> None:
         audit(spark, [replicas("diverged")], expected_brokers=["broker-4", 7, 1])
     with pytest.raises(WrongTypeError, match="expected_brokers cannot be str 'broker-1'"):
         audit(spark, [replicas("diverged")], expected_brokers="broker-1")
+
+
+def test_whom_kafka_elects_and_what_it_loses_without_a_copy_is_as_in_one_process(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    with tarfile.open(ELECTED) as archive:
+        archive.extractall(tmp_path, filter="data")
+    shutil.rmtree(tmp_path / "broker-2/quiet-0")
+    roots = sorted(tmp_path.iterdir())
+    [expected] = epochlog("advise", *roots, "--json").document["partitions"]
+
+    with audit(spark, roots, topics=["quiet"]) as audited:
+        [found] = audited.partitions.drop("run_id", "run_at").toArrow().to_pylist()
+        [documented] = audited.document["partitions"]
+
+    assert found == documented == expected
+    [empty] = found["without_copy"]
+    assert (empty["replica"], found["kafkas_choice"], found["election"]["voters"]) == ("broker-2", "broker-2", [100])
+    assert empty["acknowledged_at_most"] >= empty["acknowledged"]["records"] > 0
 
 
 def test_an_audit_says_in_a_line_what_it_is_of(spark: SparkSession) -> None:
