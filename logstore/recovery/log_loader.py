@@ -435,9 +435,12 @@ class _Loader:
         if self.policy is not DamagePolicy.HELD:
             return Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
         log = self._directory / file_name(FileKind.LOG, found.base_offset)
-        if self._is_promised(found.next_offset):
+        sets_aside = is_followed(log, found, later)
+        # All that was written is there, and was added to by something else since: a log is closed with its end known.
+        is_whole = not sets_aside and 0 < found.next_offset == self._recovery_point
+        if self._is_promised(found.next_offset) and not is_whole:
             raise held_damage(log, found, self._recovery_point)
-        return Treatment(sets_aside=is_followed(log, found, later))
+        return Treatment(sets_aside=sets_aside)
 
     def _set_aside_bytes(self, log: Path, start: int, end: int, treatment: Treatment) -> str:
         try:
