@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from logstore.verify import Severity
 from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
 from replication.audit.incident.stakes import Stake, stake_of
+from replication.audit.judgement.elected import absent_in_words, behind_in_words
 from replication.audit.judgement.not_given import NotGiven, not_given, unread_in_words
-from replication.audit.judgement.wording import open_in_leader
+from replication.audit.judgement.wording import name_of, open_in_leader
 from replication.audit.runbook.runbook import BROKERS, runbook
 from replication.coordinator_records.transaction_state import TRANSACTION_STATE
 from replication.counted import counted
@@ -147,6 +148,20 @@ def _groups(document: Json) -> Iterator[str]:
     yield from map(_group, document["consumer_offsets"])
     if any(map(cuts, document["partitions"])) and not _has(document, CONSUMER_OFFSETS):
         yield f"not known: logs are truncated, and there is no copy of {CONSUMER_OFFSETS}"
+    if elsewhere := [each for each in _maybe_longer(document) if not cuts(each)]:
+        yield (
+            f"not looked for in {counted(len(elsewhere), 'partition')} of which no copy here is cut, and of which one "
+            "that is not here may have had more: a group that has read that skips what is written in its place. "
+            "Compare what `kafka-consumer-groups.sh --describe --all-groups` shows with the ends before consumers start"
+        )
+
+
+def _maybe_longer(document: Json) -> Iterator[Json]:
+    """Pick the partitions of which a copy that is not here, or no longer, may have had more than those that are."""
+    elsewhere = {name for broker in not_given(document) for name in broker.partitions}
+    for each in document["partitions"]:
+        if name_of(each) in elsewhere or absent_in_words(each) or each["missing"] or any(behind_in_words(each)):
+            yield each
 
 
 def _has(document: Json, topic: str) -> bool:

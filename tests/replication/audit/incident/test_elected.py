@@ -267,3 +267,16 @@ def test_without_metadata_a_broker_that_lacks_its_copy_may_lead(cluster: dict[st
     document = asked("audit", *brokers)
     assert [each["replica"] for each in partition_of(document)["without_copy"]] == ["broker-2"]
     assert [stage.brokers for stage in planned_start(document).stages] == [("broker-1",), ("broker-2",)]
+
+
+def test_groups_are_not_said_to_be_in_order_where_a_copy_that_is_not_here_may_have_had_more(
+    cluster: dict[str, Path],
+) -> None:
+    """They may have read what is gone: with the only copy that is left nothing is cut, and nobody looked."""
+    last = [cluster[f"broker-{TRUTH['elected']}"], cluster["controller-100"]]
+    [told] = asked("incident", *last)["groups"]
+    assert told.startswith(
+        "not looked for in 1 partition of which no copy here is cut, and of which one that is not here"
+    )
+    outcome = epochlog("incident", *last)
+    assert "Consumer groups beyond the end: none found" not in in_a_line(outcome)
