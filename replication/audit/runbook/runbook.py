@@ -66,7 +66,7 @@ def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | No
 
 
 def _from_the_start_on(document: Json, bootstrap: str, roots: Sequence[str]) -> Iterator[Step]:
-    partitions = document["partitions"]
+    partitions = _as_planned(document)
     yield from _start(document, bootstrap)
     yield from _end_transactions(document, bootstrap)
     yield from _reset_groups(document.get("consumer_offsets", ()), bootstrap)
@@ -74,6 +74,12 @@ def _from_the_start_on(document: Json, bootstrap: str, roots: Sequence[str]) -> 
     yield from _look_at_transactions([*filter(_is_transactional, chosen)], document["snapshots"])
     yield from _salvage([*filter(_lacks_records, chosen)], document["snapshots"])
     yield _verify(roots, bootstrap)
+
+
+def _as_planned(document: Json) -> list[Json]:
+    """Let those lead that the start plan lets lead, where no order of starts gives each partition its best leader."""
+    planned = {(led.contest.topic, led.contest.number): led.worst for led in planned_start(document).sacrificed}
+    return [{**each, "least_loss": planned.get(_place(each)) or each["least_loss"]} for each in document["partitions"]]
 
 
 def _before_a_start(document: Json) -> Iterator[Step]:

@@ -28,8 +28,14 @@ class Led(NamedTuple):
     @property
     def cost(self) -> Cost:
         """What is lost at worst."""
+        return Cost() if self.worst is None else self.contest.costs[self.worst]
+
+    @property
+    def worst(self) -> str | None:
+        """Under whose copy most is lost, of those who may lead; None where nobody does whose copy is at hand."""
         costs = self.contest.costs
-        return max((costs[each] for each in self.leaders if each is not NOBODY and each in costs), default=Cost())
+        known = [each for each in self.leaders if each is not NOBODY and each in costs]
+        return max(known, key=costs.__getitem__, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,9 @@ import pytest
 
 from replication.audit import audit_locally
 from replication.audit.incident.incident import Incident, incident_of
+from replication.audit.runbook import runbook as runbook_module
+from replication.audit.runbook.contest import Contest
+from replication.audit.runbook.start_plan import Led, Stage, StartPlan
 from replication.cli.main import COMMANDS
 from replication.counted import counted
 from tests.data.replicas import damage_kinds, damaged, replicas
@@ -176,6 +179,23 @@ def test_groups_beyond_the_end_are_told_and_reset(tmp_path: Path) -> None:
     assert found.groups[0].startswith("diverge-0: group billing stands at 410; what it has read matches broker-1 only")
     [reset] = [step for step in found.steps if step.what.startswith("Reset")]
     assert "--group billing --topic diverge:0 --reset-offsets --to-offset 300 --execute" in reset.commands[0]
+
+
+def test_what_is_salvaged_is_what_the_planned_leader_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no order of starts gives each partition its best leader, one leads under which more is lost."""
+    document = audit_locally([replicas("diverged")]).document
+    [partition] = [each for each in document["partitions"] if each["topic"] == "diverge"]
+    other = next(each["replica"] for each in partition["candidates"] if each["replica"] != partition["least_loss"])
+    names = {each["node_id"]: each["name"] for each in document["snapshots"] if each["node_id"] is not None}
+    led = Led(Contest.of(partition, names), frozenset([other]), is_forced=True)
+    assert led.cost > led.contest.least
+    plan = StartPlan((Stage((other,), led=(led,)),))
+    monkeypatch.setattr(runbook_module, "planned_start", lambda _: plan)
+    [salvage] = [step for step in runbook_module.runbook(document) if step.what.startswith("Salvage")]
+    [command] = [each for each in salvage.commands if "diverge" in each.split("--topics")[1]]
+    roots = {each["name"]: each["roots"][0] for each in document["snapshots"]}
+    assert f"{roots[partition['least_loss']]}.kept " in command, "what the best copy held was cut by then"
+    assert f"{roots[other]} " in command
 
 
 def test_what_is_not_known_is_never_called_nothing(tmp_path: Path) -> None:
