@@ -208,7 +208,6 @@ class LogGuard(CallGuard):
         if self.state in {CHANGING, REMOVING} or not is_passing(error):
             self.poison(error)
         elif self._failure is None:
-            self.state = OPEN
             cure = "make space" if error.errno in OUT_OF_SPACE else "release what the limit counts, or raise it"
             complete(error, self._directory, f"nothing has changed in the log: {cure}, and do it again")
             self._note_shortage(error)

@@ -1,5 +1,6 @@
 """What is raised in the middle of a call leaves a log as it was before, or one that says that it is poisoned."""
 
+import errno
 import faulthandler
 import os
 import signal
@@ -16,6 +17,7 @@ from epoch.errors import InheritedError
 from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
+from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.log.appender import Appender
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
@@ -130,6 +132,24 @@ def test_an_append_that_is_interrupted_once_it_is_written_leaves_no_epoch_behind
     with pytest.raises(Interruption):
         lead(log, b"lost", epoch=5)
     monkeypatch.undo()
+    assert (log.log_end_offset, log.epochs.entries) == (12, before)
+    assert lead(log, b"kept", epoch=3) == 12
+    assert log.epochs.entries == [*before, (3, 12)]
+
+
+def test_so_does_one_that_finds_a_limit_reached_as_it_notes_what_is_flushed(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = log.epochs.entries
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(PromisedOffsets, "note", refuse)
+    with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+        log.append([Record.of(bytes(900), timestamp=TIME)], leader_epoch=5)  # in the next segment
+    monkeypatch.undo()
+    assert log.failure is None
     assert (log.log_end_offset, log.epochs.entries) == (12, before)
     assert lead(log, b"kept", epoch=3) == 12
     assert log.epochs.entries == [*before, (3, 12)]
