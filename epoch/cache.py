@@ -103,6 +103,11 @@ class LeaderEpochFileCache:
         reserved = self._reserved
         return None if reserved is None or reserved.epoch <= self._history._latest else reserved
 
+    @property
+    def last_reserved(self) -> EpochEntry | None:
+        """What `reserve` keeps, also where that leads already: reserved again once its leader's entry is removed."""
+        return self._reserved
+
     def entry_for(self, epoch: int) -> EpochEntry | None:
         """Return the entry of exactly this epoch (Kafka: epochEntry)."""
         return self._history.entry_for(epoch)

@@ -139,18 +139,20 @@ class LeaderEpochs:
         """
         contents = self._contents
         contents.leadership = None
-        latest, reserved = contents.epochs.latest_epoch, contents.epochs.reserved
-        if reserved is not None:
-            contents.epochs.reserve(EpochEntry(reserved.epoch, min(reserved.start_offset, first_gone)))
-        elif latest is not None and not (contents.needs_epoch or self._environment.is_replicated):
-            contents.epochs.reserve(EpochEntry(min(latest + 1, MAX_EPOCH), first_gone))
+        epochs, latest = contents.epochs, contents.epochs.latest_epoch
+        leads_alone = not (contents.needs_epoch or self._environment.is_replicated)
+        kept = epochs.last_reserved  # also one that leads already: the cut may take its entry
+        if leads_alone and epochs.reserved is None and latest is not None:
+            epochs.reserve(EpochEntry(min(latest + 1, MAX_EPOCH), first_gone))
+        elif kept is not None:
+            epochs.reserve(EpochEntry(kept.epoch, min(kept.start_offset, first_gone)))
 
     def end_before_start_at(self, offset: int) -> None:
         """Do the same before a log begins anew at `offset`: nobody leads from below its start."""
-        contents = self._contents
+        epochs = self._contents.epochs
         self.end_before_cut(offset)
-        if contents.epochs.reserved is not None:
-            contents.epochs.reserve(EpochEntry(contents.epochs.reserved.epoch, offset))
+        if epochs.last_reserved is not None:
+            epochs.reserve(EpochEntry(epochs.last_reserved.epoch, offset))
 
     def truncate_to_end(self) -> None:
         """Make room for another leader: one that wrote nothing may have left an entry at the log's end."""

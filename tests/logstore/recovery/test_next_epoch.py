@@ -1,5 +1,6 @@
 """A log that may lack what readers have seen goes on in an epoch that none of them has seen."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,9 @@ from hypothesis import strategies as st
 
 from epoch.entry import EpochEntry
 from epoch.history import MAX_EPOCH, EpochHistory
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
 from logstore.log.log import Log
 from logstore.recovery.next_epoch import next_epoch
 
@@ -97,3 +101,19 @@ def test_of_a_replicated_log_the_epochs_come_from_elsewhere(tmp_path: Path, repl
     assert log.epochs.reserved == (None if replicated else (4, 1))
     log.append([b"after"], leader_epoch=3)
     log.close()
+
+
+@pytest.mark.parametrize(
+    ("cut", "start"), [(lambda log: log.truncate_fully_and_start_at(5), 5), (lambda log: log.truncate_to(0), 0)]
+)
+def test_one_that_led_is_kept_from_where_a_cut_lets_the_log_go_on(
+    tmp_path: Path, cut: Callable[[Log], object], start: int
+) -> None:
+    log = Log.open(tmp_path / "t-0")
+    log.append_batches(bytes(encode_batch([Record.of(b"followed")], BatchTemplate(leader_epoch=0))))
+    log.abandon()
+    with Log.open(log.directory) as log:
+        log.append([b"after"], leader_epoch=1)
+        cut(log)
+        assert log.epochs.reserved == (1, start)
+    assert (log.directory / "leader-epoch-checkpoint").read_text() == f"0\n1\n1 {start}\n"
