@@ -137,6 +137,7 @@ class _FrozenLoader:
         with LogFile.open(live.path) as log:
             walk = SegmentWalk(LogFile(log.data[:size], live.path), live.base_offset, self._config, producers.replay)
             walk.to_the_end(lambda _: None)
+            walk.replay_all()
         live.indexes.take(walk.indexes.offset_index(), walk.time_index(), tuple(walk.aborted))
 
     def _segment(self, base_offset: int, size: int) -> LiveSegment:

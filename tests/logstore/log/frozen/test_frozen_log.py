@@ -107,6 +107,17 @@ def test_all_is_read_as_the_log_that_recovers_the_directory_reads_it(tmp_path: P
     CAMPAIGN.report(CAMPAIGN.count)
 
 
+def test_a_transaction_that_began_in_the_last_batch_before_a_crash_is_open(tmp_path: Path) -> None:
+    log = Log.open(tmp_path / "t-0", CONFIG)
+    log.append([b"decided"])
+    transaction = BatchTemplate(producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    log.append([b"open"], template=transaction)
+    log.abandon()
+    with FrozenLog.open(log.directory, CONFIG) as frozen:
+        assert (frozen.high_watermark, frozen.last_stable_offset) == (2, 1)
+        assert [record.value for record in frozen.records(isolation=Isolation.READ_COMMITTED)] == [b"decided"]
+
+
 def read_alike(frozen: FrozenLog, log: Log) -> None:
     assert (frozen.log_start_offset, frozen.log_end_offset) == (log.log_start_offset, log.log_end_offset)
     assert (frozen.high_watermark, frozen.last_stable_offset) == (log.high_watermark, log.last_stable_offset)
