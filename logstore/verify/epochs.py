@@ -1,7 +1,7 @@
 """A partition's leader epochs by its checkpoint file and by its batches."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from epoch import EpochEntry, EpochError, EpochHistory, LeaderEpochCheckpoint
@@ -11,7 +11,7 @@ from logstore.verify.compaction import Compaction
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import LogPass
-from logstore.verify.stable_read import LOOKS, PAUSE_SECONDS, changes, state_of
+from logstore.verify.stable_read import LOOKS, PAUSE_SECONDS, changes, identity, state_of, wait_for_what_is_half_done
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +44,25 @@ class EpochComparison:
 def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
     """Read the checkpoint and all batch headers of a partition, and compare them.
 
-    If a broker replaces files meanwhile and something seems wrong, they are read again, a few times at most.
+    If a broker replaces files meanwhile and something seems wrong, they are read again, a few times at most; what is
+    wrong is then what each look has found.
     """
+    confirmed: set[object] | None = None
     for _ in range(LOOKS - 1):
         before = state_of(partition)
         comparison = _compare(partition)
-        seems_wrong = any(finding.severity.needs_attention for finding in comparison.findings)
-        if not seems_wrong or not changes(partition, before):
+        wrong = {identity(finding) for finding in comparison.findings if finding.severity.needs_attention}
+        wait_for_what_is_half_done(partition, comparison.findings)
+        if not wrong or not changes(partition, before):
             return comparison
+        confirmed = wrong if confirmed is None else wrong & confirmed
         time.sleep(PAUSE_SECONDS)
         partition = partition.listed_again()
-    return _compare(partition)
+    last = _compare(partition)
+    steady = (
+        each for each in last.findings if not each.severity.needs_attention or identity(each) in (confirmed or ())
+    )
+    return replace(last, findings=tuple(steady))
 
 
 def _compare(partition: PartitionDirectory) -> EpochComparison:

@@ -2,14 +2,16 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import NotALogDirectoryError
 from logstore.offline.directory_listing import FileState
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.verify.epoch_check import FIRST_SEGMENT_MISSING
 from logstore.verify.finding import Finding
 
 LOOKS: Final = 4
@@ -23,6 +25,11 @@ HALF_DONE: Final = "left-over-swap"
 """What a cleaner at work leaves for a moment; a busy system may stretch that beyond the length of a look."""
 SWAP_PAUSES: Final = 40
 """How often a cleaner is given time to end a swap: two seconds, then it was interrupted for good."""
+
+HALF_MOVED: Final = FIRST_SEGMENT_MISSING
+"""What a log that has just deleted its first segments seems to be, until it has written where its epochs begin."""
+JUST_NOW_SECONDS: Final = 2.0
+"""How long after a change in the directory that may be still to come."""
 
 HALF_WRITTEN: Final = "snapshot-unreadable"
 """What a broker has for a moment that has begun a snapshot: it is written in place."""
@@ -46,13 +53,13 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             yield from held
             yield from findings
             return
-        damage = {_identity(finding) for finding in held if finding.severity.needs_attention}
-        _wait_for_what_is_half_done(partition, held)
+        damage = {identity(finding) for finding in held if finding.severity.needs_attention}
+        wait_for_what_is_half_done(partition, held)
         changed = changes(partition, listed_state(partition)) if damage else set()
         if not changed:
             confirmed = damage
             break
-        steady = {_identity(finding) for finding in held if finding.file not in changed}
+        steady = {identity(finding) for finding in held if finding.file not in changed}
         confirmed = damage & steady if confirmed is None else damage & steady & confirmed
         if number + 1 < LOOKS:
             time.sleep(PAUSE_SECONDS)
@@ -61,19 +68,31 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             except (NotALogDirectoryError, FileNotFoundError):
                 return
     for finding in held:
-        if _identity(finding) in (confirmed or ()) or (
+        if identity(finding) in (confirmed or ()) or (
             not finding.severity.needs_attention and _is_there(partition.path, finding)
         ):
             yield finding
 
 
-def _wait_for_what_is_half_done(partition: PartitionDirectory, findings: list[Finding]) -> None:
+def wait_for_what_is_half_done(partition: PartitionDirectory, findings: Sequence[Finding]) -> None:
     """Wait until a file that is being put in place is there, as long as a cleaner may take, or written."""
     if any(finding.kind == HALF_WRITTEN for finding in findings):
         time.sleep(PAUSE_SECONDS)
+    if any(finding.kind == HALF_MOVED for finding in findings):
+        _wait_for_epochs(partition)
     swaps = [partition.path / finding.file for finding in findings if finding.kind == HALF_DONE and finding.file]
     for _ in range(SWAP_PAUSES if swaps else 0):
         if not all(swap.exists() for swap in swaps):
+            return
+        time.sleep(PAUSE_SECONDS)
+
+
+def _wait_for_epochs(partition: PartitionDirectory) -> None:
+    """Wait until the history of epochs is written anew, as long as something was removed just now."""
+    path, before = partition.path / LEADER_EPOCH_CHECKPOINT, listed_state(partition).get(LEADER_EPOCH_CHECKPOINT)
+    for _ in range(SWAP_PAUSES):
+        removed = _file_at(partition.path)
+        if removed is None or time.time() - removed.changed_ns / 1e9 > JUST_NOW_SECONDS or _file_at(path) != before:
             return
         time.sleep(PAUSE_SECONDS)
 
@@ -119,7 +138,8 @@ def _file_at(path: Path) -> FileState | None:
         return None
 
 
-def _identity(finding: Finding) -> object:
+def identity(finding: Finding) -> object:
+    """Return what two looks at the same damage have in common."""
     return finding.kind, finding.file, finding.position, finding.offset
 
 
