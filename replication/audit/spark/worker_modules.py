@@ -6,8 +6,11 @@ import sys
 from dataclasses import dataclass
 from typing import Final
 
-IS_WORKER: Final = os.environ.get("SPARK_PYTHON_RUNTIME") == "PYTHON_WORKER"
-"""Whether Spark started this process: for its tasks, or to plan what a data source reads."""
+IS_WORKER: Final = os.environ.get("SPARK_PYTHON_RUNTIME") == "PYTHON_WORKER" or any(
+    name.startswith("PYTHON_WORKER_FACTORY_") for name in os.environ
+)
+"""Whether Spark started this process: for its tasks, or to plan what a data source reads. Spark 4.1 names only how such
+a process reaches it."""
 
 
 @dataclass(slots=True)
