@@ -9,7 +9,7 @@ from zlib import crc32
 from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
-from logstore.errors import CorruptMetadataError
+from logstore.errors import CorruptMetadataError, HoleError
 
 OFFSET_GAPS_NAME: Final = "offset-gaps"
 _ADVICE: Final = "what the log lacks is known no more: compare it with a backup, and remove the file"
@@ -27,6 +27,17 @@ class Hole:
     def __str__(self) -> str:
         last = self.end_offset - 1
         return f"offset {last:,}" if last <= self.start_offset else f"offsets {self.start_offset:,} to {last:,}"
+
+    def error(self, directory: Path, otherwise: str = "") -> HoleError:
+        """Return what a reader is told that comes to it; `otherwise` is what it may do besides going on behind it."""
+        error = HoleError(
+            f"the log has a hole, as {self} could not be read any more",
+            file=directory,
+            offset=self.start_offset,
+            advice=f"go on at {self.end_offset:,}{otherwise}",
+        )
+        error.next_offset = self.end_offset
+        return error
 
 
 @dataclass(frozen=True, slots=True)

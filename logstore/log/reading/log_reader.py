@@ -6,7 +6,7 @@ from typing import Final, NoReturn, TypeVar
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.resource_limits import name_memory
 from logstore.arguments import whole_number
-from logstore.errors import HoleError, LogStoreError, OffsetOutOfRangeError
+from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.isolation import Isolation
 from logstore.log.state.log_contents import LogContents, LogPlace
@@ -152,14 +152,7 @@ class LogReader:
         is_passed = view.segment_base_offset >= hole.end_offset
         if not (hole.start_offset <= offset < limit[0] or is_passed):
             return
-        error = HoleError(
-            f"the log has a hole, as {hole} could not be read any more",
-            file=self._directory,
-            offset=hole.start_offset,
-            advice=f"go on at {hole.end_offset:,}, or iterate with skip_holes=True; `Log.holes` lists all",
-        )
-        error.next_offset = hole.end_offset
-        raise error
+        raise hole.error(self._directory, ", or iterate with skip_holes=True; `Log.holes` lists all")
 
     def _refuse_offset(self, offset: int) -> NoReturn:
         contents = self._contents

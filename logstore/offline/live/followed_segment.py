@@ -1,9 +1,9 @@
 """Whether a segment follows the one before it, of a log that is read beside its writer."""
 
 from logstore.batch.batch_order import ADVICE
-from logstore.errors import CorruptBatchError, CorruptMetadataError, HoleError
+from logstore.errors import CorruptBatchError, CorruptMetadataError
 from logstore.file_name import FileKind, file_name
-from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
+from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.offline.partition_directory import PartitionDirectory
 
@@ -20,7 +20,7 @@ def ensure_follows(partition: PartitionDirectory, offset: int, end: int, base_of
         return  # who opens the log to write is warned of it
     hole = gaps.next_hole(offset)
     if hole is not None and hole.start_offset < base_offset:
-        raise _in_hole(partition, hole)
+        raise hole.error(partition.path)
     if partition.own_checkpoints is None or end >= base_offset or gaps.covers(end, base_offset):
         return
     is_compacted = not gaps.is_kept and base_offset <= (partition.checkpoints.cleaner_offset or 0)
@@ -32,14 +32,3 @@ def ensure_follows(partition: PartitionDirectory, offset: int, end: int, base_of
         offset=end,
         advice=ADVICE,
     )
-
-
-def _in_hole(partition: PartitionDirectory, hole: Hole) -> HoleError:
-    error = HoleError(
-        f"the log has a hole, as {hole} could not be read any more",
-        file=partition.path,
-        offset=hole.start_offset,
-        advice=f"go on at {hole.end_offset:,}",
-    )
-    error.next_offset = hole.end_offset
-    return error
