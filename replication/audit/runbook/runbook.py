@@ -50,24 +50,25 @@ def runbook(document: Json, bootstrap: str = BROKERS, quorum: "QuorumAdvice | No
     document = {**document, "partitions": partitions}
     roots = [root for snapshot in document["snapshots"] for root in snapshot["roots"]]
     is_quorum_whole = quorum is None or not quorum.has_something_to_decide
-    if is_quorum_whole and _is_well(document):
-        yield from _start(document, bootstrap)
+    plan = planned_start(document)
+    if is_quorum_whole and _is_well(document, plan):
+        yield from _start(document, plan, bootstrap)
         return
     yield _back_up(roots)
     if quorum is not None and quorum.has_something_to_decide:
         yield from quorum.steps_after_backup
     before_a_start = [*_before_a_start(document)]
     yield from before_a_start
-    later = _from_the_start_on(document, bootstrap, roots)
+    later = _from_the_start_on(document, plan, bootstrap, roots)
     if before_a_start:
         yield _look_again(roots)
         later = (replace(step, what=f"{PRELIMINARY}: {step.what}") for step in later)
     yield from later
 
 
-def _from_the_start_on(document: Json, bootstrap: str, roots: Sequence[str]) -> Iterator[Step]:
-    partitions = _as_planned(document)
-    yield from _start(document, bootstrap)
+def _from_the_start_on(document: Json, plan: StartPlan, bootstrap: str, roots: Sequence[str]) -> Iterator[Step]:
+    partitions = _as_planned(document, plan)
+    yield from _start(document, plan, bootstrap)
     yield from _end_transactions(document, bootstrap)
     yield from _reset_groups(document.get("consumer_offsets", ()), bootstrap)
     chosen = [each for each in partitions if _loses_under_the_best(each) and not _is_left_alone(each)]
@@ -76,9 +77,9 @@ def _from_the_start_on(document: Json, bootstrap: str, roots: Sequence[str]) -> 
     yield _verify(roots, bootstrap)
 
 
-def _as_planned(document: Json) -> list[Json]:
+def _as_planned(document: Json, plan: StartPlan) -> list[Json]:
     """Let those lead that the start plan lets lead, where no order of starts gives each partition its best leader."""
-    planned = {(led.contest.topic, led.contest.number): led.worst for led in planned_start(document).sacrificed}
+    planned = {(led.contest.topic, led.contest.number): led.worst for led in plan.sacrificed}
     return [{**each, "least_loss": planned.get(_place(each)) or each["least_loss"]} for each in document["partitions"]]
 
 
@@ -92,13 +93,13 @@ def _before_a_start(document: Json) -> Iterator[Step]:
     yield from _understand([each for each in partitions if _is_doubtful(each) and _is_at_stake(each)])
 
 
-def _is_well(document: Json) -> bool:
+def _is_well(document: Json, plan: StartPlan) -> bool:
     """Whether nothing is to be mended or kept: all there is was read, and no start of brokers loses any of it."""
     has_errors = any(each["severity"] in BAD for each in document["findings"])
     is_behind = document.get("consumer_offsets") or document.get("hanging_transactions")
     if has_errors or is_behind or document.get("left_out") or not_given(document) or not document["partitions"]:
         return False
-    return not planned_start(document).is_ordered and all(map(_is_sound, document["partitions"]))
+    return not plan.is_ordered and all(map(_is_sound, document["partitions"]))
 
 
 def _is_sound(partition: Json) -> bool:
@@ -133,9 +134,8 @@ def planned_start(document: Json) -> StartPlan:
     )
 
 
-def _start(document: Json, bootstrap: str) -> Iterator[Step]:
+def _start(document: Json, plan: StartPlan, bootstrap: str) -> Iterator[Step]:
     """Say in which order brokers start, where there are any."""
-    plan = planned_start(document)
     if any(stage.brokers for stage in plan.stages):
         voters, unread = _voters(document["partitions"]), not_given(document)
         left_out = document.get("left_out", 0)
