@@ -15,14 +15,16 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 # What else changes by the seed, as the release of Kafka, does so by twos, threes or eights: each file meets all of it.
 TURNS ?= 7
 RESULTS := build/bench/results
+DIST := dist
 OLDEST := build/oldest
 # What Python is to find before, or beside, the packages of .venv: another Spark, and what is too large to be there.
 LAKES := build/lakes
 PIPELINES := build/pipelines
+SPHINX := build/sphinx
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
-  lint format bench bench-stores bench-suites bench-report bench-floors bench-compare clean
+  lint format docs dist bench bench-stores bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -50,11 +52,11 @@ browser: ## look for Chromium and its driver; on Debian as root, install them
 unpacker: ## look for xz, which unpacks the data of the documentation's examples; on Debian as root, install it
 	@tests/install xz
 
-demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka cluster (needs Java 17+)
+demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka cluster (with Java 17+ also with Spark)
 	@tests/install java
 	@$(BIN)/epochlog demo
 
-test: setup java browser unpacker ## the test suite, with a rotating share of each campaign and of what takes long; TURNS=1 for all files
+test: setup java browser unpacker $(SPHINX)/.done ## the test suite, with a rotating share of each campaign and of what takes long; TURNS=1 for all files
 	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
 	$(BIN)/python -m tests.class_archives
 	TURNS=$(TURNS) $(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
@@ -94,7 +96,7 @@ $(PIPELINES)/.done: pyproject.toml constraints.txt | setup
 test-nojit: setup ## the kernels once more, as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PARALLEL) tests/logstore/kernels tests/epoch/test_bulk.py
 
-test-long: setup java browser unpacker $(LAKES)/.done $(PIPELINES)/.done ## every campaign at its full count (hours)
+test-long: setup java browser unpacker $(SPHINX)/.done $(LAKES)/.done $(PIPELINES)/.done ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests
 
 test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loop devices and FUSE); KINDS=ext4 for one of them
@@ -106,11 +108,25 @@ mutants: setup ## faults put into the code, which the tests must notice (half an
 	$(BIN)/epochlog warm > /dev/null
 	$(BIN)/python -m tests.mutants --shares $(or $(SHARE),1) --least $(or $(LEAST),0.95) $(FILES)
 
-lint: setup ## ruff, mypy, import contracts
+lint: setup ## ruff, mypy, import contracts, and what nothing uses
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture epoch epochlog logstore replication $$(find logstore replication -name '*.pyi')
+
+dist: setup ## the wheel and the source distribution, in dist/
+	rm -rf $(DIST)
+	$(BIN)/python -m hatchling build --target wheel --target sdist --directory $(DIST)
+
+docs: setup $(SPHINX)/.done ## the documentation as a site, in build/docs; a broken link or anchor fails
+	rm -rf build/docs  # or what was wrong in a page that has not changed since would not be said again
+	PYTHONPATH=$(SPHINX) $(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs . build/docs
+
+$(SPHINX)/.done: pyproject.toml constraints.txt | setup
+	rm -rf $(SPHINX)
+	$(BIN)/python -m pip install --quiet --target $(SPHINX) -c constraints.txt --group docs
+	@touch $@
 
 format: setup ## rewrite the code in the house style
 	$(BIN)/ruff check --fix
@@ -147,4 +163,4 @@ bench-compare: setup ## the suites of two commits, in turn: make bench-compare R
 	@$(BIN)/python -m bench.compare '$(REF)' $(if $(ONLY),--only '$(ONLY)')
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) build dist epochlog-demo.html .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist epochlog-demo*.html .mypy_cache .ruff_cache .pytest_cache .hypothesis

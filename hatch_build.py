@@ -11,7 +11,7 @@ LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)[^)\s]+\)")
 
 
 class ReadmeOfIndex(MetadataHookInterface):
-    """Tells the build what the long description is."""
+    """Gives the build the long description."""
 
     def update(self, metadata: dict[str, Any]) -> None:
         """Set it."""

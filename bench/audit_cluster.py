@@ -18,9 +18,9 @@ import crc32c
 from bench.replica import RECORDS, one_batch
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER_SIZE
-from replication.audit.judgement.verdict import Verdict
-from replication.audit.spark.sessions.java import find_java
-from replication.errors import JavaMissingError
+from replication.base.errors import JavaMissingError
+from replication.copies.audit.judgement.verdict import Verdict
+from replication.copies.audit.spark.sessions.java import find_java
 from tests.made_once import only_maker
 
 PARTITIONS_A_TOPIC: Final = 10

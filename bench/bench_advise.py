@@ -11,8 +11,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import partition
 from bench.room import BUILD, require_room
-from replication.audit.judgement.verdict import Verdict
-from replication.audit.local_judging import judge_replicas
+from replication.copies.audit.judgement.verdict import Verdict
+from replication.copies.audit.local_judging import judge_replicas
 from replication.planning import open_replicas
 
 FULL, SMALL = 1 << 30, 1 << 20

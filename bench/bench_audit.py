@@ -19,15 +19,15 @@ from bench.processor import processor_seconds
 from bench.replica import one_batch
 from bench.room import BUILD, require_room
 from replication.audit import audit as audit_in
-from replication.audit.examination.copy_examiner import Examiner
-from replication.audit.pipeline.partition_rows import judge_rows
-from replication.audit.snapshots.snapshot import find_snapshots
-from replication.audit.snapshots.work import Job
-from replication.audit.spark.metrics import shuffle_bytes
-from replication.audit.spark.sessions.session import session_for_a_while
+from replication.copies.audit.examination.copy_examiner import Examiner
+from replication.copies.audit.pipeline.partition_rows import judge_rows
+from replication.copies.audit.snapshots.snapshot import find_snapshots
+from replication.copies.audit.snapshots.work import Job
+from replication.copies.audit.spark.sessions.session import session_for_a_while
 from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
 from tests.oracle.release import BENCHMARKED
+from tests.replication.copies.audit.spark.shuffle_bytes import shuffle_bytes
 
 FULL, FULL_PARTITIONS = 4 << 30, 200
 SMALL_PARTITIONS = 20

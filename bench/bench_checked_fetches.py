@@ -16,16 +16,16 @@ from bench.bench_serve_requests import TAIL, Handlers, changing_log, fill, round
 from bench.replica import BATCH_BYTES, RECORDS, one_batch
 from bench.room import require_room
 from logstore import Log
-from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS
-from replication.broker.requests.known_cluster import KnownCluster
-from replication.broker.requests.reading_apis import reading_apis
-from replication.metadata.image import ClusterImage
-from replication.protocol.client.exchange import Exchange
-from replication.protocol.messages.api_versions import ApiVersions
-from replication.protocol.messages.fetch import FetchPartition, FetchRequest
-from replication.protocol.wire.framing import SIZE_BYTES
+from replication.cluster.broker.partitions.hosted_partition import HostedPartition
+from replication.cluster.broker.partitions.hosted_partitions import HostedPartitions
+from replication.cluster.broker.replicas.damage.read_damages import VERIFY_INTERVAL_MS
+from replication.cluster.broker.requests.known_cluster import KnownCluster
+from replication.cluster.broker.requests.reading_apis import reading_apis
+from replication.records.metadata.image import ClusterImage
+from replication.wire.client.exchange import Exchange
+from replication.wire.encoding.framing import SIZE_BYTES
+from replication.wire.messages.api_versions import ApiVersions
+from replication.wire.messages.fetch import FetchPartition, FetchRequest
 
 FULL, SMALL = 64 << 20, 4 << 20
 ROUNDS = 40

@@ -11,14 +11,14 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from logstore import Log, LogConfig
-from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.topics.topics import NewTopic
-from replication.metadata.framing import encode
-from replication.metadata.metadata_log import append_metadata
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
-from replication.metadata.records import FeatureLevelRecord
-from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.cluster.controller.controller import Controller, ControllerSettings
+from replication.cluster.controller.topics.topics import NewTopic
+from replication.records.metadata.framing import encode
+from replication.records.metadata.metadata_log import append_metadata
+from replication.records.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
+from replication.records.metadata.records import FeatureLevelRecord
+from replication.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.wire.messages.broker_registration import BrokerRegistrationRequest
 from tests.oracle.kafka import JavaProgram
 from tests.oracle.release import BENCHMARKED
 

@@ -21,16 +21,16 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from epoch import EpochEntry, EpochHistory
 from logstore import Log, LogConfig, Record, TopicPartition
-from replication.fetcher.fetched_batches import whole_batches
-from replication.fetcher.fetcher import Fetcher, FetcherRequest
-from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol.client.exchange import Exchange
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages import fetch, offset_for_leader_epoch
-from replication.protocol.messages.api_versions import ApiVersions
-from replication.protocol.messages.fetch import FetchRequest
-from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from replication.protocol.wire.kio_messages import response_classes, write
+from replication.cluster.fetcher.fetched_batches import whole_batches
+from replication.cluster.fetcher.fetcher import Fetcher, FetcherRequest
+from replication.cluster.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.wire.client.exchange import Exchange
+from replication.wire.encoding.kio_messages import response_classes, write
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages import fetch, offset_for_leader_epoch
+from replication.wire.messages.api_versions import ApiVersions
+from replication.wire.messages.fetch import FetchRequest
+from replication.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 
 BUILD = Path(__file__).parent.parent / "build/bench/fetcher"
 TOPIC_ID = UUID(int=7)

@@ -14,7 +14,7 @@ from bench.joined_cluster import LEADER, OUR_BROKER, SIDES, joined_cluster
 from bench.laggard import AHEAD, Laggard, catching_up_in_turn
 from bench.measuring import is_measuring
 from bench.produced import HANDED_OVER, Load, Throughput, create_topic, end_offset
-from tests.replication.node.joining.mixed_cluster import MixedCluster
+from tests.replication.cluster.node.joining.mixed_cluster import MixedCluster
 
 LOAD = Load(1_024, 16 << 10, acks="all")
 ROUND_BYTES, BEHIND_BYTES = 4 << 20, 64 << 20

@@ -19,7 +19,7 @@ from bench.produced import Load, Throughput, create_topic
 from tests.oracle.broker import free_port
 from tests.oracle.cluster import CONTROLLER
 from tests.replication.cli.command import epochlog
-from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
+from tests.replication.cluster.node.joining.mixed_cluster import OURS, MixedCluster
 
 SESSION_MS, HEARTBEAT_MS = 4_000, 2_000
 """The interval is Kafka's own, and as long as a session of four seconds can bear."""

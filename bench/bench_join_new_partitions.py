@@ -14,10 +14,10 @@ from bench.bench_lead import KAFKA, told
 from bench.joined_cluster import LEADER, OUR_BROKER, SIDES, create_partitions, joined_cluster, moment_when
 from bench.measuring import is_measuring
 from logstore import TopicPartition
-from replication.protocol.client.connection import Connection
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.list_offsets import LATEST, ListOffsetsRequest, OffsetQuestion
-from tests.replication.node.joining.mixed_cluster import MixedCluster
+from replication.wire.client.connection import Connection
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.list_offsets import LATEST, ListOffsetsRequest, OffsetQuestion
+from tests.replication.cluster.node.joining.mixed_cluster import MixedCluster
 
 MANY, FEW = 1_000, 10
 ROUNDS = 5

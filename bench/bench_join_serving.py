@@ -12,16 +12,16 @@ from bench.bench_lead import told
 from bench.joined_cluster import LEADER, create_partitions, joined_cluster, moment_when_unfenced
 from bench.measuring import is_measuring
 from bench.produced import SECONDS
-from replication.metadata.image_publisher import PublishedImage
-from replication.node.broker_node import BrokerNode
-from replication.node.broker_node_settings import BrokerNodeSettings
-from replication.node.joining.joined_broker import JoinedBroker
-from replication.node.metadata_feed import MetadataFeed
-from replication.protocol.addresses import Address
-from replication.server.connections.listener_settings import ListenerSettings
+from replication.cluster.node.broker_node import BrokerNode
+from replication.cluster.node.broker_node_settings import BrokerNodeSettings
+from replication.cluster.node.joining.joined_broker import JoinedBroker
+from replication.cluster.node.metadata_feed import MetadataFeed
+from replication.records.metadata.image_publisher import PublishedImage
+from replication.wire.addresses import Address
+from replication.wire.server.connections.listener_settings import ListenerSettings
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
-from tests.replication.broker.member import format_root
-from tests.replication.node.joining.mixed_cluster import OURS
+from tests.replication.cluster.broker.member import format_root
+from tests.replication.cluster.node.joining.mixed_cluster import OURS
 
 ONE, MANY, FEW = 1, 1_000, 10
 ROUNDS = 3

@@ -19,7 +19,7 @@ from bench.joined_cluster import (
 )
 from bench.measuring import is_measuring
 from bench.produced import SECONDS
-from tests.replication.node.joining.mixed_cluster import MixedCluster
+from tests.replication.cluster.node.joining.mixed_cluster import MixedCluster
 
 MANY, FEW = 1_000, 10
 ROUNDS = 3

@@ -16,10 +16,10 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.measuring import is_measuring
 from bench.produced import Load, Throughput, create_topic, end_offset, fetching, latencies_ms
 from bench.room import BUILD, require_room
-from replication.protocol.addresses import Address
+from replication.wire.addresses import Address
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
-from tests.replication.serving.served_process import ServedProcess
+from tests.replication.cluster.serving.served_process import ServedProcess
 
 KAFKA, OURS = "Kafka", "epochlog serve"
 SETTINGS = {"log.segment.bytes": 1 << 30, "log.index.size.max.bytes": 10 << 20}

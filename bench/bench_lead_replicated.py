@@ -19,7 +19,7 @@ from bench.laggard import AHEAD, Laggard, catching_up_in_turn
 from bench.measuring import is_measuring
 from bench.produced import HANDED_OVER, SECONDS, Load, Throughput, create_topic, end_offset
 from bench.room import BUILD, require_room
-from replication.broker.replicas.replica_manager import ReplicaManager
+from replication.cluster.broker.replicas.replica_manager import ReplicaManager
 from replication.testing.cluster import Cluster
 from replication.testing.links import Links
 from tests.oracle.cluster import KafkaCluster

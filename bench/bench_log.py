@@ -21,8 +21,8 @@ from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.view_source import PIECE_BYTES
 from logstore.log_config import LogConfig
 from logstore.segment.read_view import ReadView

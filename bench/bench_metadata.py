@@ -13,19 +13,19 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from logstore.log.log import Log
-from replication.metadata.framing import decode, encode
-from replication.metadata.image import ClusterImage
-from replication.metadata.loading import load_image
-from replication.metadata.metadata_log import append_metadata
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
-from replication.metadata.records import (
+from replication.records.metadata.framing import decode, encode
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.loading import load_image
+from replication.records.metadata.metadata_log import append_metadata
+from replication.records.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
+from replication.records.metadata.records import (
     FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     TopicRecord,
 )
-from replication.metadata.snapshot import write_snapshot
+from replication.records.metadata.snapshot import write_snapshot
 
 PARTITIONS = 100_000
 PARTITIONS_OF_A_TOPIC = 100

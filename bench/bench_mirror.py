@@ -112,7 +112,7 @@ def seconds_to_copy(directory: Path, size: int) -> float:
 
 def mirror(source: Source, number: int) -> float:
     root = BUILD / f"copy-{number}"
-    words = ["mirror", "--bootstrap", source.cluster.bootstrap(1), "--topic", TOPIC.topic, "--log-dir", root, "--once"]
+    words = ["mirror", "--bootstrap", source.cluster.bootstrap(1), "--topics", TOPIC.topic, "--output", root, "--once"]
     command = [sys.executable, "-m", "replication.cli", *map(str, words)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
         seconds = seconds_to_copy(root / str(TOPIC), source.bytes)

@@ -34,7 +34,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 def lead(root: Path, count: int) -> None:
     """Lead so many partitions, all with one log, until the process is ended."""
-    from tests.replication.mirror.wire_leader import WireLeader  # noqa: PLC0415  the benchmark's own process needs none
+    from tests.replication.cluster.mirror.wire_leader import WireLeader  # noqa: PLC0415  the benchmark's own process needs none
 
     with Log.open(root / "idle-0", LogConfig()) as log, WireLeader() as leader:
         log.append([Record.of(b"one")], leader_epoch=0)
@@ -73,7 +73,7 @@ def megabytes(pid: int) -> float:
 def bench_idle_partitions(benchmark: BenchmarkFixture, leader: tuple[str, int]) -> None:
     """The time of pytest-benchmark is how long it idles; the costs stand in its extra information."""
     address, count = leader
-    words = ["mirror", "--bootstrap", address, "--topic", "idle", "--log-dir", str(BUILD / "copy"), "--json"]
+    words = ["mirror", "--bootstrap", address, "--topics", "idle", "--output", str(BUILD / "copy"), "--json"]
     with (
         open(BUILD / "out", "wb") as out,
         subprocess.Popen([sys.executable, "-m", "replication.cli", *words], cwd=PROJECT, stdout=out) as process,

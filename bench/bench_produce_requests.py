@@ -20,17 +20,17 @@ from bench.replica import one_batch
 from bench.room import BUILD
 from logstore import Log, LogConfig, TopicPartition
 from logstore.warming.warm import warm
-from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.partitions.led_partition import LedPartition
-from replication.broker.requests.known_cluster import KnownCluster
-from replication.broker.requests.writing_apis import writing_apis
-from replication.metadata.image import ClusterImage
-from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import PartitionRecord, TopicRecord
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.alter_partition import IsrChange
-from replication.protocol.messages.produce import ProduceRequest
+from replication.cluster.broker.partitions.hosted_partition import HostedPartition
+from replication.cluster.broker.partitions.hosted_partitions import HostedPartitions
+from replication.cluster.broker.partitions.led_partition import LedPartition
+from replication.cluster.broker.requests.known_cluster import KnownCluster
+from replication.cluster.broker.requests.writing_apis import writing_apis
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.partition import PartitionRegistration
+from replication.records.metadata.records import PartitionRecord, TopicRecord
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.alter_partition import IsrChange
+from replication.wire.messages.produce import ProduceRequest
 from tests.logstore.batches import batch, record
 
 NODE = 1

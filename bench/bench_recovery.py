@@ -18,6 +18,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import BATCH_BYTES, RECORDS, log, one_batch
 from bench.room import BUILD, require_room
+from logstore import Log, encode_batch
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.file_name import FileKind, file_name
@@ -95,6 +96,32 @@ def bench_recovery_kernel(benchmark: BenchmarkFixture, *, touched: bool) -> None
 
     measure(benchmark, go_over, size_of(benchmark))
     assert go_over() == path.stat().st_size // len(one_batch()) * RECORDS - 1
+
+
+def bench_opening_a_log_after_a_crash(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """A log of 200 segments whose process has died: the processor time of the cheapest round."""
+    segments, size = (3, SMALL) if benchmark.disabled else (200, SMALL)
+    require_room(disk=segments * size, memory=segments * size)
+    directory = tmp_path / "t-0"
+    log = Log.open(directory, LogConfig(segment_bytes=size))
+    batch = encode_batch([b"x" * 100] * 140)
+    while len([*directory.glob(f"*{FileKind.LOG}")]) < segments:
+        for _ in range(size // len(batch)):
+            log.append(batch)
+    end = log.log_end_offset
+    log.abandon()
+    costs: list[float] = []
+
+    def open_again() -> None:
+        before = time.process_time()
+        opened = Log.open(directory, LogConfig(segment_bytes=size))
+        costs.append(time.process_time() - before)
+        assert opened.log_end_offset == end
+        opened.abandon()
+
+    benchmark.pedantic(open_again, rounds=1 if benchmark.disabled else 2 * ROUNDS)
+    if not benchmark.disabled:
+        benchmark.extra_info["ms of processor time, least"] = round(min(costs) * 1e3, 1)
 
 
 def bench_opening_a_root_of_many_partitions(benchmark: BenchmarkFixture, tmp_path: Path) -> None:

@@ -15,13 +15,13 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_salvage import LITTLE, copies
 from bench.measuring import is_measuring
-from replication.planning.failures import stop
+from replication.copies.planning.failures import stop
+from replication.copies.salvage.cluster.partition_writing import header_values
+from replication.copies.salvage.held.provenance import HEADER
 from replication.salvage import SalvagePlan, TransactionSize, plan_salvage, produce
-from replication.salvage.cluster.provenance import header_values
-from replication.salvage.held.provenance import HEADER
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
-from tests.replication.salvage.cluster.target import Target
+from tests.replication.copies.salvage.cluster.target import Target
 
 SIZE = 4 << 20
 """Of each partition's records, of which there are 16."""

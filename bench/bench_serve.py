@@ -30,16 +30,16 @@ from logstore import LogConfig, Record, TopicPartition
 from logstore.batch.batch_template import BatchTemplate
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from replication.protocol.addresses import Address
-from replication.protocol.client.exchange import Exchange
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.fetch import FetchPartition, FetchRequest
-from replication.protocol.wire.framing import SIZE_BYTES
-from replication.serving.made_ids import made_id
+from replication.cluster.serving.frozen_broker import made_id
+from replication.wire.addresses import Address
+from replication.wire.client.exchange import Exchange
+from replication.wire.encoding.framing import SIZE_BYTES
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.fetch import FetchPartition, FetchRequest
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
-from tests.replication.serving.many_partitions import END, TOPIC, many_partitions
-from tests.replication.serving.served_process import ServedProcess
+from tests.replication.cluster.serving.many_partitions import END, TOPIC, many_partitions
+from tests.replication.cluster.serving.served_process import ServedProcess
 
 BUILD = Path(__file__).parent.parent / "build/bench/serve"
 FULL, SMALL = 256 << 20, 4 << 20

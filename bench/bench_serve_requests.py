@@ -18,31 +18,31 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.replica import RECORDS, one_batch
 from bench.room import BUILD, require_room
 from logstore import Isolation, Log, LogConfig, TopicPartition
-from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.requests.known_cluster import KnownCluster
-from replication.broker.requests.reading_apis import reading_apis
-from replication.metadata.image import ClusterImage
-from replication.protocol.addresses import Address
-from replication.protocol.client.exchange import Exchange
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.api_versions import ApiVersions
-from replication.protocol.messages.fetch import (
+from replication.cluster.broker.partitions.hosted_partition import HostedPartition
+from replication.cluster.broker.partitions.hosted_partitions import HostedPartitions
+from replication.cluster.broker.requests.known_cluster import KnownCluster
+from replication.cluster.broker.requests.reading_apis import reading_apis
+from replication.cluster.serving.frozen_broker import made_id
+from replication.cluster.serving.frozen_cluster import FrozenCluster
+from replication.records.metadata.image import ClusterImage
+from replication.wire.addresses import Address
+from replication.wire.client.exchange import Exchange
+from replication.wire.encoding.framing import SIZE_BYTES
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.api_versions import ApiVersions
+from replication.wire.messages.fetch import (
     FINAL_SESSION_EPOCH,
     INITIAL_SESSION_EPOCH,
     FetchPartition,
     FetchRequest,
 )
-from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
-from replication.protocol.wire.framing import SIZE_BYTES
-from replication.server.call import Call, Caller
-from replication.server.connections.listener_settings import ListenerSettings
-from replication.server.received_request import ReceivedRequest
-from replication.server.served_api import ServedApis
-from replication.server.server import Server
-from replication.serving.frozen_cluster import FrozenCluster
-from replication.serving.made_ids import made_id
-from tests.replication.serving.many_partitions import END, TOPIC, many_partitions
+from replication.wire.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
+from replication.wire.server.call import Call, Caller
+from replication.wire.server.connections.listener_settings import ListenerSettings
+from replication.wire.server.received_request import ReceivedRequest
+from replication.wire.server.served_api import ServedApis
+from replication.wire.server.server import Server
+from tests.replication.cluster.serving.many_partitions import END, TOPIC, many_partitions
 
 FULL, SMALL = 1_000, 20
 ROUNDS = 200

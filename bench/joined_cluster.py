@@ -11,11 +11,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from bench.bench_lead import KAFKA, SETTINGS
 from bench.produced import SECONDS
 from bench.room import BUILD, require_room
-from replication.protocol.client.connection import Connection
-from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.wire.client.connection import Connection
+from replication.wire.messages.describe_cluster import DescribeClusterRequest
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import BENCHMARKED
-from tests.replication.node.joining.mixed_cluster import OURS, MixedCluster
+from tests.replication.cluster.node.joining.mixed_cluster import OURS, MixedCluster
 
 LEADER, BESIDE = 1, 2
 """Kafka's brokers: the one that both others work with, and the one that takes turns with ours."""

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from replication.protocol.addresses import Address
+from replication.wire.addresses import Address
 
 SECONDS = 120
 HANDED_OVER = 1_000

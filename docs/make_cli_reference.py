@@ -6,29 +6,28 @@ from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from unittest.mock import patch
 
-from replication.cli.main import COMMANDS, app
+from replication.cli.main import GROUPS, app
 
+COMMANDS = [command for group in GROUPS.values() for command in group]
 PAGE = Path(__file__).parent / "cli.md"
 WIDTH = "80"
 HEAD = """\
 # Command line
 
+*For users of the command. Needs [`[cli]`](getting-started.md#install).*
+
 This page is made from the commands' own `--help` by `docs/make_cli_reference.py`. Do not edit it by hand.
 
 What holds for all commands:
 
-- Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: failed in
-  whole or in part: each failure is one line on standard error, and the rest is still done.
-  `elect` exits with 1 instead of 2, as Kafka's own tool does. 3 (`advise`, `audit`, `recover`, `repair`
-  and `truncate`): acknowledged records are lost, or will be under the leader that Kafka elects; this takes precedence.
-- Exit status 141 if the reader of the output goes away before its end (`| head`), as with any command that a shell
-  counts as ended by SIGPIPE. Nothing is printed then.
+- The [exit status](commands.md#exit-status) says whether anything was found.
 - `--json` prints one object with `schema_version`, or for `dump` and `mirror` one per line; errors too. See
   [JSON](json.md).
 - On a terminal tables are drawn; on one of less than 100 columns those that do not fit are stacked, a line for each
   cell. In a pipe they are tab-separated, with one heading line.
-- Nothing is changed in the directories that are read, and a broker may be at work in them: `verify`, `epochs`, `plan`,
-  `advise` and `dump` list a directory again if files vanish from it, and leave out partitions that are deleted.
+- What is only read is not changed, and a broker may be at work in it: `verify`, `epochs`, `plan`, `advise` and `dump`
+  list a directory again if files vanish from it, and leave out partitions that are deleted.
+  [Security](security.md#what-is-written-and-what-is-sent) lists what each command writes.
 - `epochlog --install-completion` installs completion for your shell.
 """
 

@@ -4,9 +4,10 @@ Pure decisions and one small file: no sockets, no log segments. `EpochTable`, th
 imported from `epoch.bulk` when it is needed.
 """
 
-__distribution__ = "epochlog 0.1.0"
+__distribution__ = "epochlog 0.2.0"
 __version__ = __distribution__.partition(" ")[2]
 
+from epoch.base.resource_limits import OutOfMemoryError, ResourceLimitError
 from epoch.belonging import ensure_together
 from epoch.cache import LeaderEpochFileCache
 from epoch.checkpoint import LeaderEpochCheckpoint
@@ -26,7 +27,6 @@ from epoch.errors import (
     UnknownEpochError,
 )
 from epoch.history import EpochHistory
-from epoch.resource_limits import OutOfMemoryError, ResourceLimitError
 from epoch.truncation import (
     AskEndOffset,
     Round,
@@ -35,6 +35,7 @@ from epoch.truncation import (
     TruncationOutcome,
     TruncationProtocol,
     diverging_epoch,
+    first_step,
     truncate_against,
     truncation_for,
 )
@@ -63,6 +64,7 @@ __all__ = [
     "TruncationProtocol",
     "UnknownEpochError",
     "diverging_epoch",
+    "first_step",
     "truncate_against",
     "truncation_for",
 ]

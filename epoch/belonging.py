@@ -21,7 +21,7 @@ _HEAD: Final = 1 << 14
 def ensure_together(name: str, distribution: str) -> None:
     """See that the other packages are of the same distribution and version as `name`, as far as they are there.
 
-    `distribution` stands in each of them, as `__distribution__ = "epochlog 0.1.0"`. It is looked for in the source:
+    `distribution` stands in each of them, as `__distribution__ = "epochlog 0.2.0"`. It is looked for in the source:
     so nothing is imported for it, and nothing has to be installed. Raises ImportError where `name` needs the other
     package, or where that was overwritten beside it, and names the distribution to remove. Otherwise it only warns: a
     program may have a package of that name for itself.
@@ -61,7 +61,7 @@ def _home(file: str) -> str:
 
 
 def _says(spec: "ModuleSpec", distribution: str) -> bool:
-    """Whether the source says that it is of this distribution; where there is no source to be read, nobody can tell."""
+    """Whether the source says that it is of this distribution; unknown where there is no source to be read."""
     if spec.origin is None:
         return False  # a directory without an `__init__.py`
     if not spec.origin.endswith(".py"):

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from epoch.compiling.kernel import kernel
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
-from epoch.kernel import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,11 +5,11 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
+from epoch.base.forked import RefusedLock, detach_after_fork
 from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.entry import EndOffset
 from epoch.errors import InheritedError
 from epoch.filesystem import REAL, FileSystem
-from epoch.forked import RefusedLock, detach_after_fork
 from epoch.history import EpochHistory
 
 if TYPE_CHECKING:
@@ -211,10 +211,15 @@ class LeaderEpochFileCache:
                 self._reserved = entry
                 self._put(self._history, wanted=True)
 
-    def restore(self, history: EpochHistory) -> None:
-        """Go back to the `history` from before changes that are not to count; the file follows as after truncations."""
+    def restore(self, history: EpochHistory, reserved: EpochEntry | None = None) -> None:
+        """Go back to what was, and what was kept for the next leader, before changes that are not to count.
+
+        The file follows as after truncations.
+        """
         with self._change_lock:
-            self._replace(history, wanted=True)
+            if history is not self._history or reserved != self._reserved:
+                self._reserved = reserved
+                self._put(history, wanted=True)
 
     def detach(self) -> None:
         """Stop changing the file, and do not wait for other threads: called in a forked process."""

@@ -17,11 +17,11 @@ from itertools import starmap
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from epoch.base.resource_limits import read_bounded
 from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory, added_entries
-from epoch.resource_limits import read_bounded
 
 CHECKPOINT_VERSION: Final = 0
 MAX_CHECKPOINT_BYTES: Final = 16 << 20

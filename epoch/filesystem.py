@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from epoch.resource_limits import refuse_beyond_limit
+from epoch.base.resource_limits import refuse_beyond_limit
 
 _LARGEST_COPY: Final = 1 << 30
 """Bytes that one system call copies."""
@@ -80,7 +80,7 @@ class FileSystem:
         target.hardlink_to(source)
 
     def set_modified(self, path: Path, modified_ns: int) -> None:
-        """Let a file tell this time as that of its last change, in nanoseconds since 1970 UTC."""
+        """Set a file's time of last modification, in nanoseconds since 1970 UTC."""
         os.utime(path, ns=(modified_ns, modified_ns))
 
     def truncate(self, path: Path, size: int) -> None:
@@ -146,7 +146,7 @@ class FileSystem:
         self.fsync_directory(path.parent)
 
     def replace(self, path: Path, data: bytes, temporary: Path) -> None:
-        """Do so by way of a file named `temporary`; once the directory is synced too, the new content is durable."""
+        """Replace by way of a file named `temporary`; once the directory is synced too, the new content is durable."""
         descriptor = self.open(temporary, truncate=True)
         try:
             self.write(descriptor, data)

@@ -78,7 +78,7 @@ class EpochHistory:
 
     @classmethod
     def of_rising(cls, epochs: array[int], starts: array[int]) -> EpochHistory:
-        """Take over columns of type "q" without a look at them: both must strictly rise, from 0 or above."""
+        """Create a history from columns of type "q", unchecked: both must strictly rise, from 0 or above."""
         history = cls.__new__(cls)
         history._fill(epochs, starts)
         return history

@@ -80,18 +80,15 @@ class Truncation:
         """Return the next step; the same one until its result is reported."""
         if self._decision is not None:
             return self._decision
-        if self.protocol is TruncationProtocol.HIGH_WATERMARK or self.history.latest_epoch is None:
-            return _to_high_watermark(self.high_watermark, self.log_end_offset)
-        return AskEndOffset(self.history.latest_epoch)
+        return first_step(self.protocol, self.history, self.log_end_offset, self.high_watermark)
 
     def answer(self, answer: EndOffset) -> None:
         """Report the leader's answer. Raises TruncationOrderError if no request was due."""
         if not isinstance(self.next(), AskEndOffset):
             raise TruncationOrderError(f"an answer was reported, but the next step is {self.next()}")
-        if self.protocol is TruncationProtocol.KIP_101:
-            # Leaders of that time sent no epoch.
-            answer = EndOffset(-1, answer.end_offset)
-        self._decision = truncation_for(answer, self.history, self.log_end_offset, self.high_watermark)
+        self._decision = truncation_for(
+            answer, self.history, self.log_end_offset, self.high_watermark, protocol=self.protocol
+        )
 
     def truncated(self, log_end_offset: int) -> None:
         """Report the log's end after a truncation that was not complete; it may be lower than requested.
@@ -107,12 +104,34 @@ class Truncation:
         self._decision = None
 
 
-def truncation_for(answer: EndOffset, history: EpochHistory, log_end_offset: int, high_watermark: int) -> TruncateTo:
+def first_step(
+    protocol: TruncationProtocol, history: EpochHistory, log_end_offset: int, high_watermark: int
+) -> AskEndOffset | TruncateTo:
+    """Decide which epoch to ask the leader about; without epochs, what to truncate unasked.
+
+    Kafka: AbstractFetcherThread.maybeTruncate.
+    """
+    if protocol is TruncationProtocol.HIGH_WATERMARK or history.latest_epoch is None:
+        return _to_high_watermark(high_watermark, log_end_offset)
+    return AskEndOffset(history.latest_epoch)
+
+
+def truncation_for(
+    answer: EndOffset,
+    history: EpochHistory,
+    log_end_offset: int,
+    high_watermark: int,
+    *,
+    protocol: TruncationProtocol = TruncationProtocol.KIP_320,
+) -> TruncateTo:
     """Decide what to truncate, given where the leader says an epoch of the follower ends or the logs diverge.
 
     Kafka: AbstractFetcherThread.getOffsetTruncationState. After a diverging epoch in a Fetch response the follower
     truncates to the decision's offset and continues to fetch from there, complete or not.
     """
+    if protocol is TruncationProtocol.KIP_101:
+        # Leaders of that time sent no epoch.
+        answer = EndOffset(-1, answer.end_offset)
     if answer.end_offset < 0:
         return _to_high_watermark(high_watermark, log_end_offset)
     leader_end = min(answer.end_offset, log_end_offset)

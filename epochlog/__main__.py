@@ -18,7 +18,7 @@ def run() -> None:
 
 
 def _refuse(error: ImportError) -> None:
-    """Say so as commands do, by nothing of packages that may be others'."""
+    """Report the error as commands do, without importing packages that may belong to others."""
     if "--json" in sys.argv:
         import json
 

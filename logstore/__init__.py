@@ -8,14 +8,13 @@ Names load their modules on first use, so that `import logstore` is fast. numba 
 (`LogFile.scan`); everything else works without it.
 """
 
-__distribution__ = "epochlog 0.1.0"
+__distribution__ = "epochlog 0.2.0"
 __version__ = __distribution__.partition(" ")[2]
 
 import sys
 from importlib import import_module
 from typing import Any
 
-from epoch.renamed import warn_renamed
 from logstore.belonging import ensure_together
 
 _NAMES_BY_MODULE = {
@@ -86,18 +85,17 @@ _NAMES_BY_MODULE = {
         "UnsupportedFormatError",
     ),
     "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
-    "log.isolation": ("Isolation",),
-    "log.frozen.checked_log": ("CheckedLog",),
-    "log.frozen.frozen_log": ("FrozenLog",),
+    "log.reading.isolation": ("Isolation",),
+    "log.frozen_log": ("CheckedLog", "FrozenLog"),
     "log.leadership": ("Leadership",),
     "log.log": ("Log",),
     "log.backup.log_backup": ("LogBackup",),
-    "log.producing.log_producer": ("LogProducer",),
+    "log.log_producer": ("LogProducer",),
     "log_config": ("LogConfig",),
     "directory.log_directories": ("LogDirectories",),
     "directory.log_directory": ("LogDirectory",),
     "offline.log_file": ("LogFile",),
-    "log.log_observer": ("LogObserver",),
+    "log.observers.log_observer": ("LogObserver",),
     "offline.offline_log_directory": ("OfflineLogDirectory", "open_offline"),
     "batch.legacy_batch": ("LegacyBatch",),
     "offline.header_scan": ("scan_headers",),
@@ -135,6 +133,8 @@ __all__ = list(_MODULES)
 def __getattr__(name: str) -> Any:
     """Load the module that defines a public name (PEP 562)."""
     if name in _RENAMED:
+        from epoch.base.renamed import warn_renamed  # noqa: PLC0415 - not before `epoch` is known to belong to it
+
         warn_renamed(f"{__name__}.{name}", _RENAMED[name])
         return getattr(sys.modules[__name__], _RENAMED[name])
     if name not in _MODULES:

@@ -7,7 +7,7 @@ from threading import Condition
 from types import TracebackType
 from typing import ParamSpec, Self, TypeVar
 
-from epoch.resource_limits import no_more_threads
+from epoch.base.resource_limits import no_more_threads
 
 Made = TypeVar("Made")
 Arguments = ParamSpec("Arguments")
@@ -29,7 +29,7 @@ class AwaitedThreads:
     def submit(
         self, work: Callable[Arguments, Made], *arguments: Arguments.args, **options: Arguments.kwargs
     ) -> Future[Made]:
-        """Let a thread do this. Raises ResourceLimitError where no thread can be started."""
+        """Run this in a thread. Raises ResourceLimitError where no thread can be started."""
         try:
             return self._threads.submit(self._do, partial(work, *arguments, **options))
         except RuntimeError as error:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Final
 
-from epoch.forked import detach_after_fork
+from epoch.base.forked import detach_after_fork
 from logstore.clock_watch import HOUR_MS, ClockDoubt, ClockWatch
 
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
@@ -58,7 +58,7 @@ class WatchedClock:
             self._watch.confirm(now_ms(), steady_ms())
 
     def hear(self, other_ms: int) -> None:
-        """Take the time of another node's clock, in milliseconds since 1970 UTC, as of now or before."""
+        """Note the time of another node's clock, in milliseconds since 1970 UTC, as of now or before."""
         with self._lock:
             self._watch.hear(other_ms, now_ms(), steady_ms())
 

@@ -16,7 +16,7 @@ class ClockDoubt:
     """So much it has gone further than the steady clock; None where no other node's clock was heard yet."""
 
     def __str__(self) -> str:
-        """Say what is wrong."""
+        """Describe what is wrong."""
         if self.ahead_ms is None:
             return "no other node's clock has confirmed this one yet"
         return f"the wall clock is {self.ahead_ms / HOUR_MS:,.1f} h ahead of the time that has passed"
@@ -55,6 +55,6 @@ class ClockWatch:
         self._wall_ms, self._steady_ms, self._is_confirmed = wall_ms, steady_ms, True
 
     def hear(self, other_ms: int, wall_ms: int, steady_ms: int) -> None:
-        """Take what another node's clock showed at some time up to now: trust the wall clock unless it is far ahead."""
+        """Note what another node's clock showed by now: the wall clock is trusted unless it is far ahead."""
         if wall_ms - other_ms <= self._jump_max_ms:
             self.confirm(wall_ms, steady_ms)

@@ -10,7 +10,7 @@ from io import UnsupportedOperation
 from os import PathLike, fspath
 from typing import Self
 
-from epoch.store_error import LogStoreError as LogStoreError  # noqa: PLC0414  mypy: it is one of these
+from epoch.base.store_error import LogStoreError as LogStoreError  # noqa: PLC0414  mypy: it is one of these
 
 
 def complete(error: OSError, file: str | PathLike[str], advice: str) -> None:

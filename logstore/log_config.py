@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
-from epoch.renamed import warn_renamed
+from epoch.base.renamed import warn_renamed
 from logstore.arguments import ensure_bool, whole_number
 from logstore.batch.batch_attributes import TimestampType
 from logstore.text.brief_text import differing
@@ -51,6 +51,8 @@ _BOUNDS: Final = {
     "producer_id_expiration_ms": (1, MAX_INT32),
     "durable_linger_ms": (0, MAX_INT32),
     "durable_linger_bytes": (1, MAX_INT64),
+    "compression_gzip_level": (-1, 9),
+    "compression_zstd_level": (-(1 << 17), 22),
 }
 
 _LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
@@ -106,6 +108,9 @@ class LogConfig:
     message_timestamp_after_max_ms: int = 3_600_000
     compression_type: str = "producer"
     """`producer` keeps the producer's codec; otherwise `uncompressed`, `gzip`, `snappy`, `lz4` or `zstd`."""
+    compression_gzip_level: int = -1
+    """Of what the leader compresses, since `compression_type` names another codec than the producer's; -1: zlib's."""
+    compression_zstd_level: int = 3
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     producer_id_expiration_ms: int = DAY_MS
     """A broker's setting in Kafka: how long an idle producer is remembered."""
@@ -137,6 +142,8 @@ class LogConfig:
         ensure_bool(self.takes_lower_epochs, "takes_lower_epochs")
         if self.remote_storage_enable is not None:
             ensure_bool(self.remote_storage_enable, "remote_storage_enable")
+        if self.compression_gzip_level == 0:
+            raise ValueError("compression_gzip_level is 0, and must be from 1 to 9, or -1 for the default")
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
             raise ValueError(f"min_cleanable_dirty_ratio is {self.min_cleanable_dirty_ratio}, and must be from 0 to 1")
         if self.is_compacted and self.min_compaction_lag_ms > self.max_compaction_lag_ms:
@@ -174,6 +181,12 @@ class LogConfig:
     def longest_segment_ms(self) -> int:
         """A segment is rolled when its records span more than this time (Kafka: segmentMs, maxSegmentMs)."""
         return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
+
+    @property
+    def compression_level(self) -> int | None:
+        """At which a leader compresses; None: at the codec's default, as where the codec is the producer's."""
+        levels = {"gzip": self.compression_gzip_level, "zstd": self.compression_zstd_level}
+        return levels.get(self.compression_type)
 
     @property
     def accepts_unchanged(self) -> bool:

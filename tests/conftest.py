@@ -49,8 +49,8 @@ def require(*, available: bool, what: str) -> None:
 
 def require_java_for_spark() -> None:
     """Skip the test where there is no Java that Spark runs on."""
-    from replication.audit.spark.sessions.java import find_java
-    from replication.errors import JavaMissingError
+    from replication.base.errors import JavaMissingError
+    from replication.copies.audit.spark.sessions.java import find_java
 
     try:
         find_java()

@@ -18,7 +18,7 @@ from tests.campaign import run_seed
 
 PROJECT: Final = Path(__file__).parents[1]
 NOT_TESTED: Final = ("tests/docs/", "tests/bench/", "tests/pipelines/")
-IN_EACH_RUN: Final = ("tests/replication/audit/spark/source/test_data_source.py", "tests/test_oldest.py")
+IN_EACH_RUN: Final = ("tests/replication/copies/audit/spark/source/test_data_source.py", "tests/test_oldest.py")
 
 
 def requirements() -> Iterator[Requirement]:

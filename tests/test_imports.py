@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import grimp
 import pytest
 
 from tests.data.replicas import PROJECT
@@ -18,11 +19,21 @@ MOST_MODULES = 16
 LARGER = {
     "logstore/kernels": "each kernel stands by itself",
     "logstore/verify": "one module for each kind of file that is checked",
-    "replication/cli": "one module for each command",
-    "replication/metadata": "one module for each part of the image",
-    "replication/protocol/messages": "one module for each API",
+    "replication/cli/commands": "one module for each command",
+    "replication/records/metadata": "one module for each part of the image",
+    "replication/wire/messages": "one module for each API",
 }
 """Folders with more modules than the others, and why that does not make them hard to read."""
+
+UNUSED = {
+    "epochlog.__main__": "the command",
+    "logstore.partition_directory": "an old name",
+    "logstore.partition_metadata": "an old name",
+    "replication.cluster.controller.classic.controller": "it has no process yet",
+    "replication.cluster.controller.classic.store.embedded_store": "as the controller",
+    "replication.cluster.controller.classic.store.zookeeper_store": "as the controller",
+}
+"""Modules that no other one uses, and why they are there."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +56,7 @@ def forbidden_import(contract: dict[str, Any]) -> tuple[str, str]:
         case "forbidden":
             return contract["source_modules"][0], contract["forbidden_modules"][0]
         case "acyclic_siblings":
-            return "logstore.log.log_observer", "logstore.log.log"
+            return "logstore.log.observers.log_observer", "logstore.log.log"
         case other:
             raise AssertionError(f"say here which import a contract of type {other} forbids")
 
@@ -84,7 +95,8 @@ def test_every_contract_notices_an_import_that_it_forbids(contract: dict[str, An
 
 
 @pytest.mark.parametrize(
-    "container", ["replication", "replication.broker", "replication.protocol", "replication.audit", "logstore"]
+    "container",
+    ["replication", "replication.wire", "replication.cluster.broker", "replication.copies.audit", "logstore"],
 )
 def test_a_new_module_has_to_be_given_its_layer(container: str, source: Path) -> None:
     planted = source.joinpath(*container.split("."), "without_a_layer.py")
@@ -101,3 +113,18 @@ def test_no_folder_has_more_modules_than_one_takes_in_at_a_glance() -> None:
     folders = {each.parent for top in PACKAGES for each in (PROJECT / top).rglob("__init__.py")}
     modules = {str(each.relative_to(PROJECT)): len(list(each.glob("*.py"))) - 1 for each in folders}
     assert {folder for folder, count in modules.items() if count > MOST_MODULES} == LARGER.keys()
+
+
+def test_every_module_is_used_by_another_one_or_public() -> None:
+    graph = grimp.build_graph(*PACKAGES)
+    files = [each for top in PACKAGES for each in (PROJECT / top).rglob("*.py*") if each.suffix in {".py", ".pyi"}]
+    texts = "\n".join(each.read_text() for each in files)
+    doors = {module for module in graph.modules if module.startswith("replication.") and module.count(".") == 1}
+    unused = {
+        module
+        for module in graph.modules - doors
+        if not (graph.find_modules_that_directly_import(module) or graph.find_children(module))
+        # A stub has what is public; kernels and programs are named.
+        and not (f"from {module} import" in texts or f'"{module}"' in texts)
+    }
+    assert unused == UNUSED.keys()

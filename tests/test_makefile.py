@@ -47,7 +47,7 @@ def dry_run(target: str, tmp_path: Path) -> str:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("target", [*TOOLS, "setup", "lint", "mutants", "bench", "bench-floors"])
+@pytest.mark.parametrize("target", [*TOOLS, "setup", "lint", "docs", "mutants", "bench", "bench-floors"])
 def test_each_prerequisite_is_made_by_a_rule_or_is_a_file(target: str) -> None:
     known = rules()
     assert target in known
@@ -124,9 +124,9 @@ def test_what_takes_turns_before_a_landing_runs_once_in_three_runs_and_each_run_
 
     everything = {command for ran, left_out in runs for command in (*ran, *left_out)}
     assert {command.split()[1] for command in everything} == {
-        *("lint", "test", "test-pipelines", "test-oldest", "mutants", "bench-floors")
+        *("lint", "docs", "test", "test-pipelines", "test-oldest", "mutants", "bench-floors")
     }
     for ran, left_out in runs:
-        assert [command.split()[1] for command in ran[:2]] == ["lint", "test"]
+        assert [command.split()[1] for command in ran[:3]] == ["lint", "docs", "test"]
         assert sorted((*ran, *left_out)) == sorted(everything)
-    assert sorted(command for ran, _ in runs for command in ran[2:]) == sorted(everything - set(runs[0][0][:2]))
+    assert sorted(command for ran, _ in runs for command in ran[3:]) == sorted(everything - set(runs[0][0][:3]))

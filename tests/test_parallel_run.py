@@ -69,7 +69,7 @@ def test_each_long_file_has_its_turn_once_in_as_many_days(turns: int, monkeypatc
 
 
 def test_what_is_not_due_is_not_run_and_the_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "tests/epoch/kept_code/test_kernel_cache.py"  # quickly collected
+    name = "tests/epoch/compiling/test_kernel_cache.py"  # quickly collected
     assert name not in IN_EVERY_RUN
     monkeypatch.setenv("TURNS", "7")
     outcomes = []

@@ -16,8 +16,8 @@ from bench.peer.turns import CLOCKS, Settings, Timed
 from bench.results import KAFKA, OURS
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.topic_partition import TopicPartition
 
 _OFFSET: Final = Struct(">q")

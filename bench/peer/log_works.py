@@ -17,7 +17,7 @@ from bench.results import Row
 from logstore.batch.compression.codec import Codec
 from logstore.kernels.recover import recover
 from logstore.kernels.recovery_state import RecoveryColumns, Slot, new_state
-from logstore.log.isolation import Isolation
+from logstore.log.reading.isolation import Isolation
 from logstore.offline.log_file import LogFile
 from logstore.topic_partition import TopicPartition
 

@@ -1,8 +1,10 @@
 """The measured part of docs/performance.md as text: one function for each of its sections."""
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 from statistics import median
+from textwrap import fill
 from typing import Any
 
 from bench.limits import fastest
@@ -13,6 +15,7 @@ from bench.report.suite import SHORT_ID, Benchmark
 from bench.report.targets import Judgement, Target, Verdict
 from bench.results import BARE_WRITE, KAFKA, OURS, Row
 
+LONGEST_ROW, WIDTH, MORE = 300, 120, " (more below)"
 WITHOUT_KAFKA = "without_kafka"
 """The condition that says why."""
 NO_REASON = "**no reason is given yet**"
@@ -31,9 +34,32 @@ CONDITIONS = {
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Write a table; a section with an empty one is none."""
-    lines = [f"| {' | '.join(cells)} |".replace("  ", " ") for cells in rows]
-    return [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines, ""] if lines else []
+    """Write a table, with notes below it for what makes a row too long; a section with an empty one is none."""
+    lines, notes = [], []
+    for cells in rows:
+        shown, rest = _shortened(cells)
+        lines.append(_line(shown))
+        notes += [f"- {cells[0]}: {rest}"] if rest else []
+    below = (
+        [*(fill(note, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for note in notes), ""] if notes else []
+    )
+    return [f"| {' | '.join(head)} |", "|---" * len(head) + "|", *lines, "", *below] if lines else []
+
+
+def _line(cells: tuple[str, ...]) -> str:
+    return f"| {' | '.join(cells)} |".replace("  ", " ")
+
+
+def _shortened(cells: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
+    """Cut whole sentences off the last cell until the row is short enough; give them as well."""
+    *others, last = cells
+    sentences = re.split(r"(?<=\.) (?=[A-Z0-9])", last)
+    for count in range(len(sentences), 0, -1):
+        more = MORE if count < len(sentences) else ""
+        shown = (*others, " ".join(sentences[:count]) + more)
+        if count == 1 or len(_line(shown)) <= LONGEST_ROW:
+            return shown, " ".join(sentences[count:])
+    return cells, ""
 
 
 def machine(evidence: Evidence) -> list[str]:
@@ -46,7 +72,7 @@ def machine(evidence: Evidence) -> list[str]:
     others = [key for key in conditions if key not in CONDITIONS and key != WITHOUT_KAFKA]
     keys = [*(key for key in CONDITIONS if key in conditions), *others]
     told = [CONDITIONS.get(key, f"{key} {{}}").format(_values(conditions[key])) for key in keys]
-    lines = [f"{', '.join(told)}.", ""] if told else []
+    lines = [fill(f"{', '.join(told)}.", WIDTH, break_on_hyphens=False), ""] if told else []
     commits = [str(commit) for commit in evidence.conditions.get("commit", [])]
     if len({commit[:SHORT_ID] for commit in commits}) > 1:
         lines += ["**Not all figures are of the same commit.**", ""]

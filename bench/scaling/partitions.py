@@ -19,10 +19,10 @@ from logstore import LogDirectory, Record, TopicPartition
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from replication.metadata.framing import decode, encode
-from replication.metadata.image import ClusterImage
-from replication.protocol.messages.fetch import FetchRequest
-from replication.protocol.wire.kio_messages import write
+from replication.records.metadata.framing import decode, encode
+from replication.records.metadata.image import ClusterImage
+from replication.wire.encoding.kio_messages import write
+from replication.wire.messages.fetch import FetchRequest
 
 SCALES: Final = (1, 10, 100, 1_000, 10_000, 100_000)
 QUICK: Final = (1, 30)

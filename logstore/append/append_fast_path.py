@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import crc32c
 
+from epoch.compiling.awaited_kernel import PATIENCE, AwaitedKernel
 from epoch.history import MAX_OFFSET
-from epoch.kept_code.awaited_kernel import PATIENCE, AwaitedKernel
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import EncodedBatch
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
@@ -163,21 +163,21 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
 
 
 def _load_follow() -> Any:
-    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.follow import follow  # noqa: PLC0415  numba again
 
     return machine_code(follow, _NO_BYTES, *[0] * 8, array("q"))
 
 
 def _load_append_one() -> Any:
-    from epoch.kernel import machine_code  # noqa: PLC0415  numba again
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  numba again
     from logstore.kernels.follow import append_one  # noqa: PLC0415  numba again
 
     return machine_code(append_one, _NO_BYTES, *[0] * 6)
 
 
 def _load_inspect_sent() -> Any:
-    from epoch.kernel import machine_code  # noqa: PLC0415  numba again
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  numba again
     from logstore.kernels.inspect import inspect_sent  # noqa: PLC0415  numba again
 
     return machine_code(inspect_sent, _NO_BYTES, 0, 0, 0)

@@ -5,8 +5,8 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.history import MAX_OFFSET
-from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch import RecordBatch
@@ -24,7 +24,7 @@ from logstore.batch.batch_template import BatchTemplate, seal
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.buffer import Buffer
 from logstore.batch.compression.codec import Codec
-from logstore.batch.compression.decompression_limit import PRODUCER_LIMIT
+from logstore.batch.compression.decompression_limit import MOST_HEADERS, PRODUCER_LIMIT
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
     HEADER_SIZE,
@@ -116,7 +116,7 @@ def validate_for_leader(
         max_timestamp = inspection.max_timestamp if append_time is None else append_time
         written = _patch(batch, next_offset, leader_epoch, max_timestamp, append_time=append_time is not None)
     else:
-        template = _template(batch, next_offset, leader_epoch, target, append_time)
+        template = _template(batch, next_offset, leader_epoch, target, append_time, config.compression_level)
         written = _rebuild(batch, section, inspection, template)
         _check_size(len(written), config.max_message_bytes)
     view = memoryview(written).toreadonly()
@@ -170,7 +170,7 @@ def _ensure_end(last_offset: int, position: int) -> None:
         raise InvalidRecordError(
             f"the batch would end at offset {last_offset:,}, and a log ends at {MAX_OFFSET:,} at most",
             position=position,
-            advice="let the log go on at a lower offset by `truncate_fully_and_start_at`, once what it holds is read",
+            advice="continue the log at a lower offset with `truncate_fully_and_start_at`, once its records are read",
         )
 
 
@@ -309,7 +309,9 @@ def _inspect(batch: RecordBatch, section: memoryview, now_ms: int, config: LogCo
     )
     found = inspect_records(section, batch.record_count, batch.base_timestamp, earliest=earliest, latest=latest)
     if found.broken != NO_RECORD:
-        raise InvalidRecordError(f"record {found.broken} of {batch.record_count} cannot be read")
+        raise InvalidRecordError(
+            f"record {found.broken} of {batch.record_count} cannot be read, or has more than {MOST_HEADERS:,} headers"
+        )
     stamped = bool(batch.attributes & TIMESTAMP_TYPE_BIT)
     if stamped:
         found = _stamped(found, batch.max_timestamp, earliest, latest)
@@ -347,7 +349,12 @@ def _patch(
 
 
 def _template(
-    batch: RecordBatch, next_offset: int, leader_epoch: int, codec: int, append_timestamp: int | None
+    batch: RecordBatch,
+    next_offset: int,
+    leader_epoch: int,
+    codec: int,
+    append_timestamp: int | None,
+    compression_level: int | None,
 ) -> BatchTemplate:
     return BatchTemplate(
         base_offset=next_offset,
@@ -359,6 +366,7 @@ def _template(
         is_transactional=batch.is_transactional,
         is_control=batch.is_control,
         append_timestamp=append_timestamp,
+        compression_level=compression_level,
     )
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.history import MAX_EPOCH, MAX_OFFSET
-from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.plain_encoder import PlainEncoder
 from logstore.append.value_batch import encode_value_batch
 from logstore.append.wrong_records import with_records_of_values, wrong_records
@@ -70,7 +70,7 @@ def encode_copied(records: Sequence[Record], template: BatchTemplate) -> bytearr
 
 
 def encode(records: Sequence[Record | bytes], template: BatchTemplate | None) -> EncodedBatch:
-    """Do as `encode_batch` does, and tell what was encoded."""
+    """Encode as `encode_batch` does, and return what was encoded."""
     try:
         if not records and isinstance(records, Sequence):
             raise ValueError("a batch without records cannot be appended")

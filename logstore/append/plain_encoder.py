@@ -98,5 +98,5 @@ class PlainEncoder:
 
 
 def not_within(number: int) -> ValueError:
-    """Tell which record it is that does not lie within its columns' data."""
+    """Return the error for a record that does not lie within its columns' data."""
     return ValueError(f"record {number:,} does not lie within the data")

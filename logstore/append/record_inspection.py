@@ -1,16 +1,23 @@
 """What a leader must know about the records of a producer's batch, found in one pass."""
 
+from collections.abc import Iterator
+from time import monotonic
 from typing import Any, Final, NamedTuple
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
+from logstore.batch.compression.decompression_limit import MOST_HEADERS
 from logstore.batch.decoding.record_decoder import read_fields, wrapping
 from logstore.batch.record_encoder import frame_record
-from logstore.errors import CorruptRecordError
+from logstore.errors import CorruptRecordError, RecordTooLargeError
 from logstore.log_config import MAX_INT64
 
 NO_RECORD: Final = -1
 FEW_RECORDS: Final = 8
 """Up to so many the plain Python walk is worth it, which does not load numba."""
+PATIENCE_S: Final = 5.0
+"""Seconds that plain Python looks at the records of one batch, which may be many in few bytes."""
+_TURN: Final = 64
+"""Records after which the clock is looked at."""
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
 
@@ -19,7 +26,7 @@ class RecordInspection(NamedTuple):
     """Records are numbered from 0 in their batch; -1 is none."""
 
     broken: int
-    """The first that cannot be read, or their count where bytes follow the last."""
+    """The first that cannot be read, or has more than `MOST_HEADERS`; their count where bytes follow the last."""
     keyless: int
     """The first without a key."""
     untimely: int
@@ -35,7 +42,10 @@ class RecordInspection(NamedTuple):
 def inspect_records(
     section: memoryview, count: int, base_timestamp: int, *, earliest: int, latest: int
 ) -> RecordInspection:
-    """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive."""
+    """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive.
+
+    Raises RecordTooLargeError where that takes longer than `PATIENCE_S`.
+    """
     earliest, latest = max(earliest, -MAX_INT64 - 1), min(latest, MAX_INT64)
     inspect = count > FEW_RECORDS and INSPECT_RECORDS.ready()
     if not inspect:
@@ -66,9 +76,9 @@ def inspect_plainly(
     data = bytes(section)
     position, largest, first_delta, consecutive = 0, -1, 0, 1
     keyless = untimely = NO_RECORD
-    for number in range(count):
+    for number in _in_time(count):
         try:
-            record = read_fields(data, position)
+            record = read_fields(data, position, with_headers=False, most_headers=MOST_HEADERS)
         except (CorruptRecordError, IndexError):
             return RecordInspection(number, keyless, untimely, largest, first_delta, consecutive)
         timestamp = wrapping(base_timestamp + record.timestamp_delta)
@@ -87,15 +97,27 @@ def inspect_plainly(
 def renumber_records(section: memoryview, count: int, *, same_time: bool) -> bytes:
     """Encode valid records again with offset deltas from 0 on, and timestamp deltas from the first, or all at once.
 
-    Keys, values and headers stay as they are, byte for byte.
+    Keys, values and headers stay as they are, byte for byte. Raises what `inspect_records` raises.
     """
     data = bytes(section)
     parts = []
     position = first_delta = 0
-    for number in range(count):
-        record = read_fields(data, position)
+    for number in _in_time(count):
+        record = read_fields(data, position, with_headers=False)
         first_delta = first_delta if number else record.timestamp_delta
         delta = 0 if same_time else record.timestamp_delta - first_delta
         parts.append(frame_record(number, delta, data[record.start : record.end]))
         position = record.end
     return b"".join(parts)
+
+
+def _in_time(count: int) -> Iterator[int]:
+    """Count the records. Raises RecordTooLargeError where the time is up."""
+    end = monotonic() + PATIENCE_S
+    for number in range(count):
+        if not number % _TURN and monotonic() > end:
+            raise RecordTooLargeError(
+                f"to look at {number:,} of the {count:,} records of a batch took more than {PATIENCE_S:g} s",
+                advice="send smaller batches",
+            )
+        yield number

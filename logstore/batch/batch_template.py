@@ -1,4 +1,4 @@
-"""What the header of a batch says besides what its records tell, and the batch that is made of both."""
+"""What the header of a batch says besides what its records show, and the batch that is made of both."""
 
 from dataclasses import dataclass, replace
 
@@ -38,6 +38,8 @@ class BatchTemplate:
     is_control: bool = False
     append_timestamp: int | None = None
     """The time of all records, in milliseconds since 1970 UTC, where the leader sets it (LogAppendTime)."""
+    compression_level: int | None = None
+    """Of the codec; None: Kafka's default."""
 
     def __repr__(self) -> str:
         return differing(self)
@@ -64,7 +66,7 @@ class BatchTemplate:
     def batch(self, section: bytes | memoryview, count: int, base_timestamp: int, max_timestamp: int) -> bytearray:
         """Compress `count` encoded records and put the header before them. Raises OverflowError as `after` does."""
         self._ensure_offsets(count)
-        compressed = compress(self.codec, section)
+        compressed = compress(self.codec, section, self.compression_level)
         data = bytearray(HEADER_SIZE + len(compressed))
         data[HEADER_SIZE:] = compressed
         HEADER.pack_into(

@@ -7,6 +7,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.batch.layout import MAGIC
 from logstore.batch.record import Record
 
 
@@ -59,7 +60,7 @@ class BatchColumns:
     crc: NDArray[np.uint32]
     """The checksum as stored."""
     crc_valid: NDArray[np.bool_]
-    """Whether the checksum is valid; all true when the scan was told not to check."""
+    """Whether the checksum is valid; all true when the scan was not to check."""
     next_position: int
     """Where the scan stopped: the end of the last batch here."""
     stop: StopReason
@@ -69,6 +70,19 @@ class BatchColumns:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    @property
+    def is_unread(self) -> NDArray[np.bool_]:
+        """Which are wrapped sets of magic 0 or 1 that cannot be read: their first offset is not known."""
+        unread: NDArray[np.bool_] = (self.magic < MAGIC) & (self.record_count == 0)
+        return unread
+
+    @property
+    def has_too_many(self) -> NDArray[np.bool_]:
+        """Which have more records than their headers have offsets for."""
+        is_new = self.magic == MAGIC
+        too_many: NDArray[np.bool_] = is_new & (self.record_count > self.last_offset - self.base_offset + 1)
+        return too_many
 
     def first(self, count: int) -> "BatchColumns":
         """Return the first `count` batches as views; there is more to read unless these are all."""

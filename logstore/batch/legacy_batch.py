@@ -5,7 +5,8 @@ last inner message; inner offsets are absolute in magic 0 and relative to the fi
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -22,12 +23,14 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.layout import LOG_OVERHEAD, MAGIC_AT
+from logstore.batch.compression.decompressed_pieces import decompressed_pieces
+from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD, MAGIC_AT
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,
     CorruptRecordError,
     DecompressionError,
+    DecompressionLimitError,
     InvalidBatchHeaderError,
     LogStoreError,
 )
@@ -42,6 +45,7 @@ _FIELDS: Final = {0: _TIMESTAMP_AT, 1: _TIMESTAMP_AT + _INT64.size}
 """Where the key's length stands, by magic."""
 SMALLEST_MESSAGE: Final = 26
 """Bytes of a message of magic 0 with neither key nor value."""
+_CODECS: Final = frozenset({Codec.GZIP, Codec.SNAPPY, Codec.LZ4})
 
 
 class LegacyBatch:
@@ -87,7 +91,8 @@ class LegacyBatch:
             refuse_torn(left, SMALLEST_MESSAGE, position, file)
         self.last_offset, length, self.crc, self.magic, self.attributes = _HEADER.unpack_from(data, position)
         self.size = length + LOG_OVERHEAD
-        if self.magic not in _FIELDS or self.size < _FIELDS[self.magic] + 8 or self.last_offset < 0:
+        fields = self._fields
+        if fields is None or self.size < fields + 8 or self.last_offset < 0:
             raise InvalidBatchHeaderError(
                 f"no batch has magic {self.magic}, length {length} and offset {self.last_offset}",
                 file=file,
@@ -122,13 +127,23 @@ class LegacyBatch:
 
     @property
     def base_offset(self) -> int:
-        """The first message's offset. Raises as `records` does."""
-        return self._wrapped().first_offset if self.attributes & CODEC_BITS else self.last_offset
+        """The first message's offset; the last one's where that is unknown, as the wrapped set cannot be read."""
+        if not self.attributes & CODEC_BITS:
+            return self.last_offset
+        try:
+            return self._wrapped().first_offset
+        except (DecompressionError, CorruptRecordError):
+            return self.last_offset
 
     @property
     def record_count(self) -> int:
-        """How many messages are wrapped. Raises as `records` does."""
+        """How many messages are wrapped. Raises what `records` raises."""
         return self._wrapped().size if self.attributes & CODEC_BITS else 1
+
+    @property
+    def _fields(self) -> int | None:
+        """Where the key's length stands; None: there is no such magic."""
+        return _FIELDS.get(self.magic)
 
     def is_valid(self) -> bool:
         """Whether the checksum (CRC-32, not CRC-32C) is valid."""
@@ -146,9 +161,10 @@ class LegacyBatch:
             )
 
     def records(self, *, limit: int | None = None) -> Iterator[Record]:
-        """Give the record, or those of the wrapped message set, decompressed to at most `limit` bytes.
+        """Give the record, or those of the wrapped message set: of at most `limit` bytes, else however many.
 
-        Raises DecompressionError, DecompressionLimitError and CorruptRecordError.
+        More than `decompression_limit` are decompressed in pieces, as the records are asked for. Raises
+        DecompressionError, DecompressionLimitError and CorruptRecordError.
         """
         try:
             yield from self._wrapped_records(limit) if self.attributes & CODEC_BITS else [self._record(0)]
@@ -161,38 +177,39 @@ class LegacyBatch:
         return Record(offset, timestamp, *self._key_and_value())
 
     def _wrapped_records(self, limit: int | None) -> Iterator[Record]:
-        messages = self._unwrap(limit)
-        shift = self._shift(self._summarise(messages).last_offset)
+        pieces = self._unwrap(limit)
+        shift = self._shift(_summarise(pieces()).last_offset)
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
-        for message in _inner_messages(messages):
+        for message in _inner_messages(pieces()):
             yield message._record(shift, self.max_timestamp if append_time else None)  # noqa: SLF001  of this class
 
     def _wrapped(self) -> "_WrappedSet":
         """Summarise the wrapped set, with absolute offsets, and remember the answer."""
         if self._summary is None:
             try:
-                summary = self._summarise(self._unwrap(None))
+                summary = _summarise(self._unwrap(None)())
                 first = _possible(summary.first_offset + self._shift(summary.last_offset))
                 self._summary = _WrappedSet(first, self.last_offset, summary.size)
             except (DecompressionError, CorruptRecordError) as error:
                 raise self._placed(error) from error
         return self._summary
 
-    def _unwrap(self, limit: int | None) -> memoryview:
+    def _unwrap(self, limit: int | None) -> Callable[[], Iterable[bytes]]:
+        """Return what gives the wrapped bytes, each time anew: at once where they are no more than the limit."""
+        codec = self.attributes & CODEC_BITS
+        if codec not in _CODECS:
+            raise DecompressionError(f"codec {codec} is not defined for magic {self.magic}")
         _, value = self._key_and_value()
         if value is None:
             raise CorruptRecordError("a compressed message wraps nothing")
-        return memoryview(decompress(self.attributes & CODEC_BITS, value, limit=limit, magic=self.magic))
-
-    def _summarise(self, messages: memoryview) -> "_WrappedSet":
-        first = last = count = 0
-        for message in _inner_messages(messages):
-            last = message.last_offset
-            first = first if count else last
-            count += 1
-        if not count:
-            raise CorruptRecordError("a compressed message wraps nothing")
-        return _WrappedSet(first, last, count)
+        view = memoryview(value)
+        try:
+            whole = decompress(codec, view, limit=limit, magic=self.magic)
+        except DecompressionLimitError:
+            if limit is not None:
+                raise
+            return partial(decompressed_pieces, codec, view, magic=self.magic)
+        return lambda: (whole,)
 
     def _shift(self, last_inner_offset: int) -> int:
         """Return what to add to inner offsets: magic 1 counts them from the set's first message."""
@@ -203,10 +220,8 @@ class LegacyBatch:
 
     def _key_and_value(self) -> tuple[bytes | None, bytes | None]:
         end = self.position + self.size
-        key, position = _read_nullable(self.data, self.position + _FIELDS[self.magic], end)
-        value, position = _read_nullable(self.data, position, end)
-        if position != end:
-            raise CorruptRecordError(f"{end - position:,} bytes follow the message's value")
+        key, position = _read_nullable(self.data, self.position + (self._fields or 0), end)
+        value, _ = _read_nullable(self.data, position, end)  # what follows it means nothing to Java's reader
         return key, value
 
 
@@ -222,18 +237,66 @@ def _possible(offset: int) -> int:
     return offset
 
 
-def _inner_messages(data: memoryview) -> Iterator[LegacyBatch]:
-    """Read wrapped messages, of either magic: the cleaner of Kafka 0.10.0 wrapped those of another."""
-    position = 0
-    while position < len(data):
-        try:
-            message = LegacyBatch(data, position)
-        except LogStoreError as error:
-            raise CorruptRecordError(f"no wrapped message begins {position:,} bytes in: {error.what}") from error
-        if message.attributes & CODEC_BITS or not message.is_valid():
-            raise CorruptRecordError("a wrapped message is compressed, or its checksum fails")
-        yield message
-        position += message.size
+def _summarise(pieces: Iterable[bytes]) -> _WrappedSet:
+    """Return the offsets of the wrapped messages as they stand there, and how many they are."""
+    first = last = count = 0
+    for message in _inner_messages(pieces):
+        last = message.last_offset
+        first = first if count else last
+        count += 1
+    if not count:
+        raise CorruptRecordError("a compressed message wraps nothing")
+    return _WrappedSet(first, last, count)
+
+
+class _WrappedMessage(LegacyBatch):
+    """A message in a wrapped set, where Java's reader takes every magic but 0 for 1."""
+
+    __slots__ = ()
+
+    @property
+    def _fields(self) -> int:
+        return _FIELDS[min(self.magic & 0xFF, 1)]
+
+
+def _inner_messages(pieces: Iterable[bytes]) -> Iterator[LegacyBatch]:
+    """Read wrapped messages, of either magic: the cleaner of Kafka 0.10.0 wrapped those of another.
+
+    One that the end cuts short is passed over, as Java's reader does.
+    """
+    waiting = bytearray()
+    needed = done = 0
+    for piece in pieces:
+        waiting += piece
+        if len(waiting) < needed:
+            continue
+        data = memoryview(bytes(waiting))
+        position = 0
+        while (needed := _size_at(data, position)) <= len(data) - position:
+            yield _inner_message(data, position, done + position)
+            position += needed
+        del waiting[:position]
+        done += position
+
+
+def _size_at(data: memoryview, position: int) -> int:
+    """Return the size of the wrapped message there: more than is there where it is not known, 0 where it cannot be."""
+    if len(data) - position < LOG_OVERHEAD:
+        return LOG_OVERHEAD
+    size = int(_INT32.unpack_from(data, position + LENGTH_AT)[0]) + LOG_OVERHEAD
+    return size if size >= SMALLEST_MESSAGE else 0
+
+
+def _inner_message(data: memoryview, position: int, place: int) -> LegacyBatch:
+    try:
+        message = _WrappedMessage(data, position)
+    except LogStoreError as error:
+        raise CorruptRecordError(f"no wrapped message begins {place:,} bytes in: {error.what}") from error
+    if message.attributes & CODEC_BITS:
+        raise CorruptRecordError(f"a wrapped message is compressed itself, {place:,} bytes in")
+    if not message.is_valid():
+        raise CorruptRecordError(f"the checksum of a wrapped message does not match, {place:,} bytes in")
+    return message
 
 
 def _read_nullable(data: memoryview, position: int, end: int) -> tuple[bytes | None, int]:

@@ -54,7 +54,7 @@ def encode_record(offset_delta: int, timestamp_delta: int, record: Record) -> by
 
 
 def _encode_plain(offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None) -> bytes:
-    """Do so for a record without headers: most are, and small."""
+    """Encode a record without headers: most are, and small."""
     small = _small_varints()
     try:
         body = b"\0%b%b%b%b\0" % (

@@ -55,11 +55,14 @@ class BatchCleaner:
 
     def _kept_records(self, batch: RecordBatch) -> tuple[list[StoredRecord], int]:
         """Return the records that are kept, and how many there were."""
-        records = list(stored_records(batch))
-        if batch.is_control:
-            return records, len(records)
         keeps_tombstones = not self._is_past_horizon(batch)
-        return [each for each in records if self._is_kept(each, keeps_tombstones=keeps_tombstones)], len(records)
+        kept: list[StoredRecord] = []
+        count = 0
+        for each in stored_records(batch):
+            count += 1
+            if batch.is_control or self._is_kept(each, keeps_tombstones=keeps_tombstones):
+                kept.append(each)
+        return kept, count
 
     def _is_kept(self, record: StoredRecord, *, keeps_tombstones: bool) -> bool:
         """Whether it is its key's latest record, and no tombstone that has been there for long enough."""

@@ -44,7 +44,7 @@ class CleanedSegment:
     ) -> None:
         """Add what is kept of a segment of the group; `before_each` is called for each batch, and may raise.
 
-        Raises as `BatchCleaner.clean` and `batches_of` do.
+        Raises what `BatchCleaner.clean` and `batches_of` raise.
         """
         for batch in batches_of(segment, before_each=before_each):
             kept = cleaner.clean(batch, last_batches)

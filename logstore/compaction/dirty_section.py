@@ -79,7 +79,7 @@ class DirtySection:
     def is_overdue(self, config: LogConfig, now_ms: int) -> bool:
         """Whether its oldest segment began more than `max_compaction_lag_ms` ago (Kafka: maxCompactionDelay).
 
-        Raises as `batches_of` does.
+        Raises what `batches_of` raises.
         """
         firsts = (next(iter(batches_of(segment)), None) for segment in self._dirty)
         times = [first.max_timestamp for first in firsts if first is not None and first.max_timestamp > 0]
@@ -88,7 +88,7 @@ class DirtySection:
     def map_offsets(self, max_keys: int, before_each: Callable[[], object] = do_nothing) -> OffsetMap:
         """Note the latest offset of each key, as far as the map reaches (Kafka: buildOffsetMap).
 
-        `before_each` is called for each batch, and may raise. Raises as `RecordBatch.records` and `batches_of` do,
+        `before_each` is called for each batch, and may raise. Raises what `RecordBatch.records` and `batches_of` raise,
         CorruptIndexError, and MissingKeyError.
         """
         offsets, transactions, dirty = OffsetMap(max_keys), SeenTransactions(), self._dirty

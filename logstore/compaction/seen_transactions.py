@@ -27,7 +27,7 @@ class SeenTransactions:
         """Those whose records were here until now, which readers may have: their index entries stay once more."""
 
     def add_aborted(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """Take what the transaction index says of batches that are to come; what is known already changes nothing."""
+        """Add the transaction index's entries for batches to come; those that are known change nothing."""
         for transaction in aborted:
             heappush(self._to_come, (transaction.first_offset, transaction))
 
@@ -44,8 +44,8 @@ class SeenTransactions:
     def is_spent(self, batch: RecordBatch) -> bool:
         """Note a control batch; return whether no record is left of the transaction that it ends.
 
-        An empty one was dropped before, and only kept for what its header says. Raises as `RecordBatch.records` does,
-        and CorruptControlRecordError.
+        An empty one was dropped before, and only kept for what its header says. Raises what `RecordBatch.records`
+        raises, and CorruptControlRecordError.
         """
         self._begin_up_to(batch.last_offset)
         record = next(batch.records(), None)

@@ -8,7 +8,7 @@ from logstore.segment.live_segment import LiveSegment
 
 
 def do_nothing() -> None:
-    """Let each batch be read."""
+    """Do nothing, so that each batch is read."""
 
 
 def batches_of(

@@ -29,12 +29,15 @@ class CheckpointFiles:
         self._others: set[TopicPartition] = set()
         self._cleaned = OffsetCheckpoint()
         """How far each log was compacted, of which that is known: those that are not here are not forgotten."""
+        self._is_bare = False
+        """Whether files were missing or damaged, and nobody has said since what the root lacks."""
 
     def read(self) -> RootCheckpoints:
         """Read all files; one that cannot be read counts as empty."""
         checkpoints = RootCheckpoints.read(self._root)
         self._found = dict(checkpoints.offsets)
         self._cleaned = OffsetCheckpoint(self._found[CLEANER_OFFSET_CHECKPOINT])
+        self._is_bare = not checkpoints.are_as_left
         return checkpoints
 
     def keep(self, partition: TopicPartition) -> None:
@@ -42,7 +45,7 @@ class CheckpointFiles:
         self._others.add(partition)
 
     def take_up(self, partition: TopicPartition) -> None:
-        """Say of a partition what its log has, as that is open now."""
+        """Write a partition's entries from its log from now on, as that is open."""
         self._others.discard(partition)
 
     def speak_of(self, partition: TopicPartition) -> bool:
@@ -50,16 +53,25 @@ class CheckpointFiles:
         return any(partition in self._found.get(name, ()) for name in _OF_OPEN_LOGS)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Note that a partition is gone."""
+        """Note that a partition is gone: one that has had logs need not be asked what it lacks."""
+        self._is_bare = False
         self._cleaned.pop(partition, None)
         self._others.discard(partition)
+
+    def settle(self) -> None:
+        """Know that what the root lacks is kept elsewhere, if it lacks anything."""
+        self._is_bare = False
 
     def write_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
         """Write up to where each log is flushed, where it starts, and what has changed for the cleaner, durably.
 
-        Raises OSError.
+        A root that lacked files and has no logs goes on to lack them until that is settled: with them it would seem to
+        have lost nothing. Raises OSError.
         """
-        self._write(RECOVERY_POINT_CHECKPOINT, {each: log.recovery_point for each, log in logs.items()})
+        if self._is_bare and not logs and not self._others:
+            return
+        self._is_bare = False
+        self._write(RECOVERY_POINT_CHECKPOINT, {each: log.end_of_flushed for each, log in logs.items()})
         starts = {each: log.log_start_offset for each, log in logs.items() if _tells_start(log)}
         self._write(LOG_START_OFFSET_CHECKPOINT, starts)
         offsets = {each: log.cleaner_offset for each, log in logs.items()}

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from epoch.resource_limits import is_passing
+from epoch.base.resource_limits import is_passing
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.state.directory_guard import DirectoryGuard
 from logstore.directory.state.disk_watch import DiskWatch
@@ -60,12 +60,12 @@ class DirectoryCompaction:
             raise failures[0]
 
     def _fail(self, error: OSError) -> None:
-        """Take the root offline, as where a write of another kind fails."""
+        """Mark the root offline, as for any other write that fails."""
         with self._guard.lock:
             if self._guard.is_online:
                 self._disk.fail(error)
 
 
 def _is_of_disk(error: OSError) -> bool:
-    """Tell whether the disk has failed; a TimeoutError that a signal handler raises has no number."""
+    """Whether the disk has failed; a TimeoutError that a signal handler raises has no number."""
     return error.errno is not None and not isinstance(error, LogStoreError) and not is_passing(error)

@@ -8,7 +8,7 @@ from logstore.recovery.recovery_report import RecoveryReport
 
 @dataclass(frozen=True, slots=True)
 class DirectoryRecovery:
-    """Sums over the logs of a root that was not closed in order; each log's own `report` tells the rest."""
+    """Sums over the logs of a root that was not closed in order; each log's own `report` has the rest."""
 
     logs: int
     truncated_logs: int

@@ -8,8 +8,8 @@ from types import MappingProxyType, TracebackType
 from typing import Final, Self, TypedDict, Unpack
 from uuid import UUID
 
+from epoch.base.resource_limits import is_limit
 from epoch.filesystem import FileSystem
-from epoch.resource_limits import is_limit
 from logstore.awaited_threads import AwaitedThreads
 from logstore.closing import do_all
 from logstore.directory.directory_settings import DirectorySettings
@@ -25,7 +25,7 @@ from logstore.errors import (
 )
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.damage_policy import Damage
 from logstore.recovery.segment_walk import OnBytes
@@ -39,6 +39,7 @@ class _Options(TypedDict, total=False):
 
     replicated: bool | Callable[[TopicPartition], bool]
     damage: Damage | Callable[[TopicPartition], Damage]
+    check_all: bool
     settings: DirectorySettings | None
     filesystem: FileSystem
     clock: Callable[[], int]
@@ -56,7 +57,7 @@ class LogDirectories:
     """
 
     def __init__(self, roots: Iterable[LogDirectory], offline: dict[Path, OSError]) -> None:
-        """Take roots that are open, and those that could not be opened; see `open`."""
+        """Create it from roots that are open and those that could not be opened; see `open`."""
         self.roots: tuple[LogDirectory, ...] = tuple(roots)
         self._offline = offline
         self._being_made: dict[TopicPartition, object] = {}
@@ -226,7 +227,7 @@ class LogDirectories:
 
     @contextmanager
     def _claimed(self, partitions: Collection[TopicPartition]) -> Iterator[None]:
-        """Let no other call make these meanwhile. Raises PartitionExistsError where one does."""
+        """Reserve partitions that are being created. Raises PartitionExistsError where another call creates them."""
         # Each root refuses what it has itself only; a lock would be one more that a fork may inherit.
         claim = object()
         try:

@@ -53,7 +53,7 @@ from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.damage_policy import Damage, DamagePolicy
 from logstore.recovery.segment_walk import OnBytes
@@ -138,6 +138,7 @@ class LogDirectory:
         *,
         replicated: bool | Callable[[TopicPartition], bool] = False,
         damage: Damage | Callable[[TopicPartition], Damage] = "raise",
+        check_all: bool = False,
         settings: DirectorySettings | None = None,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
@@ -153,7 +154,8 @@ class LogDirectory:
         damage that its recovery finds, as Kafka's, but with `damage="hold"` not below its recovery point; `shortfalls`
         has those that end up with less than the checkpoint files said. Otherwise `damage` says what becomes of a log
         that was damaged below its recovery point, as for `Log.open`; one that is refused is in `unreadable`, and
-        `open_unreadable` opens it. Such a root keeps some space for what a full disk must not prevent, in `.reserve`.
+        `open_unreadable` opens it. With `check_all` each batch of all logs is checked. Such a root keeps some space for
+        what a full disk must not prevent, in `.reserve`.
 
         `config`, `replicated` and `damage` apply to all logs, or are functions that say it of a partition. `observer`
         is called for all logs, from several threads. With `periodic` a thread calls `run_periodic` until the directory
@@ -167,6 +169,7 @@ class LogDirectory:
         and OSError if the disk fails.
         """
         ensure_bool(periodic, "periodic")
+        ensure_bool(check_all, "check_all")
         if not (callable(damage) or callable(replicated)):
             DamagePolicy.of(damage, replicated=replicated)
         root = Path(root).absolute()
@@ -193,6 +196,7 @@ class LogDirectory:
                 observer=observer,
                 replicated_of=replicated if callable(replicated) else lambda _: replicated,
                 damage_of=damage if callable(damage) else lambda _: damage,
+                check_all=check_all,
                 reserve=None if replicated is True else SpaceReserve(root, filesystem),
             )
             directory = cls(environment, lock)
@@ -260,9 +264,27 @@ class LogDirectory:
         }
 
     def hear(self, claims: Mapping[TopicPartition, Claims]) -> None:
-        """Take what another root has kept of this one: what it lacks of that is in `shortfalls`. Raises OSError."""
+        """Compare with what another root has kept of this one: what is missing is in `shortfalls`. Raises OSError."""
         with self._guard.lock:
             self._shortfalls.hear(claims)
+
+    @property
+    def has_all_checkpoint_files(self) -> bool:
+        """Whether, as it was opened, no checkpoint file was damaged, and that was there which each stop writes."""
+        return self._said.are_as_left
+
+    def miss(self, evidence: Mapping[TopicPartition, str]) -> None:
+        """Note in `shortfalls` partitions that are gone, and that no file speaks of, by evidence that they were here.
+
+        It is kept, and only then are the checkpoint files written by whose lack it was found. Raises OSError, and
+        OfflineDirectoryError.
+        """
+        with self._guard.lock:
+            for partition, each in evidence.items():
+                self._shortfalls.miss(partition, each)
+            self._shortfalls.keep()
+            self._checkpoints.settle()
+            self._writer.write_recovery_points()
 
     def keep_others(self, others: OtherRoots) -> None:
         """Keep what other roots hold. Raises OSError."""
@@ -410,7 +432,8 @@ class LogDirectory:
 
         It is in `shortfalls` no more, and after a crash within the next second it may be again. A damaged log that was
         held back is cut, what is cut is set aside, and it is opened. One whose first segments are missing is begun anew
-        where they were, but where the loss `is_accepted`: then it begins with what is left. Raises as `Log.open` does.
+        where they were, but where the loss `is_accepted`: then it begins with what is left. Raises what `Log.open`
+        raises.
         """
         self._guard.ensure_not_nested()
         with self._guard.lock, self._disk.watched():
@@ -455,10 +478,10 @@ class LogDirectory:
         return log
 
     def set_aside_stray(self, partition: TopicPartition) -> Path:
-        """Take out a partition that is not its broker's any more: its directory is marked `-stray`, and kept.
+        """Remove a partition that is no longer its broker's: its directory is marked `-stray`, and kept.
 
         Returns its new path. Kafka does so at start (LogManager.loadLog), and leaves the removal to the operator.
-        Raises as `log`, and OSError.
+        Raises what `log` raises, and OSError.
         """
         self._guard.ensure_not_nested()
         with self._guard.lock, self._disk.watched():
@@ -522,7 +545,7 @@ class LogDirectory:
         return self._compaction.compact()
 
     def notice_failures(self) -> None:
-        """Take the root offline if a write or fsync of a log has failed. `run_periodic` checks this first.
+        """Mark the root offline if a write or fsync of a log has failed. `run_periodic` checks this first.
 
         A log that was poisoned because a call was interrupted (LogPoisonedError), for example by a full disk, does not
         take the root offline: see `recover`.
@@ -590,12 +613,14 @@ class LogDirectory:
     def _load(self, progress: OnBytes) -> None:
         known = self._said = self._checkpoints.read()
         # Before any log is touched.
-        self.broker_epoch = take_clean_shutdown(self.root, self._environment.filesystem).broker_epoch
+        stopped = take_clean_shutdown(self.root, self._environment.filesystem)
+        # How far the logs reached is not known without: they may have lost anything.
+        self.broker_epoch = stopped.broker_epoch if known.are_as_left else UNKNOWN_BROKER_EPOCH
         start = time.perf_counter()
         self._loader.load(known, progress)
         self._shortfalls.look(known)
         others = OtherRoots.read(self.root) if known.clean_shutdown else None
-        self._other_roots = others if others and others.broker_epoch == self.broker_epoch else None
+        self._other_roots = others if others and others.broker_epoch == stopped.broker_epoch else None
         if not known.clean_shutdown:
             reports = (log.report for log in self._partitions.logs.values())
             self.recovery = DirectoryRecovery.of(reports, time.perf_counter() - start)

@@ -29,13 +29,14 @@ class LogOpener:
         name: str | None = None,
         damage: Damage | None = None,
         replicated: bool | None = None,
+        check_all: bool = False,
     ) -> Log:
         """Open a partition's log, of which so much is known; `name` is that of its directory where it has a mark.
 
         `damage` is what becomes of damage, and `replicated` whether other nodes have copies, by default as the root was
-        opened; but that a damaged log is held back is asked for.
+        opened; but that a damaged log is held back is asked for, and so is that all of it is checked.
 
-        Raises as `Log.open` does.
+        Raises what `Log.open` raises.
         """
         environment = self._environment
         if damage is None:
@@ -48,6 +49,7 @@ class LogOpener:
             in_directory=True,
             replicated=environment.replicated_of(partition) if replicated is None else replicated,
             damage=damage,
+            check_all=check_all,
             filesystem=environment.filesystem,
             clock=environment.clock,
             observer=environment.observer,

@@ -21,7 +21,7 @@ def note_each_other(roots: Iterable[LogDirectory], broker_epoch: int) -> None:
 
 
 def hold_against_each_other(roots: Sequence[LogDirectory]) -> None:
-    """Let each root know what it lacks of what others have kept of it. Raises OSError, CorruptMetadataError.
+    """Compare each root with what the others have kept of it. Raises OSError, CorruptMetadataError.
 
     Only what is of the last stop counts. A root with another id is another disk, and has lost nothing.
     """

@@ -76,7 +76,7 @@ def lower_checkpoints(
     *,
     kept: Container[str] = (),
 ) -> None:
-    """Take back what the checkpoint files in `home` say of a partition beyond its log's end; nothing is ever raised.
+    """Lower the checkpoint files' entries in `home` to a partition's log end offset; nothing is ever raised.
 
     The files `kept`, by their names, are left as they are.
     Raises CorruptCheckpointError and OSError.

@@ -9,7 +9,7 @@ class PeriodicTasks:
     """Tasks and when each is due next; times are milliseconds of any clock that does not go back."""
 
     def __init__(self, tasks: dict[Task, int], now_ms: int) -> None:
-        """Take each task's interval; the first runs are due one interval from now."""
+        """Create a schedule with each task's interval; the first runs are due one interval from now."""
         self._intervals = tasks
         self._due = {task: now_ms + interval for task, interval in tasks.items()}
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Event, Thread, current_thread
 from typing import Final
 
-from epoch.resource_limits import no_more_threads
+from epoch.base.resource_limits import no_more_threads
 
 _PAUSE_SECONDS: Final = 0.1
 """After a failure: where even waiting fails, for want of memory, it is not tried without end."""
@@ -49,7 +49,7 @@ class PeriodicThread:
                 self._tell()
 
     def _tell(self) -> None:
-        """Tell what was raised, as for a thread that it ends; without memory even for that, go on all the same."""
+        """Report an error as one that ends a thread is reported, and go on, even without memory to report it."""
         with suppress(MemoryError):
             threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), self._thread)))
         time.sleep(_PAUSE_SECONDS)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from epoch.resource_limits import ResourceLimitError
+from epoch.base.resource_limits import ResourceLimitError
 from logstore.awaited_threads import AwaitedThreads
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
@@ -71,7 +71,7 @@ class RootLoader:
                     future.result()
 
     def adopt(self, write_checkpoints: Callable[[], None]) -> None:
-        """Let the root's files say what those of partitions say that stood alone; what they said grows old."""
+        """Move the checkpoints of partitions that stood alone into the root's files: their own would grow stale."""
         if self._adopted:
             write_checkpoints()
             for partition in self._adopted.keys() & self._partitions.logs.keys():
@@ -90,13 +90,14 @@ class RootLoader:
     ) -> Log:
         """Open one log, which begins at `log_start_offset` or later.
 
-        Raises as `LogOpener.open` does, and DirectoryLockedError where it is open by itself.
+        Raises what `LogOpener.open` raises, and DirectoryLockedError where it is open by itself.
         """
         DirectoryLock.ensure_free(self._root / str(partition))
         said = self._known_of(partition, known)
         if log_start_offset:
             said = replace(said, log_start_offset=max(said.log_start_offset or 0, log_start_offset))
-        log = self._opener.open(partition, said, progress, damage=damage, replicated=replicated)
+        check_all = self._environment.check_all
+        log = self._opener.open(partition, said, progress, damage=damage, replicated=replicated, check_all=check_all)
         self._partitions.logs[partition] = log
         return log
 

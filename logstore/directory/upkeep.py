@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
-from epoch.resource_limits import is_passing
+from epoch.base.resource_limits import is_passing
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogClosedError, LogPoisonedError
 from logstore.log.log import Log

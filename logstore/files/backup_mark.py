@@ -29,7 +29,7 @@ class BackupMark:
     source: str
     """The directory of the log, or the root of several."""
     files: Mapping[str, int] = field(default_factory=dict)
-    """What tells whether somebody has written since (`told_of`); nothing of a root, and of what is not complete."""
+    """What shows whether somebody has written since (`told_of`); nothing of a root, and of what is not complete."""
 
     @classmethod
     def of(cls, directory: Path) -> Self | None:

@@ -185,7 +185,7 @@ def _unlock(descriptor: int) -> None:
 
 
 def _holder(descriptor: int) -> int | None:
-    """Find the process that holds the lock; None where the system does not tell."""
+    """Find the process that holds the lock; None where the system does not report it."""
     if _OFD_SETLK is None:
         return None
     pid: int = _FLOCK.unpack(fcntl.fcntl(descriptor, _OFD_GETLK, _EXCLUSIVE))[-1]

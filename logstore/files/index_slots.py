@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.resource_limits import NamingLimits, read_up_to
+from epoch.base.resource_limits import NamingLimits, read_up_to
 from logstore.errors import CorruptIndexError
 
 OFFSET_SLOT: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])

@@ -16,8 +16,8 @@ from threading import RLock
 from typing import Any, Final
 from weakref import ref
 
+from epoch.base.resource_limits import NamingLimits, refuse_beyond_limit
 from epoch.filesystem import FileSystem
-from epoch.resource_limits import NamingLimits, refuse_beyond_limit
 from logstore.errors import ReentrantCallError
 
 _COPY_BYTES: Final = 1 << 20
@@ -50,7 +50,7 @@ class Mapping:
     __slots__ = ("__array_interface__", "__weakref__", "_address", "_size")
 
     def __init__(self, address: int, size: int) -> None:
-        """Take over what was mapped."""
+        """Own memory that was mapped."""
         self._address = address
         self._size = size
         self.__array_interface__: dict[str, object] = {
@@ -113,7 +113,7 @@ def map_open_file(file: FileIO, path: Path) -> memoryview:
 def cut_file(filesystem: FileSystem, path: Path, size: int) -> None:
     """Cut a file to its first `size` bytes; where a view reaches further, a copy of them takes the file's place.
 
-    Descriptors that are open lead to the old file then: close them before. Raises as `map_file`.
+    Descriptors that are open lead to the old file then: close them before. Raises what `map_file` raises.
     """
     global _is_cutting  # noqa: PLW0603  the lock's holder is told
     with _lock:

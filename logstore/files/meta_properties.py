@@ -19,7 +19,8 @@ _LINE: Final = re.compile(r"[ \t\f]*(?P<key>[^#!=: \t\f][^=: \t\f]*)[ \t\f]*[=: 
 _ESCAPED: Final = re.compile(r"[\\=:#! ]")
 _AS_WRITTEN: Final = re.compile(r"[\w.-]+[ \t]*[=:].*", re.ASCII)
 _CLUSTER_ID: Final = re.compile(r"[!-~]{1,256}")
-_LAST_RESERVED: Final = 100
+_FIRST_OWN_ID: Final = 100
+"""Those below stand for no directory, or for an unknown one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class MetaProperties:
             raise CorruptMetadataError(f"node {self.node_id} cannot be", file=path, advice=_ADVICE)
         if self.cluster_id is not None and _CLUSTER_ID.fullmatch(self.cluster_id) is None:
             raise CorruptMetadataError(f"cluster.id is {self.cluster_id!r:.60}", file=path, advice=_ADVICE)
-        if self.directory_id is not None and not _is_directory_id(self.directory_id):
-            raise CorruptMetadataError(f"directory.id is {self.directory_id!r:.60}", file=path, advice=_ADVICE)
+        if self.directory_id is not None:
+            _ensure_directory_id(self.directory_id, path)
 
     def encode(self, moment: datetime | None = None) -> bytes:
         """Return the file's bytes, as Kafka writes them; the second line is `moment`, now unless given."""
@@ -106,12 +107,18 @@ def _doubts(data: bytes) -> Iterator[str]:
             seen.add(match["key"])
 
 
-def _is_directory_id(text: str) -> bool:
-    """Whether it is an id; the first hundred stand for no directory (Kafka: DirectoryId.reserved)."""
+def _ensure_directory_id(text: str, path: Path) -> None:
     try:
-        return parse_uuid(text).int > _LAST_RESERVED
+        number = parse_uuid(text).int
     except ValueError:
-        return False
+        raise CorruptMetadataError(f"directory.id is {text!r:.60}, which is no id", file=path, advice=_ADVICE) from None
+    # The lower half has a sign (Kafka: DirectoryId.reserved).
+    if number in range(_FIRST_OWN_ID) or number in range(1 << 63, 1 << 64):
+        raise CorruptMetadataError(
+            f"directory.id is {text!r}, which is reserved: it means no directory, and a broker does not start with it",
+            file=path,
+            advice="remove the line: the broker's next start gives the directory an id",
+        )
 
 
 def _number(properties: dict[str, str], key: str, path: Path) -> int | None:

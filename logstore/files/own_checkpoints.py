@@ -42,10 +42,15 @@ class OwnCheckpoints:
         self._topic_partition = topic_partition
         self._filesystem = filesystem
         self._written: dict[str, int | None] = {}
+        self.of_others: tuple[str, ...] = ()
+        """The names of those that were read and speak of other logs only: the directory was renamed, or copied."""
 
     def read(self) -> PartitionCheckpoints:
         """Read what is there; a file that cannot be read counts as missing."""
-        known = RootCheckpoints.read(self._directory).of(self._topic_partition)
+        found = RootCheckpoints.read(self._directory)
+        others = (name for name, offsets in found.offsets.items() if offsets and self._topic_partition not in offsets)
+        self.of_others = tuple(others)
+        known = found.of(self._topic_partition)
         self._written = {
             LOG_START_OFFSET_CHECKPOINT: known.log_start_offset,
             RECOVERY_POINT_CHECKPOINT: known.recovery_point,
@@ -83,5 +88,6 @@ class OwnCheckpoints:
 
     def _write(self, name: str, offset: int) -> None:
         if self._written.get(name) != offset:
+            self._written[name] = None  # what breaks it off may come after the file is there
             OffsetCheckpoint({self._topic_partition: offset}).write(self._directory / name, self._filesystem)
             self._written[name] = offset

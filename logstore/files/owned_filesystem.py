@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Final, NoReturn
 
+from epoch.base.forked import detach_after_fork
 from epoch.filesystem import FileSystem
-from epoch.forked import detach_after_fork
 from logstore.errors import LogStoreError
 
 _STEPS: Final = (
@@ -67,7 +67,7 @@ class OwnedFileSystem(FileSystem):
             self._disk.close(descriptor)
 
     def detach(self) -> None:
-        """Take no further step, and let all descriptors lead to nothing that can be written."""
+        """Refuse all further steps, and redirect all descriptors to a file that cannot be written."""
         for step in ("open", *_STEPS):
             setattr(self, step, self._refuse)
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)

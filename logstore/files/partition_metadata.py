@@ -28,7 +28,10 @@ class PartitionMetadata:
 
     @classmethod
     def of(cls, directory: Path) -> "PartitionMetadata | None":
-        """Read the file of a partition's directory; None where there is none, as before Kafka 2.8. Raises as `read`."""
+        """Read the file of a partition's directory; None where there is none, as before Kafka 2.8.
+
+        Raises what `read` raises.
+        """
         path = directory / PARTITION_METADATA_NAME
         return cls.read(path) if path.exists() else None
 
@@ -53,7 +56,7 @@ class PartitionMetadata:
 
 
 _ADVICE = (
-    "take the topic id from another replica, or from `epochlog cluster --bootstrap HOST:PORT --topic TOPIC --json`, "
+    "take the topic id from another replica, or from `epochlog cluster --bootstrap HOST:PORT --topics TOPIC --json`, "
     "and write the file again"
 )
 

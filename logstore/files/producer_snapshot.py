@@ -9,7 +9,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
-from epoch.resource_limits import read_bounded
+from epoch.base.resource_limits import read_bounded
 from logstore.errors import CorruptSnapshotError
 
 _HEADER: Final = Struct(">hIi")

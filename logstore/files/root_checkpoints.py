@@ -50,6 +50,8 @@ class RootCheckpoints:
     """Why a file could not be read, by file name."""
     not_files: frozenset[str] = frozenset()
     """Names under which something else stands than a regular file: nothing is read of it, nor through a link."""
+    missing: frozenset[str] = frozenset()
+    """Names under which nothing stands."""
 
     @classmethod
     def read(cls, root: Path) -> Self:
@@ -63,7 +65,13 @@ class RootCheckpoints:
                 offsets[name] = OffsetCheckpoint.read(path) if _is_own_file(path) else OffsetCheckpoint()
             except (LogStoreError, OSError) as error:
                 offsets[name], errors[name] = OffsetCheckpoint(), error
-        return cls(offsets, _is_own_file(root / CLEAN_SHUTDOWN_NAME), errors, not_files)
+        missing = frozenset(name for name in OFFSET_CHECKPOINTS if not (root / name).exists())
+        return cls(offsets, _is_own_file(root / CLEAN_SHUTDOWN_NAME), errors, not_files, missing)
+
+    @property
+    def are_as_left(self) -> bool:
+        """Whether no file is damaged, and that of the recovery points is there, which each stop in order writes."""
+        return not (self.errors or self.not_files or RECOVERY_POINT_CHECKPOINT in self.missing)
 
     def of(self, topic_partition: TopicPartition) -> PartitionCheckpoints:
         """Pick out what is said about one partition."""

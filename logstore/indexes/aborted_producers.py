@@ -22,7 +22,7 @@ class AbortedProducers:
         self._active: dict[int, int] = {}
 
     def cover(self, base_offset: int, last_offset: int, producer_id: int, is_transactional: bool) -> bool:
-        """Tell whether a batch belongs to an aborted transaction; call it once for each batch, in order."""
+        """Return whether a batch belongs to an aborted transaction; call it once for each batch, in order."""
         while self._ahead and self._ahead[-1].first_offset <= last_offset:
             begun = self._ahead.pop()
             self._active[begun.producer_id] = begun.last_offset
@@ -33,7 +33,7 @@ class AbortedProducers:
         return end is not None and is_transactional
 
     def covered(self, batches: "BatchColumns") -> "NDArray[np.bool_]":
-        """Tell so of consecutive batches."""
+        """Return which of consecutive batches belong to aborted transactions."""
         is_transactional: NDArray[np.bool_] = (batches.attributes & TRANSACTIONAL_BIT != 0) & (batches.magic == MAGIC)
         if not self._ahead and not self._active:
             return is_transactional & False

@@ -1,4 +1,4 @@
-"""Whether a segment's index files can be used, as far as a look at them tells (Kafka: LogSegment.sanityCheck)."""
+"""Whether a segment's index files can be used, as far as a look at them shows (Kafka: LogSegment.sanityCheck)."""
 
 import os
 from pathlib import Path

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.filesystem import REAL, FileSystem
-from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.files.index_slots import read_index
 
 MANY_LOOKUPS: Final = 1_000
@@ -42,7 +42,7 @@ class LiveIndex(ABC):
     def __init__(
         self, path: Path, base_offset: int, max_bytes: int, filesystem: FileSystem = REAL, data: bytes | None = None
     ) -> None:
-        """Take what is in the file, None where there is none; `max_bytes` is `segment_index_bytes`.
+        """Create an index from the file's content, None if there is no file; `max_bytes` is `segment_index_bytes`.
 
         Raises CorruptIndexError.
         """
@@ -134,7 +134,7 @@ class LiveIndex(ABC):
 
 def load_floor(keys: str, values: str) -> Any:
     """Load the kernel for an index whose arrays have these types."""
-    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
 
     # By empty arrays: while those of the index are looked at in Python nobody could append to them.

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.files.index_slots import OFFSET_SLOT
 from logstore.indexes.live_index import LiveIndex
 from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
@@ -99,7 +99,7 @@ class LiveOffsetIndex(LiveIndex):
 
 
 def _load_find_batches() -> Any:
-    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.locate import find_batches  # noqa: PLC0415  numba again
 
     return machine_code(find_batches, memoryview(b""), array("i"), array("I"), 0, 0, 0, 0)

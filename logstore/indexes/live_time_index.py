@@ -53,7 +53,7 @@ class LiveTimeIndex(LiveIndex):
             self._add(timestamp, offset)
 
     def complete(self, timestamp: int, offset: int) -> None:
-        """Note the segment's largest timestamp, however full the index is: after a start the last entry tells it."""
+        """Note the segment's largest timestamp, however full the index is: after a start the last entry has it."""
         if timestamp > self.last.timestamp:
             self._add(timestamp, offset)
 

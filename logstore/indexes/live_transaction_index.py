@@ -13,7 +13,7 @@ class LiveTransactionIndex:
     __slots__ = ("_entries", "_filesystem", "_unsynced", "path")
 
     def __init__(self, path: Path, filesystem: FileSystem = REAL, entries: tuple[AbortedTransaction, ...] = ()) -> None:
-        """Take over the file's `entries`."""
+        """Create an index with the file's `entries`."""
         self.path: Path = path
         self._filesystem = filesystem
         self._entries = entries

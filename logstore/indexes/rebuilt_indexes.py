@@ -26,7 +26,7 @@ class RebuiltIndexes:
         self._rows: list[tuple[Column, Column, Column, Column]] = []
 
     def add(self, columns: "RecoveryColumns", rows: int) -> None:
-        """Take the first rows that a kernel filled."""
+        """Add the first rows that a kernel filled."""
         if rows:
             self._rows.append(
                 (
@@ -38,7 +38,7 @@ class RebuiltIndexes:
             )
 
     def add_entry(self, last_offset: int, position: int, timestamp: int, timestamp_offset: int) -> None:
-        """Take one entry."""
+        """Add one entry."""
         row = (last_offset, position, timestamp, timestamp_offset)
         one, two, three, four = (np.array([value]) for value in row)
         self._rows.append((one, two, three, four))

@@ -5,7 +5,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
-from epoch.resource_limits import NamingLimits, read_bounded
+from epoch.base.resource_limits import NamingLimits, read_bounded
 from logstore.errors import CorruptIndexError
 
 _ENTRY: Final = Struct(">hqqqq")

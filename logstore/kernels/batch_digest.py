@@ -1,4 +1,4 @@
-"""Digests of batches by range of offsets, which tell whether copies of a log hold the same.
+"""Digests of batches by range of offsets, which show whether copies of a log hold the same.
 
 They find accidents, not forgeries: whoever chooses the bytes can make other ones with equal digests.
 """

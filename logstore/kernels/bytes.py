@@ -7,7 +7,7 @@ LLVM merges the shifted bytes into one load and byte swap. Fixed-size loads trus
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import inlined, kernel
+from epoch.compiling.kernel import inlined, kernel
 
 Data = NDArray[np.uint8]
 

@@ -7,7 +7,7 @@ is written to it.
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import inlined, kernel
+from epoch.compiling.kernel import inlined, kernel
 from logstore.kernels.bytes import Data, byte
 
 Buffer = NDArray[np.uint8]
@@ -75,7 +75,7 @@ def store(out: Buffer, at: int, word: np.uint64) -> None:
 
 @kernel
 def is_utf8(data: Data, start: int, end: int) -> bool:
-    """Tell whether the bytes are UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF."""
+    """Whether the bytes are UTF-8: no overlong form, no surrogate, nothing beyond U+10FFFF."""
     position = start
     while position < end:
         first = byte(data, position)

@@ -1,17 +1,49 @@
 """Memory for columns, used again: a page that the system gives anew costs more than the headers that fill it."""
 
+from collections import deque
 from collections.abc import Mapping
-from mmap import mmap
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.kernels.data import LINE
-from logstore.spare_memory import SpareMemory
 
 KEPT: Final = 16
 """Blocks that wait for their next use."""
+
+
+class SpareMemory:
+    """Blocks of one size, each of which one user has at a time; what is in them means nothing.
+
+    Pages come as they are written to, and are the process's own: one that is forked from it has others. It may be used
+    by several threads, in handlers of signals and in finalizers.
+
+    >>> memory = SpareMemory(1 << 20, kept=8)
+    >>> block = memory.take()
+    >>> memory.give(block)
+    """
+
+    def __init__(self, size: int, *, kept: int) -> None:
+        """Keep so many blocks at most for their next use."""
+        self.size = size
+        self._unused: deque[mmap] = deque(maxlen=kept)
+
+    def __len__(self) -> int:
+        """Count the blocks that wait for their next use."""
+        return len(self._unused)
+
+    def take(self) -> mmap:
+        """Return a block that nobody else has."""
+        try:
+            return self._unused.pop()
+        except IndexError:
+            return mmap(-1, self.size, MAP_PRIVATE | MAP_ANONYMOUS)
+
+    def give(self, block: mmap) -> None:
+        """Return a block that nobody uses any more."""
+        self._unused.append(block)
 
 
 class ColumnMemory:

@@ -7,7 +7,7 @@ from numba import config
 from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.batch import checksum
 from logstore.kernels.bytes import Data, little_endian_uint64
 from logstore.kernels.polynomial import byte_tables, folding_constants, shift_tables
@@ -108,7 +108,7 @@ def crc32c_lanes(data: Data, start: int, end: int) -> int:
 
 @inlined
 def ask_ahead(data: Data, position: int) -> None:
-    """Let memory be in the cache by the time that it is read, for 128 bytes."""
+    """Prefetch 128 bytes into the cache."""
     prefetch(data, position + PAGE)
     prefetch(data, position + PAGE + 64)
     if position & PAGE - 1 < PAGE_START:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.batch.layout import HEADER_SIZE
@@ -290,7 +290,7 @@ def record_bounds(data: Data, position: int, end: int) -> tuple[int, int]:
 
 @inlined
 def fields(data: Data, start: int, end: int) -> tuple[int, int, int, int, int, int, int, int, bool]:
-    """Read a record's fields between its bounds, and tell whether they fill them exactly.
+    """Read a record's fields between its bounds, and return whether they fill them exactly.
 
     Timestamp delta, offset delta, start and length of key and value, start and count of headers. Most records have no
     headers and no number above two bytes: those are read in one go, and looked at once in the end.
@@ -333,7 +333,7 @@ def short(data: Data, position: int) -> tuple[int, int]:
 
 @inlined
 def signed(number: int) -> int:
-    """Take the sign from a zigzag number's lowest bit."""
+    """Decode a zigzag number, whose lowest bit is the sign."""
     return number >> 1 ^ -(number & 1)
 
 

@@ -1,4 +1,4 @@
-"""The kernels of digests that tell whether copies of a log hold the same: of batches by range, and of records' fields.
+"""The kernels of digests that show whether copies of a log hold the same: of batches by range, and of records' fields.
 
 They find accidents, not forgeries: whoever chooses the bytes can make other ones with equal digests.
 """
@@ -6,7 +6,7 @@ They find accidents, not forgeries: whoever chooses the bytes can make other one
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.batch.columns import RecordColumns
 from logstore.kernels.batch_digest import (
     BATCHES,
@@ -156,7 +156,7 @@ def digest_bytes(data: Data, start: int, length: int, seed: np.uint64) -> np.uin
 
 @inlined
 def mixed(value: np.uint64) -> np.uint64:
-    """Let every bit of 64 depend on every other one (the finalizer of splitmix64)."""
+    """Mix 64 bits so that each depends on every other one (the finalizer of splitmix64)."""
     value = (value ^ value >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ value >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return value ^ value >> np.uint64(31)

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.batch.batch_attributes import SEQUENCES, TIMESTAMP_TYPE_BIT
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
@@ -270,7 +270,7 @@ def encode_section(
 
 @inlined
 def ask_ahead(data: Data, position: int) -> None:
-    """Let what is soon read or written be in the cache by then: about as much as a record takes."""
+    """Prefetch what is soon read or written: about as much as a record takes."""
     prefetch(data, position + AHEAD)
     prefetch(data, position + AHEAD + CACHE_LINE)
 

@@ -4,8 +4,8 @@ from array import array
 
 import numpy as np
 
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from epoch.history import MAX_OFFSET
-from epoch.kernel import borrowed, inlined, kernel
 from logstore.batch.layout import (
     CRC_AT,
     CRC_START,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
 from logstore.kernels.bytes import Data, varint
 from logstore.kernels.copy import copy
 from logstore.kernels.data import read_only

@@ -6,7 +6,7 @@ An answer of no says only that somebody has to look at the entries one by one.
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.kernels.bytes import Data, int32, int64
 from logstore.kernels.search import OFFSET_SLOT, TIME_SLOT
@@ -16,7 +16,7 @@ from logstore.kernels.search import OFFSET_SLOT, TIME_SLOT
 def offset_index_agrees(
     index: Data, base_offset: int, position: NDArray[np.int64], last_offset: NDArray[np.int64]
 ) -> bool:
-    """Tell whether each slot of an offset index has the last offset and the position of a batch, in rising order.
+    """Whether each slot of an offset index has the last offset and the position of a batch, in rising order.
 
     Not so where odd bytes or free slots follow the entries. Positions rise, and are as many as last offsets.
     """
@@ -42,7 +42,7 @@ def time_index_agrees(
     last_offset: NDArray[np.int64],
     max_timestamp: NDArray[np.int64],
 ) -> bool:
-    """Tell whether each slot of a time index has the offset of a batch and a timestamp that none up to it exceeds.
+    """Whether each slot of a time index has the offset of a batch and a timestamp that none up to it exceeds.
 
     Not so where offsets do not rise from batch to batch, timestamps do not from entry to entry, one is before 1970 or
     later than all batches, or odd bytes or free slots follow the entries. The columns are equally long.

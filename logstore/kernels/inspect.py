@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
+from logstore.batch.compression.decompression_limit import MOST_HEADERS
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
     BASE_TIMESTAMP_AT,
@@ -48,8 +49,8 @@ def inspect_records(
         begin, record_end = record_bounds(data, position, end)
         if record_end < 0:
             return i, keyless, untimely, largest, first_delta, consecutive
-        time_delta, offset_delta, _, key_length, _, _, _, _, sound = fields(data, begin, record_end)
-        if not sound:
+        time_delta, offset_delta, _, key_length, _, _, _, headers, sound = fields(data, begin, record_end)
+        if not sound or headers > MOST_HEADERS:
             return i, keyless, untimely, largest, first_delta, consecutive
         timestamp = wrapping_add(base_timestamp, time_delta)
         if i == 0:

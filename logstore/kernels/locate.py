@@ -4,7 +4,7 @@ from array import array
 
 import numpy as np
 
-from epoch.kernel import borrowed, brief_kernel, inlined
+from epoch.compiling.kernel import borrowed, brief_kernel, inlined
 from logstore.batch.layout import LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, MAGIC, MAGIC_AT, SMALLEST_LENGTH
 from logstore.kernels.bytes import int8, int32, int64
 from logstore.kernels.prefetch import prefetch

@@ -6,7 +6,7 @@ Of that form there is no more here than tuples of bytes and None, which has been
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.kernels.bytes import Data, varint, wrapping_add
 from logstore.kernels.copy import copy
 from logstore.kernels.decode import AHEAD, fields, prefetch_record, record_bounds

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
 from logstore.batch.layout import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC
 from logstore.kernels.bytes import Data, int32
 from logstore.kernels.read_cached import read_cached

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.kernels.bytes import Data
 from logstore.kernels.data import read_only

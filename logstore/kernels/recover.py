@@ -7,7 +7,7 @@ into small columns; where one of them is full the pass stops with MORE, to go on
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
 from logstore.batch.columns import StopReason
 from logstore.batch.layout import (
     CRC_AT,

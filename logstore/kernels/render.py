@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import inlined, kernel
+from epoch.compiling.kernel import inlined, kernel
 from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.batch.record_lines import (
@@ -63,7 +63,7 @@ class LineRenderer:
     """
 
     def __init__(self, prefix: bytes, *, json: bool = False) -> None:
-        """Take what goes before each offset, as in `text_line` or, with `json`, in `json_line`."""
+        """Create a renderer with the text before each offset, as in `text_line` or, with `json`, in `json_line`."""
         self._prefix = read_only(np.frombuffer(prefix, np.uint8))
         self._kernel = render_json if json else render_text
         self._growth = JSON_GROWTH if json else TEXT_GROWTH

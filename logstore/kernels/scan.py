@@ -6,8 +6,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from epoch.history import MAX_OFFSET
-from epoch.kernel import borrowed, inlined, kernel
 from logstore.batch.batch_attributes import CODEC_BITS, KNOWN_BITS, LAST_CODEC
 from logstore.batch.columns import StopReason
 from logstore.batch.layout import (
@@ -169,7 +169,7 @@ def fill_row(
 
 @inlined
 def what_follows(data: Data, position: int, end: int) -> int:
-    """Tell whether a whole batch of magic 2 follows, with a header that can be; else the reason to stop."""
+    """Return whether a whole batch of magic 2 follows, with a valid header; else the reason to stop."""
     left = end - position
     if left < PREFIX:
         return END if left == 0 else TORN
@@ -186,7 +186,7 @@ def what_follows(data: Data, position: int, end: int) -> int:
 
 @inlined
 def what_else_follows(length: int, magic: int, left: int) -> int:
-    """Tell why to stop at a magic that is not 2. Zeros, such as an unwritten tail, are a bad length of magic 0."""
+    """Return why to stop at a magic that is not 2. Zeros, such as an unwritten tail, are a bad length of magic 0."""
     if magic < 0 or magic > MAGIC:
         return BAD_MAGIC
     if length < SHORTEST_LEGACY:
@@ -208,7 +208,7 @@ def possible_header(data: Data, position: int) -> bool:
 
 @kernel
 def search_batch(data: Data, start: int, limit: int, end: int, minimum_offset: int, budget: int) -> tuple[int, int]:
-    """Do so for `find_next_batch`, below `limit`; return what was found, and what is left of `budget` (bytes)."""
+    """Search for `find_next_batch`, below `limit`; return what was found, and what is left of `budget` (bytes)."""
     data = borrowed(data)
     for position in range(start, min(limit, end - HEADER_SIZE + 1)):
         if byte(data, position + MAGIC_AT) != MAGIC or what_follows(data, position, end) != COMPLETE:

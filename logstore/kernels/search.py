@@ -9,7 +9,7 @@ a mapping, so that no kernel is compiled a second time. A call costs about 0.3 Â
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.files import index_slots
 from logstore.kernels.bytes import Data, int32, int64
 

@@ -1,6 +1,6 @@
 """Go over batches that follow one another in one leader epoch, and check them."""
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.batch.layout import CRC_AT, CRC_START, LAST_OFFSET_DELTA_AT, LEADER_EPOCH_AT, LENGTH_AT, LOG_OVERHEAD
 from logstore.kernels.bytes import Data, int32, int64, uint32
 from logstore.kernels.crc import crc32c
@@ -36,7 +36,7 @@ def sound_run(
 
 @inlined
 def leaves_room(data: Data, following: int, reached: int, leader_epoch: int) -> bool:
-    """Tell whether a batch stands at `following` that begins behind `reached`, in the same leader epoch."""
+    """Whether a batch stands at `following` that begins behind `reached`, in the same leader epoch."""
     return (
         what_follows(data, following, data.size) == COMPLETE
         and int64(data, following) > reached

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from epoch.kept_code.standalone_kernel import StandaloneKernel
+from epoch.compiling.standalone_kernel import StandaloneKernel
 
 scan_batches: Final = StandaloneKernel("logstore.kernels.scan", "scan_batches")
 search_batch: Final = StandaloneKernel("logstore.kernels.scan", "search_batch")

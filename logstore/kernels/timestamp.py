@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from epoch.kernel import borrowed, kernel
+from epoch.compiling.kernel import borrowed, kernel
 from logstore.batch.batch_attributes import CODEC_BITS, TIMESTAMP_TYPE_BIT
 from logstore.batch.layout import (
     ATTRIBUTES_AT,

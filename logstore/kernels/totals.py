@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import inlined, kernel
+from epoch.compiling.kernel import inlined, kernel
 from logstore.batch.batch_attributes import CODEC_BITS, KNOWN_BITS, LAST_CODEC, TRANSACTIONAL_BIT
 from logstore.batch.layout import MAGIC
 
@@ -43,7 +43,7 @@ def total_batches(
         breaks += last < first or (row > 0 and first != last_offset[row - 1] + 1)
         epoch_changes += row > 0 and leader_epoch[row] != leader_epoch[row - 1]
         without_epoch += leader_epoch[row] < 0
-        with_holes += valid and record_count[row] < offsets
+        with_holes += valid and record_count[row] < offsets and not (magic[row] < MAGIC and record_count[row] == 0)
         with_producer += producer_id[row] >= 0
         transactional += (attributes[row] & TRANSACTIONAL_BIT) != 0
         if valid and magic[row] == MAGIC:
@@ -69,7 +69,7 @@ def total_batches(
 
 @inlined
 def is_contradictory(attributes: int, producer_id: int, producer_epoch: int, base_sequence: int) -> bool:
-    """Tell whether fields of a header of magic 2 contradict each other; `header_contradictions` says which and why."""
+    """Whether fields of a header of magic 2 contradict each other; `header_contradictions` says which and why."""
     if attributes & CODEC_BITS > LAST_CODEC or attributes & ~KNOWN_BITS:
         return True
     if producer_id >= 0:

@@ -106,7 +106,7 @@ def fold(_context: Any, vector: Any, constants: Any, following: Any) -> Any:
 
 @instruction
 def lane(_context: Any, vector: Any, index: Any) -> Any:
-    """Take one 128-bit lane out of a vector."""
+    """Extract one 128-bit lane from a vector."""
     if not isinstance(index, types.IntegerLiteral):
         return None
     first = 2 * index.literal_value
@@ -121,7 +121,7 @@ def lane(_context: Any, vector: Any, index: Any) -> Any:
 
 @instruction
 def element(_context: Any, vector: Any, index: Any) -> Any:
-    """Take one integer out of a vector."""
+    """Extract one integer from a vector."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.extract_element(arguments[0], builder.trunc(arguments[1], INT32))

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from struct import error as StructError  # noqa: N812  a class
 from typing import Final, NoReturn
 
+from epoch.base.resource_limits import ensure_room, name_memory
 from epoch.history import MAX_EPOCH
-from epoch.resource_limits import ensure_room, name_memory
 from logstore.append.append_fast_path import (
     SEVERAL_BYTES,
     own_batch,
@@ -264,7 +264,7 @@ class Appender:
         return info
 
     def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None) -> None:
-        """Let readers see what was written: the append is done."""
+        """Publish what was written to readers: the append is done."""
         contents, guard = self._contents, self._guard
         end_offset = info[1] + 1
         if producers is not None:

@@ -69,7 +69,10 @@ class Compaction:
         return self._locked(lambda: self._find_section(self._environment.config))
 
     def is_due(self) -> bool:
-        """Whether a log that is compacted has enough to compact, or has had it for too long. Raises as `section`."""
+        """Whether a log that is compacted has enough to compact, or has had it for too long.
+
+        Raises what `section` raises.
+        """
         config = self._environment.config
         return self._may_compact(config) and self._is_enough(config, self._locked(lambda: self._find_section(config)))
 
@@ -175,7 +178,10 @@ class Compaction:
             raise
 
     def _undisturbed(self, begun: _Round, read: Callable[[], T]) -> T:
-        """Read segments. Raises as `_ensure_undisturbed` where they were taken away meanwhile, whatever that led to."""
+        """Read segments.
+
+        Raises what `_ensure_undisturbed` raises where they were taken away meanwhile, whatever that led to.
+        """
         try:
             result = read()
         except Exception:
@@ -206,7 +212,7 @@ class Compaction:
     # --- with the lock held
 
     def _last_batches(self) -> dict[int, LastBatch]:
-        """Say what the producers that are still known wrote last (Kafka: lastRecordsOfActiveProducers)."""
+        """Return the last batch of each producer that is still known (Kafka: lastRecordsOfActiveProducers)."""
         return {
             key: LastBatch(producer.batches[-1].last_offset if producer.batches else None, producer.epoch)
             for key, producer in self._contents.producers.producers.items()
@@ -268,7 +274,7 @@ class Compaction:
 
 
 def _note_aborted(segments: Sequence[LiveSegment], segment: LiveSegment, cleaner: BatchCleaner) -> None:
-    """Tell which of the transactions with records in `segment`, one of `segments`, were aborted."""
+    """Add the aborted transactions with records in `segment`, one of `segments`, to the cleaner."""
     number = segments.index(segment)
     end = segments[number + 1].base_offset
     cleaner.transactions.add_aborted(aborted_within(segments[number:], segment.base_offset, end))

@@ -34,6 +34,6 @@ class DeletedSegments:
                 self._waiting.popleft()[1].remove()
 
     def close(self) -> None:
-        """Let go of the files and leave them. Raises OSError."""
+        """Close the files and leave them. Raises OSError."""
         for _, segment in self._waiting:
             segment.file.close()

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TypeVar
 
-from epoch.resource_limits import is_limit, name_memory
+from epoch.base.resource_limits import is_limit, name_memory
 from logstore.files.only_copy.offset_gaps import OffsetGaps
-from logstore.files.only_copy.promised_offsets import UNKNOWN_START, PromisedOffsets
+from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, PromisedOffsets, SmallFiles
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
@@ -43,7 +43,7 @@ class Sync:
             self.files[segment.file] = segment.file.begin_sync()
 
     def end(self) -> None:
-        """Let go of the files. Raises OSError."""
+        """Close the files. Raises OSError."""
         while self.files:
             file, _ = self.files.popitem()
             file.end_sync()
@@ -52,6 +52,11 @@ class Sync:
     def names(self) -> tuple[int, int]:
         """What the names in the directory depend on: the last segment's, and what was taken away."""
         return self.segments[-1].base_offset, self.changes
+
+    @property
+    def last_segment(self) -> tuple[tuple[int, int], bool]:
+        """Which it is, and whether it holds anything: a recovery point where it begins says nothing of that."""
+        return self.names, self.offset > self.segments[-1].base_offset
 
 
 class Flusher:
@@ -86,6 +91,8 @@ class Flusher:
         self._done = 0
         """The number of the latest of them that is on stable storage."""
         self._synced_names: tuple[int, int] | None = None
+        self._checkpointed: tuple[tuple[int, int], bool] | None = None
+        """What the checkpoint files know of, where a flush wrote them."""
 
     def flush(self) -> int:
         """Return once everything appended before is on stable storage; return the recovery point."""
@@ -120,17 +127,19 @@ class Flusher:
             sync.end()
             if self._contents.changes == sync.changes:
                 self._finish(sync.offset, start)
-                if sync.names != self._synced_names and self._guard.state is OPEN:
-                    # Once for each segment: recovery goes through all of it, wherever in it the recovery point is.
+                self._synced_names = sync.names
+                if sync.last_segment != self._checkpointed and self._guard.state is OPEN:
+                    # Once for each segment, as recovery goes through all of it, wherever in it the recovery point is;
+                    # and once more where it was empty then: a lost promise is to be known from them.
                     self._change(self.write_checkpoints)
-                    self._synced_names = sync.names
+                    self._checkpointed = sync.last_segment
             else:
                 # Records were taken away meanwhile, and others may have taken their place.
                 self._change(self._flush_all)
         self._done = max(self._done, sync.number)
 
     def _begin(self) -> Sync:
-        """Say what there is to sync. Raises OSError, with nothing changed."""
+        """Collect what there is to sync. Raises OSError, with nothing changed."""
         contents = self._contents
         with self._guard.lock:
             self._begun += 1
@@ -210,32 +219,38 @@ class Flusher:
         if self._observer is not None:
             self._observer.flushed(self._directory, offset, time.perf_counter() - start)
 
+    def note_small_files(self) -> None:
+        """Note, of an only copy, what its other small files say by now. Raises OSError."""
+        self._note_promise(self._contents.log_start_offset)
+
     def promise_from(self, log_start_offset: int) -> None:
-        """Say durably, before anything is deleted, that nothing below is promised any more. Raises OSError."""
+        """Note durably, before anything is deleted, that nothing below is promised any more. Raises OSError."""
         if self._promised is not None:
-            self._promised.take_back(self._contents.recovery_point, log_start_offset)
+            self._promised.take_back(self._contents.recovery_point, log_start_offset, self._small_files())
 
     def settle_promise(self) -> None:
         """Sync what is promised, as a log is closed that stands alone. Raises OSError."""
         if self._promised is not None and self._own_checkpoints is not None:
-            self._promised.take_back(self._contents.recovery_point, self._contents.log_start_offset)
+            contents = self._contents
+            self._promised.take_back(contents.recovery_point, contents.log_start_offset, self._small_files())
 
     def promise_up_to(self, offset: int) -> None:
-        """Say durably, before the log is cut at `offset`, that nothing from there on is promised. Raises OSError."""
+        """Note durably, before the log is cut at `offset`, that nothing from there on is promised. Raises OSError."""
         contents = self._contents
         if self._promised is not None:
-            start = min(contents.log_start_offset, offset)
-            self._promised.take_back(min(contents.recovery_point, offset), start)
+            start, before = min(contents.log_start_offset, offset), contents.recovery_point
+            self._promised.take_back(min(before, offset), start, self._before_cut(), cut_from=before)
 
     def promise_nothing(self) -> None:
-        """Say durably, before the log begins anew, that nothing is promised. Raises OSError."""
+        """Note durably, before the log begins anew, that nothing is promised. Raises OSError."""
         if self._promised is not None:
-            self._promised.take_back(0, UNKNOWN_START)
+            before = self._contents.recovery_point
+            self._promised.take_back(0, UNKNOWN_START, self._before_cut(), cut_from=before)
 
     def note_cut(self, kept_end: int, offset: int) -> None:
         """Know that the log ends at `offset` now, and its last batch at `kept_end`."""
         if self._promised is not None:
-            self._promised.note_gap(kept_end, offset)
+            self._promised.note_gap(kept_end, offset, self._contents.recovery_point)
 
     def note_roll(self, base_offset: int) -> None:
         """Note durably which offsets no batch will have before a segment that is to begin. Raises OSError."""
@@ -256,6 +271,12 @@ class Flusher:
             gaps = gaps.write(self._directory, self._filesystem)
         self._contents.gaps = gaps
 
+    @property
+    def end_of_flushed(self) -> int:
+        """Where the batches end that are on stable storage; an only copy may have none up to its recovery point."""
+        flushed = self._contents.recovery_point
+        return flushed if self._promised is None else self._promised.start_of_gap(flushed)
+
     def insist(self, call: Callable[[], T]) -> T:
         """Do as `LogEnvironment.insist`."""
         return self._insist(call)
@@ -272,22 +293,39 @@ class Flusher:
         """
         contents = self._contents
         start = contents.log_start_offset if log_start_offset is None else log_start_offset
+        self._note_promise(start)  # first: a checkpoint file that alone says how late the log starts is damaged
         if self._own_checkpoints is not None:
             self._own_checkpoints.write(
-                recovery_point=contents.recovery_point,
+                recovery_point=self.end_of_flushed,
                 high_watermark=contents.high_watermark,
                 log_start_offset=start,
                 cleaner_offset=contents.cleaner_offset,
             )
-        self._note_promise(start)
+            self._promise(PromisedOffsets.forget_taken_back)
 
     def _note_promise(self, log_start_offset: int) -> None:
-        """Write up to where the log is synced, of an only copy; where that fails nothing more is written to the log."""
+        """Write up to where the log is synced, of an only copy. Raises OSError."""
+        recovery_point = self._contents.recovery_point
+        self._promise(lambda promised: promised.note(recovery_point, log_start_offset, self._small_files()))
+
+    def _promise(self, say: Callable[[PromisedOffsets], None]) -> None:
+        """Write what is promised, of an only copy; an error ends all writing to the log. Raises OSError."""
         if self._promised is None:
             return
         try:
-            self._promised.note(self._contents.recovery_point, log_start_offset)
+            say(self._promised)
         except OSError as error:
             if self._guard.state is not CLOSED:
                 self._guard.poison_unless_full(error)
             raise
+
+    def _small_files(self) -> SmallFiles:
+        """Return what the log's other small files say by now."""
+        contents = self._contents
+        found = UNKNOWN_EPOCH if self._promised is None else self._promised.latest_epoch
+        return SmallFiles.now(contents.epochs, contents.gaps, is_followed=contents.needs_epoch, found_epoch=found)
+
+    def _before_cut(self) -> SmallFiles:
+        """Return what they say whatever comes of a cut, which takes the latest epoch of a log that follows others."""
+        files = self._small_files()
+        return files._replace(latest_epoch=UNKNOWN_EPOCH) if self._contents.needs_epoch else files

@@ -30,11 +30,11 @@ from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
 from logstore.log.leadership import Leadership, Records
 from logstore.log.log_closing import LogClosing
-from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening, ignore_progress, refuse_to_readers
+from logstore.log.log_producer import LogProducer, LogProducers
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log.observers.logging_observer import LOGGING
 from logstore.log.observers.logging_thread import PATIENCE_SECONDS
-from logstore.log.producing.log_producer import LogProducer, LogProducers
 from logstore.log.readable_log import ReadableLog
 from logstore.log.retention import Keep, Retention, default_retention_ms
 from logstore.log.segment_roller import SegmentRoller
@@ -83,7 +83,7 @@ class Log(ReadableLog):
         in_directory: bool,
         disk: FileSystem,
     ) -> None:
-        """Take over what `load_log` found; see `open`."""
+        """Create a log from what `load_log` found; see `open`."""
         self.topic_partition: TopicPartition = parse_directory_name(environment.directory.name).topic_partition
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
@@ -102,6 +102,7 @@ class Log(ReadableLog):
         deleted = self._deleted = DeletedSegments(environment)
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints, promised)
+        epochs.note = flusher.note_small_files
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
         self._appender = Appender(environment, contents, guard, undo, epochs, roller)
@@ -125,6 +126,7 @@ class Log(ReadableLog):
         in_directory: bool = False,
         replicated: bool = False,
         damage: Damage = "raise",
+        check_all: bool = False,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
@@ -153,6 +155,7 @@ class Log(ReadableLog):
         in_directory: bool = False,
         replicated: bool = False,
         damage: Damage = "raise",
+        check_all: bool = False,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
@@ -169,14 +172,23 @@ class Log(ReadableLog):
         "forever", a timedelta, or milliseconds; by default for ever, with `replicated` for Kafka's 7 days.
         `in_directory` marks a log of a `LogDirectory`, which recovers it. `replicated` says that other nodes have
         copies of the log, as of a broker's: recovery then ends it at the first damage, as Kafka's does, and who leads
-        or follows moves its high watermark, which otherwise follows the flushed end. `clock` returns milliseconds since
-        1970 UTC. `progress` is called with the number of bytes recovered since the last call. `reserve` is space that a
-        root keeps for a full disk; a log that stands alone keeps its own. `out_of_space` is called where a call finds
-        the disk full, with the error and with the log's lock held: it must be quick, and not raise.
+        or follows moves its high watermark, which otherwise follows the flushed end.
+
+        `damage` says what becomes of a log that is damaged below its recovery point: by default it is refused; "hole"
+        keeps all that can be read, "cut" ends it at the damage, and both set aside in files what they take out. A
+        replicated log is cut by default; "cut" sets aside first what that takes, and "hold" refuses the log. An open
+        looks for damage where a crash may have left it; with `check_all` it checks each batch of the log, as long as
+        that takes, so that what a reader has come across is found, too.
+
+        `clock` returns milliseconds since 1970 UTC. `progress` is called with the number of bytes recovered since the
+        last call. `reserve` is space that a root keeps for a full disk; a log that stands alone keeps its own.
+        `out_of_space` is called where a call finds the disk full, with the error and with the log's lock held: it must
+        be quick, and not raise.
 
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
 
-        Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; NotALogDirectoryError for a symbolic link;
+        Raises DamagedLogError, as `damage` says; InvalidDirectoryNameError, SegmentTooLargeError and OSError;
+        NotALogDirectoryError for a symbolic link;
         DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root;
         TypeError for arguments that do not go together; ValueError for `flush_ms` in a log that stands alone.
         """
@@ -189,6 +201,7 @@ class Log(ReadableLog):
                 in_directory=in_directory,
                 replicated=replicated is not False,
                 damage=damage != "raise",
+                check_all=check_all is not False,
                 filesystem=filesystem is not REAL,
                 clock=clock is not now_ms,
                 observer=observer is not None,
@@ -198,6 +211,7 @@ class Log(ReadableLog):
                 progress=progress is not ignore_progress,
             )
             return cls.open_read_only(directory, poll_seconds=POLL_SECONDS if poll_seconds is None else poll_seconds)
+        ensure_bool(check_all, "check_all")
         if poll_seconds is not None:
             raise TypeError("poll_seconds is for a log that is only read: pass read_only=True with it")
         path = Path(directory).absolute()
@@ -227,7 +241,7 @@ class Log(ReadableLog):
             opening.make_directory()
             opening.lock()
             known = opening.known()
-            loaded = opening.load(known, progress)
+            loaded = opening.load(known, progress, check_all=check_all)
             opening.note_promise(loaded)
             opening.mark_open()
             log = cls(
@@ -592,7 +606,7 @@ class Log(ReadableLog):
     def is_compaction_due(self) -> bool:
         """Whether `min_cleanable_dirty_ratio` or `max_compaction_lag_ms` is exceeded, as Kafka's cleaner decides it.
 
-        Raises as `cleanable_ratio` does.
+        Raises what `cleanable_ratio` raises.
         """
         return self._compaction.is_due()
 
@@ -630,6 +644,11 @@ class Log(ReadableLog):
         """Begin a new segment at the log's end, unless the active one is empty."""
         self._guard.do(ADDING, self._roller.roll_unless_empty)
 
+    @property
+    def end_of_flushed(self) -> int:
+        """Where the batches end that are on stable storage; an only copy may have none up to its recovery point."""
+        return self._flusher.end_of_flushed
+
     def flush(self) -> int:
         """Return once everything appended so far is on stable storage; return the recovery point, where that ends.
 
@@ -665,7 +684,10 @@ class Log(ReadableLog):
         return self._backups.make(Path(directory).absolute())
 
     def copy_into(self, target: Path, previous: Path | None) -> "LogBackup":
-        """Copy the log for a backup of its `LogDirectory`, which says when that is whole; raises as `backup` does."""
+        """Copy the log for a backup of its `LogDirectory`, which says when that is whole.
+
+        Raises what `backup` raises.
+        """
         return self._backups.copy(target, previous, stands_alone=False)
 
     @property
@@ -789,7 +811,7 @@ class Log(ReadableLog):
 
 
 def _recovery_advice(partition: TopicPartition | None) -> str:
-    """Say what to do if the log is poisoned: one of a `LogDirectory` is recovered by the directory, which knows it."""
+    """Return what to do if the log is poisoned: a `LogDirectory` recovers its own logs."""
     if partition is None:
         return "continue with `log = log.recover()`; or `abandon()` it, and open the log again"
     return f"continue with `log = directory.recover({partition!r})`, where `directory` is its LogDirectory"

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
+from epoch.base.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
 from logstore.errors import complete
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
-from logstore.files.only_copy.promised_offsets import UNKNOWN_START, Promise, PromisedOffsets
+from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, Promise, PromisedOffsets, SmallFiles
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.state.log_environment import LogEnvironment
@@ -19,7 +19,7 @@ from logstore.topic_partition import ALWAYS_COMPACTED, parse_directory_name
 
 
 def ignore_progress(_: int) -> None:
-    """Take no notice of bytes that were recovered."""
+    """Ignore the progress of recovery."""
 
 
 def refuse_to_readers(**is_given: bool) -> None:
@@ -45,6 +45,7 @@ class LogOpening:
         self.promised: PromisedOffsets | None = self._promised_offsets()
         """Of a log that no other node has a copy of."""
         self._promise: Promise | None = None
+        self._of_others: tuple[str, ...] = ()
         self.directory_lock: DirectoryLock | None = None
         """Of a log that stands alone, once it is locked."""
 
@@ -69,32 +70,44 @@ class LogOpening:
 
     def known(self) -> PartitionCheckpoints:
         """Return what the checkpoint files say of the log. Raises OSError."""
-        return self._checkpoints if self._checkpoints is not None else self._checkpoint_files().read()
+        if self._checkpoints is not None:
+            return self._checkpoints
+        files = self._checkpoint_files()
+        known = files.read()
+        self._of_others = files.of_others
+        return known
 
-    def load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
-        """Load the log's files, and recover them if needed. Raises as `load_log` does."""
+    def load(
+        self, known: PartitionCheckpoints, progress: Callable[[int], object], *, check_all: bool = False
+    ) -> LoadedLog:
+        """Load the log's files, and recover them if needed. Raises what `load_log` raises."""
         if self._is_new(known):
-            return self._load(known, progress)  # nobody needs one on a full disk
+            return self._load(known, progress, check_all=check_all)  # nobody needs one on a full disk
         # What is done before the disk is found full is done again: it would be by the next open.
-        return self._environment.insist(lambda: self._load(known, progress))
+        loaded = self._environment.insist(lambda: self._load(known, progress, check_all=check_all))
+        loaded.report.ignored_checkpoints += self._of_others
+        return loaded
 
-    def _load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
+    def _load(self, known: PartitionCheckpoints, progress: Callable[[int], object], *, check_all: bool) -> LoadedLog:
         environment = self._environment
         promise = self._promise = self._read_promise(known)
-        begins_at = known.log_start_offset
-        if promise is not None and promise.log_start_offset >= 0:
-            begins_at = promise.log_start_offset
+        start, recovery_point = known.log_start_offset, known.recovery_point or 0
+        if promise is not None:
+            recovery_point = promise.recovery_point
+            start = start if promise.log_start_offset == UNKNOWN_START else promise.log_start_offset
         return load_log(
             environment.directory,
             environment.config,
-            log_start_offset=begins_at,
+            log_start_offset=start,
             cleaner_offset=known.cleaner_offset,
-            recovery_point=(known.recovery_point or 0) if promise is None else promise.recovery_point,
+            recovery_point=recovery_point,
             clean_shutdown=known.clean_shutdown,
             was_compacted=self._was_compacted(known),
             has_remote=self._has_remote(known),
             damage=environment.damage,
             promise=promise,
+            is_in_root=self._checkpoints is not None,
+            check_all=check_all,
             filesystem=environment.filesystem,
             clock=environment.clock,
             expiry_clock=environment.expiry_ms,
@@ -139,15 +152,7 @@ class LogOpening:
         if promise is None and self._is_new(known):
             self.promised.take_back(0, known.log_start_offset or 0)  # before it has segments
             promise = self.promised.read()
-        if promise is None:
-            return None
-        if self.own_checkpoints is not None:
-            # As the log is closed both say where it begins. One that says less is older: deleted records would be back.
-            told = known.log_start_offset or 0
-            is_older = known.clean_shutdown and told > promise.log_start_offset
-            return promise._replace(log_start_offset=told) if is_older else promise
-        # A root may have been a broker's in between, which deletes old segments.
-        return promise._replace(log_start_offset=UNKNOWN_START)
+        return None if promise is None else promise.beside(known)
 
     def _is_new(self, known: PartitionCheckpoints) -> bool:
         """Whether nothing was ever written to the log, as far as anybody knows."""
@@ -155,14 +160,16 @@ class LogOpening:
         return not known.recovery_point and not any(name.endswith(f".{FileKind.LOG}") for name in names)
 
     def note_promise(self, loaded: LoadedLog) -> None:
-        """Say what is promised from now on, where anybody knows: after damage it is less. Raises OSError."""
+        """Write what is promised from now on, where that is kept: after damage it is less. Raises OSError."""
         if self.promised is None:
             return
         start, recovery_point = loaded.log_start_offset, loaded.recovery_point
+        found = max((entry.epoch for entry in loaded.report.epochs_before), default=UNKNOWN_EPOCH)
+        files = SmallFiles.now(loaded.epochs, loaded.gaps, is_followed=loaded.is_followed, found_epoch=found)
         if self._promise is not None and recovery_point < self._promise.recovery_point:
-            self.promised.take_back(recovery_point, start)
+            self.promised.take_back(recovery_point, start, files, cut_from=self._promise.recovery_point)
         elif self._promise is not None:
-            self.promised.note(recovery_point, start)
+            self.promised.note(recovery_point, start, files)
 
     def mark_open(self) -> None:
         """Note of a log that stands alone that a crash from now on needs recovery. Raises OSError."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
@@ -15,7 +15,7 @@ from logstore.log.cursors.cursor import Cursor
 from logstore.log.cursors.cursor_keeper import CursorKeeper
 from logstore.log.cursors.cursors import Cursors
 from logstore.log.flusher import Flusher
-from logstore.log.isolation import Isolation
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.log_streams import LogStreams
 from logstore.log.reading.sound_ranges import SoundRanges
@@ -23,7 +23,6 @@ from logstore.log.reading.tail import Tail
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard
-from logstore.log.state.log_offsets import LogOffsets
 from logstore.log.state.waiters import Waiter
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log_config import LogConfig
@@ -37,6 +36,12 @@ if TYPE_CHECKING:
 
     from logstore.batch.columns import RecordColumns
     from logstore.offline.columns.column_reader import Chunk
+
+LogOffsets: TypeAlias = tuple[int, int, int, int]
+"""The log start offset, the high watermark, the last stable offset and the log end offset (Kafka: LogOffsetSnapshot).
+
+A plain tuple, as a fetch makes one of each of its partitions: a NamedTuple takes twice as long.
+"""
 
 
 class ReadableLog:
@@ -99,7 +104,7 @@ class ReadableLog:
 
     @property
     def offsets(self) -> LogOffsets:
-        """All four in one look, for who is about to read. Raises as `ensure_readable` does."""
+        """All four in one look, for who is about to read. Raises what `ensure_readable` raises."""
         contents = self._contents
         if not contents.is_readable:
             self._guard.refuse()
@@ -187,7 +192,7 @@ class ReadableLog:
         """Yield the records from offset `start` up to, not including, `end` as columns, some thousand at a time.
 
         As far as `isolation` allows, of each codec, without control records, and with `READ_COMMITTED` without those of
-        aborted transactions. Raises as `read` and `ReadView.records` do.
+        aborted transactions. Raises what `read` and `ReadView.records` raise.
 
         >>> keys = sum(int((columns.key_length >= 0).sum()) for columns in log.columns(log.log_start_offset))
         """
@@ -199,7 +204,8 @@ class ReadableLog:
         """Give what `columns` yields as Arrow's record batches, one after the other, so that memory stays flat.
 
         Columns `offset`, `timestamp` (milliseconds), `leader_epoch`, `key`, `value` and `headers`, which is null where
-        there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises as `columns`.
+        there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises what `columns`
+        raises.
         """
         return arrow_reader(self._chunks(start, end, isolation))
 

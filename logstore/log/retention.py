@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, Literal
 
-from epoch.resource_limits import is_passing
+from epoch.base.resource_limits import is_passing
 from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.deleted_segments import DeletedSegments
@@ -42,10 +42,10 @@ class Retention:
         self._roller = roller
         self._deleted = deleted
         self._is_held_back = False
-        """Whether it was told that nothing is deleted by age."""
+        """Whether it was reported that nothing is deleted by age."""
 
     def delete_records(self, before: int) -> bool:
-        """Let the log start at `before`; return whether it started earlier. Raises OffsetOutOfRangeError, OSError."""
+        """Move the log's start to `before`; return whether it was earlier. Raises OffsetOutOfRangeError, OSError."""
         contents = self._contents
         if before > contents.high_watermark:
             raise OffsetOutOfRangeError(
@@ -53,7 +53,9 @@ class Retention:
                 f"{before:,}",
                 file=self._environment.directory,
                 offset=before,
-                advice="what is above it may still be truncated; wait until the high watermark has passed it",
+                advice="flush the log first: the high watermark follows what is on stable storage"
+                if contents.follows_flush and before <= contents.end[0]
+                else "what is above it may still be truncated; wait until the high watermark has passed it",
             )
         if before <= contents.log_start_offset:
             return False
@@ -77,7 +79,7 @@ class Retention:
         return deleted
 
     def _too_old(self) -> Sequence[LiveSegment]:
-        """Return what is too old by a clock that is trusted; else nothing, which is told once."""
+        """Return what is too old by a clock that is trusted; else nothing, which is reported once."""
         environment = self._environment
         expired = self._expired(exceeds_age(environment.clock(), environment.retention_ms))
         clock = environment.watched_clock
@@ -121,7 +123,7 @@ class Retention:
         environment.filesystem.fsync_directory(environment.directory)
 
     def _note_start(self) -> None:
-        """Write where the log and its epochs begin; without space its first segment tells, and some was just made."""
+        """Write where the log and its epochs begin; without space its first segment shows it; some was just made."""
         try:
             self._flusher.insist(self._contents.epochs.flush)
             self._flusher.insist(self._flusher.write_checkpoints)

@@ -27,13 +27,13 @@ class SegmentRoller:
         """So much earlier the active segment ends: not those of all logs at once."""
 
     def roll_unless_empty(self) -> None:
-        """Let a new segment begin at the log's end; an empty one stays the active one."""
+        """Begin a new segment at the log's end; an empty one stays the active one."""
         active, end_offset = self._contents.segments.active, self._contents.log_end_offset
         if active.size or active.base_offset < end_offset:
             self.roll(end_offset)
 
     def roll(self, expected_offset: int) -> LiveSegment:
-        """Let a new segment begin at `expected_offset`, or at the log's end where that is later. Raises OSError."""
+        """Begin a new segment at `expected_offset`, or at the log's end where that is later. Raises OSError."""
         contents = self._contents
         base_offset = max(expected_offset, contents.log_end_offset)
         segments = contents.segments

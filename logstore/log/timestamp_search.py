@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 from logstore.batch.batches import Batch, read_batch
@@ -95,7 +95,7 @@ def _first_record(batch: Batch, timestamp: int, first_offset: int) -> Timestampe
 
 
 def _search_records(search: Any, batch: RecordBatch, timestamp: int, first_offset: int) -> tuple[int, int]:
-    """Search with the compiled kernel; below NOT_FOUND where records cannot be read, for the decoder to tell why."""
+    """Search with the compiled kernel; below NOT_FOUND where records cannot be read, for the decoder to report why."""
     section = batch.section()
     found: tuple[int, int] = search(
         np.frombuffer(section, np.uint8),
@@ -111,7 +111,7 @@ def _search_records(search: Any, batch: RecordBatch, timestamp: int, first_offse
 
 
 def _load_find_record() -> Any:
-    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.timestamp import find_record  # noqa: PLC0415  numba again
 
     return machine_code(find_record, memoryview(b""), 0, 0, 0)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from epoch.resource_limits import ensure_room, refuse_beyond_limit
+from epoch.base.resource_limits import ensure_room, refuse_beyond_limit
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
 from logstore.log.segment_roller import SegmentRoller
@@ -38,7 +38,7 @@ class Truncation:
         self._deleted = deleted
 
     def end_at(self, offset: int) -> bool:
-        """Let the log end at `offset`; return whether it ended later."""
+        """Truncate the log to `offset`; return whether it ended later."""
         contents = self._contents
         offset = contents.gaps.before_hole(offset)
         if offset >= contents.log_end_offset:

@@ -20,7 +20,7 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, stat: os.stat_result) -> "FileState":
-        """Take it from what the system tells."""
+        """Create it from what the system reports of the file."""
         return cls(stat.st_ino, stat.st_ctime_ns, stat.st_size)
 
 
@@ -65,7 +65,7 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
 
 
 def _kind_of(entry: os.DirEntry[str], root: Path, listing: DirectoryListing) -> dict[str, Path] | None:
-    """Tell where the entry belongs; None where it is gone by now."""
+    """Return the listing that the entry belongs to; None if it is gone by now."""
     try:
         escapes = entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError):  # a loop of links, which Python reports as either

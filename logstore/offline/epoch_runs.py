@@ -19,7 +19,7 @@ class EpochRun(NamedTuple):
 
     @classmethod
     def of(cls, columns: BatchColumns, start: int, end: int, file: str) -> Self:
-        """Take the batches from row `start` to `end`, which is left out, that all have the epoch of the first."""
+        """Create a run from rows `start` to `end`, exclusive, which all have the epoch of the first."""
         return cls(
             epoch=int(columns.leader_epoch[start]),
             first_offset=int(columns.base_offset[start]),
@@ -37,11 +37,11 @@ class EpochRuns:
         self.runs: list[EpochRun] = []
 
     def add(self, columns: BatchColumns, file: str) -> None:
-        """Take the next batches of the log."""
+        """Add the next batches of the log."""
         self.extend(runs_of(columns, file))
 
     def extend(self, runs: Iterable[EpochRun]) -> None:
-        """Take the runs of the next batches of the log."""
+        """Add the runs of the next batches of the log."""
         for run in runs:
             if self.runs and self.runs[-1].epoch == run.epoch:
                 self.runs[-1] = _joined(self.runs[-1], run)

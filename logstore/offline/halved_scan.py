@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final, Protocol
 
-from epoch.resource_limits import ResourceLimitError, usable_cores
+from epoch.base.resource_limits import ResourceLimitError, usable_cores
 from logstore.awaited_threads import AwaitedThreads
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels.column_memory import KEPT

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from epoch.resource_limits import NamingLimits
+from epoch.base.resource_limits import NamingLimits
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.files.mapped_files import map_open_file
 from logstore.offline.batch_scan import SMALL, scan_batches
@@ -14,7 +14,7 @@ from logstore.offline.batch_scan import SMALL, scan_batches
 LARGE: Final = 8 << 10
 """Bytes of a batch whose header is read by itself; where batches are smaller, mapping the file costs less."""
 PROBED: Final = 64
-"""Batches that tell how large they are."""
+"""Batches that show how large they are."""
 
 
 def scan_headers(path: str | os.PathLike[str], position: int = 0, *, threads: int = 1) -> Iterator[BatchColumns]:

@@ -30,7 +30,7 @@ def end_of_zeros(data: NDArray[np.uint8], start: int, path: Path | None) -> int:
 
 
 def written_ranges(path: Path | None, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield where the file holds data within [start, end), which may be zeros too; one range where nobody can tell."""
+    """Yield where the file holds data within [start, end), which may be zeros too; one range where that is unknown."""
     with _opened(path) as descriptor:
         while (start := _after_hole(descriptor, start, end)) < end:
             stop = _next_hole(descriptor, start, end)
@@ -40,7 +40,7 @@ def written_ranges(path: Path | None, start: int, end: int) -> Iterator[tuple[in
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[int]:
-    """Open the file whose holes are looked up; -1 where there is none, or the system tells of no holes."""
+    """Open the file whose holes are looked up; -1 where there is none, or the system reports no holes."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path and hasattr(os, "SEEK_DATA") else -1
     except OSError:  # gone since it was mapped

@@ -36,7 +36,7 @@ class LogFile(ColumnSource):
     """
 
     def __init__(self, data: memoryview, path: Path | None = None) -> None:
-        """Take `data` as the content of the log file `path`."""
+        """Create it with `data` as the content of the log file `path`."""
         self.data: memoryview = data
         self.path = path
         self._file = str(path) if path else None

@@ -25,7 +25,7 @@ ROOT_FILES = frozenset(
 """What a broker keeps beside the partitions."""
 _ROOTS_ALONE = ROOT_FILES - OWN_CHECKPOINTS - {LOCK_NAME}
 """Files that only a root has; the others also stand in the directory of a log that stands alone (`Log.open`)."""
-_SIGNS_OF_A_ROOT = ROOT_FILES - {LOCK_NAME}
+SIGNS_OF_A_ROOT = ROOT_FILES - {LOCK_NAME}
 """Anybody's directory may have a `.lock`."""
 ROOT_DIRECTORIES = frozenset({"remote-log-index-cache"})
 """What a broker with tiered storage keeps beside the partitions: copies of remote indexes (KIP-405)."""
@@ -99,12 +99,12 @@ class OfflineLogDirectory:
 
 
 def is_live_partitions(name: str) -> bool:
-    """Tell whether a directory's name is that of a live partition: of one not being deleted, moved, or stray."""
+    """Whether a directory's name is that of a live partition: not of one being deleted, moved, or stray."""
     return is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE
 
 
 def holds_partition(name: str, files: Iterable[str]) -> bool:
-    """Tell whether a directory is a partition's, by its name and by the names of the files in it.
+    """Whether a directory is a partition's, by its name and by the names of the files in it.
 
     So is that of a log that stands alone, whose checkpoint files are beside its segments; a root is not, whose name may
     look like a partition's.
@@ -119,11 +119,11 @@ def holds_partition(name: str, files: Iterable[str]) -> bool:
 
 
 def has_root_files(files: Iterable[str]) -> bool:
-    """Tell whether any of the files in a directory that is no partition's makes it a root, by their names.
+    """Whether any of the files in a directory that is no partition's makes it a root, by their names.
 
     A directory without any is one too where `holds_partition` is true of a directory in it.
     """
-    return not _SIGNS_OF_A_ROOT.isdisjoint(files)
+    return not SIGNS_OF_A_ROOT.isdisjoint(files)
 
 
 def open_offline(path: str | os.PathLike[str]) -> OfflineLogDirectory | PartitionDirectory:

@@ -3,18 +3,45 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from logstore.errors import NotALogDirectoryError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, FileName, parse_file_name
-from logstore.files.checkpoints_now import checkpoints_now
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.directory_listing import DirectoryListing, list_directory
 from logstore.offline.segment import Segment
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+
+ROOTS: Final = 32
+"""Roots of which this process remembers what it has parsed."""
+
+States = tuple[tuple[int, int, int, int] | None, ...]
+
+
+def checkpoints_now(root: Path) -> RootCheckpoints:
+    """Return what a root's checkpoint files say: with thousands of partitions parsing takes longer than looking at one.
+
+    A broker puts new files in place of old ones, so that each has an inode and a time of its own.
+    """
+    return _read(root, tuple(_state(root / name) for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN_NAME)))
+
+
+@lru_cache(ROOTS)
+def _read(root: Path, _states: States) -> RootCheckpoints:
+    return RootCheckpoints.read(root)
+
+
+def _state(path: Path) -> tuple[int, int, int, int] | None:
+    try:
+        stat = os.lstat(path)
+    except OSError:
+        return None
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class RecoveredLog(ColumnSource):
     log_start_offset: int
     log_end_offset: int
     high_watermark: int | None
-    """Within the log; None where no checkpoint tells it. Kafka then starts again from the log's start."""
+    """Within the log; None where no checkpoint has it. Kafka then starts again from the log's start."""
     history: EpochHistory
     segments: tuple[Segment, ...]
     """The segments that are left; recovery removes those after the first damage."""
@@ -69,7 +69,7 @@ class RecoveredLog(ColumnSource):
 
     @classmethod
     def of(cls, partition: PartitionDirectory, tail: RecoveryScan, checkpointed: EpochHistory) -> "RecoveredLog":
-        """Take a log whose tail and epoch checkpoint were read already."""
+        """Create it from a log whose tail and epoch checkpoint were read already."""
         start = partition.log_start_offset
         history = _with_tail(partition, checkpointed, tail)
         history = history.truncate_to(tail.log_end_offset).truncate_from_start(partition.epochs_start_offset)

@@ -52,7 +52,7 @@ class RecoveryScan:
         self.log_end_offset = max(self.log_start_offset, segment.base_offset)
 
     def read_segment(self, *, check_crc: bool, is_last: bool) -> None:
-        """Take over the last segment's batches up to the first damage."""
+        """Read the last segment's batches up to the first damage."""
         growing = TailRereader(self.segments[-1].log_path)
         while True:
             with growing.open() as log:
@@ -65,7 +65,7 @@ class RecoveryScan:
                 return
 
     def take_over(self, columns: BatchColumns) -> bool:
-        """Take over the next batches up to the first whose checksum does not match; False where there is one."""
+        """Add the next batches up to the first whose checksum does not match; return False where there is one."""
         valid = len(columns) if columns.crc_valid.all() else int(np.argmin(columns.crc_valid))
         if valid:
             good = columns.first(valid)
@@ -93,7 +93,7 @@ def first_segment_to_recover(partition: PartitionDirectory) -> int:
 
 
 def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:
-    """Say what is wrong where no valid batch follows; zeros after the whole log are only preallocated."""
+    """Return what is wrong where no valid batch follows; zeros after the whole log are only preallocated."""
     if position >= log.size or (is_last and end_of_zeros(log.array, position, log.path) == log.size):
         return None
     try:

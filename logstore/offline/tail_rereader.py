@@ -34,7 +34,7 @@ class TailRereader:
             return False
 
     def is_worth_another_read(self) -> bool:
-        """Give the writer of a torn tail time to finish, and tell whether it wrote; False after some reads."""
+        """Give the writer of a torn tail time to finish, and return whether it wrote; False after some reads."""
         if not self._reads_left:
             return False
         self._reads_left -= 1

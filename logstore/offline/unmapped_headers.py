@@ -44,7 +44,7 @@ class UnmappedHeaders:
         return self._not_cut(BatchColumns(**filled, next_position=int(next_position), stop=StopReason(stop)))
 
     def _not_cut(self, columns: BatchColumns) -> BatchColumns:
-        """Leave out the batches of which the file has not all bytes any more: a header does not tell."""
+        """Leave out the batches of which the file has not all bytes any more: a header does not show that."""
         size = os.fstat(self._descriptor).st_size
         if columns.next_position <= size:
             return columns

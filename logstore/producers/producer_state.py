@@ -1,4 +1,4 @@
-"""What a log knows of its producers: to drop duplicates, and to tell readers what is committed (KIP-98).
+"""What a log knows of its producers: to drop duplicates, and to know what is committed (KIP-98).
 
 Kafka: ProducerStateManager.
 """
@@ -13,10 +13,9 @@ from logstore.errors import CorruptSnapshotError
 from logstore.files.producer_snapshot import ProducerSnapshot
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log_config import DAY_MS
-from logstore.producers.prepared_snapshots import PreparedSnapshots
 from logstore.producers.producer import Producer
 from logstore.producers.producer_append import ProducerAppend, StartedTransaction
-from logstore.producers.producer_snapshots import ProducerSnapshots
+from logstore.producers.producer_snapshots import PreparedSnapshots, ProducerSnapshots
 from logstore.producers.transactions import Transactions
 
 
@@ -61,13 +60,13 @@ class ProducerState:
         return append
 
     def update(self, append: ProducerAppend) -> list[AbortedTransaction]:
-        """Take over what was written; return the transactions that it aborted, for the transaction index."""
+        """Apply what was written; return the transactions that it aborted, for the transaction index."""
         self._producers.update(append.producers)
         self.transactions.start(append.started)
         return [aborted for aborted in map(self.transactions.end, append.ended) if aborted]
 
     def replay(self, batch: Batch) -> list[AbortedTransaction]:
-        """Take over a batch that is in the log already, `end_offset` included: recovery and truncation."""
+        """Apply a batch that is in the log already, `end_offset` included: recovery and truncation."""
         aborted = self.update(self.prepare([batch], AppendOrigin.REPLICATION))
         self.end_offset = batch.last_offset + 1
         return aborted
@@ -152,7 +151,7 @@ class ProducerState:
         return successor
 
     def take_place(self) -> "ProducerState":
-        """Let the files be as this one has made them; the state that it was made from is over. Raises OSError."""
+        """Replace the files with this state's, and end the one that it was made from. Raises OSError."""
         self._snapshots = self._snapshots.carry_out()
         return self
 

@@ -41,13 +41,13 @@ class Transactions:
         self.open = self.unreplicated = ()
 
     def start(self, transactions: Iterable[StartedTransaction]) -> None:
-        """Take over transactions that began."""
+        """Add transactions that began."""
         begun = tuple(transactions)
         if begun:
             self.open = tuple(sorted(self.open + begun))
 
     def end(self, transaction: EndedTransaction) -> AbortedTransaction | None:
-        """Take over a transaction's end; give its index entry if it was aborted."""
+        """End a transaction; return its index entry if it was aborted."""
         aborted = None
         if transaction.is_aborted:
             aborted = AbortedTransaction(

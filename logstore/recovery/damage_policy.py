@@ -10,7 +10,7 @@ Damage: TypeAlias = Literal["raise", "hole", "cut", "hold"]
 
 
 class DamagePolicy(Enum):
-    """Whether records that were promised may be given up, and how that is told."""
+    """Whether records that were promised may be given up, and how that is reported."""
 
     RAISE = "raise"
     """Refuse to open the log, and change nothing."""
@@ -27,7 +27,7 @@ class DamagePolicy(Enum):
 
     @classmethod
     def of(cls, damage: Damage, *, replicated: bool) -> "DamagePolicy":
-        """Take what `Log.open` is given. Raises ValueError for other words, TypeError for what does not go together."""
+        """Create a policy from `Log.open`'s arguments. Raises ValueError for other words, TypeError for a wrong mix."""
         ensure_bool(replicated, "replicated")
         known = {"raise", "hole", "cut", "hold"}
         if damage not in known:

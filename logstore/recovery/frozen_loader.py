@@ -91,7 +91,7 @@ class _FrozenLoader:
         """As the unflushed segments leave them; None where there is none."""
 
     def load(self) -> LoadedLog:
-        """Take over the segments, with indexes made anew where recovery would, and bring the producers up to date."""
+        """Load the segments, with indexes rebuilt where recovery would, and replay the producers' states."""
         recovered, checkpoints = self._recovered, self._recovered.partition.checkpoints
         start, end = recovered.log_start_offset, recovered.log_end_offset
         if checkpoints.clean_shutdown and checkpoints.recovery_point is not None:
@@ -112,7 +112,7 @@ class _FrozenLoader:
         return LoadedLog(self.segments, start, end, recovery_point, epochs, producers, report, gaps)
 
     def _gaps(self, report: RecoveryReport) -> OffsetGaps:
-        """Return what the log is known to lack; what cannot be read is told of, and in the report."""
+        """Return what the log is known to lack; what cannot be read is logged, and in the report."""
         try:
             return OffsetGaps.read(self._directory)
         except CorruptMetadataError as error:
@@ -136,7 +136,7 @@ class _FrozenLoader:
     def _rebuild_indexes(self, live: LiveSegment, size: int, producers: ProducerState) -> None:
         with LogFile.open(live.path) as log:
             walk = SegmentWalk(LogFile(log.data[:size], live.path), live.base_offset, self._config, producers.replay)
-            walk.to_the_end(lambda _: None)
+            walk.to(size, lambda _: None)
             walk.replay_all()
         live.indexes.take(walk.indexes.offset_index(), walk.time_index(), tuple(walk.aborted))
 

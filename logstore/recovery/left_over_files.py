@@ -22,7 +22,7 @@ class LeftOvers:
 
 
 def plan_left_overs(names: Iterable[str], next_offset_of: Callable[[str], int]) -> LeftOvers:
-    """Decide what becomes of each file. `next_offset_of` tells where the log in a `.log.swap` file ends."""
+    """Decide what becomes of each file. `next_offset_of` returns where the log in a `.log.swap` file ends."""
     parsed = {name: _parse(name) for name in names}
     fates = {name: file.fate for name, file in parsed.items()}
     deleted = [name for name, fate in fates.items() if fate is FileFate.DELETED]

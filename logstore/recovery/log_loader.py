@@ -18,19 +18,16 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
+from epoch.base.resource_limits import OUT_OF_SPACE
 from epoch.cache import LeaderEpochFileCache
-from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
-from epoch.entry import EpochEntry
-from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
-from epoch.resource_limits import OUT_OF_SPACE, ignoring_full_disk
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
-from logstore.errors import CorruptMetadataError, CorruptRecordError, InvalidBatchHeaderError, TornBatchError
+from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
-from logstore.files.only_copy.promised_offsets import UNKNOWN_START, Promise
+from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, Promise
 from logstore.indexes.index_sanity import last_indexed_position, sane_position
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
@@ -38,6 +35,7 @@ from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
+from logstore.recovery.damage.epoch_order import EpochOrder, first_epoch
 from logstore.recovery.damage.held_damage import held_damage, is_followed
 from logstore.recovery.damage.only_copy import OnlyCopy, Treatment
 from logstore.recovery.damage.segment_chain import SegmentChain
@@ -45,9 +43,10 @@ from logstore.recovery.damage.set_aside import SetAside
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.dropped_batches import dropped_tail
 from logstore.recovery.left_over_files import LeftOvers, orphaned_indexes, plan_left_overs
-from logstore.recovery.next_epoch import next_epoch
+from logstore.recovery.recovered_epochs import RecoveredEpochs
+from logstore.recovery.recovered_gaps import RecoveredGaps
 from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
-from logstore.recovery.segment_ends import LastBatch, end_of_segment, skips_offsets
+from logstore.recovery.segment_ends import LastBatch, end_of_segment
 from logstore.recovery.segment_recovery import recover_segment
 from logstore.recovery.segment_split import Part, write_parts
 from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
@@ -71,6 +70,8 @@ class LoadedLog:
     gaps: OffsetGaps = field(default_factory=OffsetGaps)
     keeps_beginning: bool = False
     """Whether remote storage has, or may have, what start and leader epochs say lies below the first segment."""
+    is_followed: bool = False
+    """Whether the log, as an only copy, has noted that it followed other leaders."""
 
 
 def load_log(
@@ -85,6 +86,8 @@ def load_log(
     has_remote: bool | None = False,
     damage: DamagePolicy = DamagePolicy.REPLICATED,
     promise: Promise | None = None,
+    is_in_root: bool = False,
+    check_all: bool = False,
     filesystem: FileSystem = REAL,
     clock: Callable[[], int] = now_ms,
     expiry_clock: Callable[[], int] | None = None,
@@ -96,11 +99,13 @@ def load_log(
     `log_start_offset`, `recovery_point` and `cleaner_offset` are what the root's checkpoints say, if they do;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery, and `was_compacted`
     whether a cleaner may have been over it, whatever its topic's configuration is now; `has_remote` whether remote
-    storage has its beginning, None where nobody says it. `damage` says what becomes of
-    records that are lost below what `promise` tells, if that is known; of a log that is the only copy the next leader
-    epoch is reserved where it may lack what readers have seen. `clock` gives milliseconds since 1970 UTC, and
-    `expiry_clock` the time by which producers are too old, by default the same. `open_files` bounds the segments'
-    descriptors and mappings. `progress` is called with the number of bytes that were recovered since.
+    storage has its beginning, None where nobody says it. `damage` says what becomes of records that are lost below
+    what `promise` tells, if that is known, and `is_in_root` whether a broker may have had the log since that was noted;
+    of a log that is the only copy the next leader epoch is reserved where it may lack what readers have seen. With
+    `check_all` the batches of all segments are checked, and not only of those that a crash may have damaged. `clock`
+    gives milliseconds since 1970 UTC, and `expiry_clock` the time by which producers are too old, by default the same.
+    `open_files` bounds the segments' descriptors and mappings. `progress` is called with the number of bytes that were
+    recovered since.
 
     Raises OSError, SegmentTooLargeError, and DamagedLogError.
     """
@@ -108,8 +113,10 @@ def load_log(
     loader.expiry_clock = expiry_clock or clock
     loader.policy = damage
     loader.has_remote = has_remote
+    loader.checks_all = check_all
     if not damage.is_replicated:
         loader.guard(damage, promise, cleaner_offset, was_closed=clean_shutdown)
+        loader.is_in_root = is_in_root
     elif damage.keeps_promises:
         # The leader is asked about what is missing before anything is cut, at the beginning, too.
         loader.has_remote = bool(has_remote)
@@ -149,15 +156,23 @@ class _Loader:
         """What becomes of damage."""
         self.has_remote: bool | None = False
         """Whether remote storage has what lies below the first segment; None where nobody says it."""
+        self.checks_all = False
+        """Whether the batches of segments are checked that were flushed."""
+        self._checked_epochs: EpochHistory | None = None
+        """Which their leader epochs have to fit."""
         self._only_copy: OnlyCopy | None = None
         self.chain: SegmentChain | None = None
         """Of a log that others have copies of, where it is not to end as Kafka's."""
-        self._gaps = OffsetGaps()
-        self._cleaner_offset: int | None = None
+        self._promise: Promise | None = None
+        """Of an only copy, as far as that is known."""
+        self.is_in_root = False
+        """Whether a broker may have had the log since it was an only copy."""
+        self._deleting: list[str] = []
+        """Files of segments that are deleted, and are there yet."""
         self._keeps_later = False
         """Whether the segments behind the one that was damaged last stay."""
-        self._begins_at: int | None = None
-        """Where the log is known to begin."""
+        self._misses_first = True
+        """Whether nobody has looked yet whether the first segment is missing, or what to do about it."""
         self._set_aside = SetAside(directory, filesystem)
         self._ends: dict[int, int] = {}
         """Where the offsets of segments end, by their base offsets, as far as that is known."""
@@ -172,14 +187,23 @@ class _Loader:
         self, policy: DamagePolicy, promise: Promise | None, cleaner_offset: int | None, *, was_closed: bool
     ) -> None:
         """Give up nothing that was promised, but by this policy; below `cleaner_offset` the log was compacted."""
+        self._promise = promise
+        gaps = RecoveredGaps(
+            self._directory,
+            self._filesystem,
+            promise,
+            cleaner_offset,
+            self._report,
+            is_compacted=self._config.is_compacted,
+        )
         recovery_point = None if promise is None else promise.recovery_point
-        self._begins_at = None if promise is None else promise.log_start_offset
-        self._only_copy = OnlyCopy(self._directory, policy, recovery_point, was_closed)
-        self._cleaner_offset = cleaner_offset
+        self._only_copy = OnlyCopy(
+            self._directory, policy, recovery_point, self._recovery_point, was_closed, gaps, self.checks_all
+        )
         self._report.is_only_copy = True
 
     def load(self, *, clean_shutdown: bool) -> LoadedLog:
-        """Take all steps; where they do not come to their end, no segment stays open."""
+        """Load the log; if any step fails, no segment stays open."""
         try:
             return self._load(clean_shutdown=clean_shutdown)
         except BaseException as error:
@@ -193,9 +217,12 @@ class _Loader:
         start = time.perf_counter()
         self._was_closed = clean_shutdown
         self._finish_what_was_left_over()
-        checkpoint, history = self._read_epochs()
+        noted_epoch = UNKNOWN_EPOCH if self._promise is None else self._promise.files.latest_epoch
+        epochs = RecoveredEpochs(self._directory, self._filesystem, noted_epoch, self._report)
         if self._only_copy is not None:
-            self._gaps = self._read_gaps()
+            self._choose_start(self._only_copy)
+        if self.checks_all:
+            self._checked_epochs = epochs.for_checks(self._base_offsets)
         self._recover_segments(clean_shutdown=clean_shutdown)
         self._look_for_missing_segments()
         end = self._reach(self._find_end())
@@ -203,11 +230,22 @@ class _Loader:
         segments = self._open_segments()
         first = segments[0].base_offset
         log_start_offset = self._start_above(first)
-        self._settle_gaps(end)
-        self._report.holes = list(self._gaps.within(max(log_start_offset, first), end).holes)
-        history = self._reconciled(history, self._start_of_epochs(log_start_offset, first), end)
+        gaps = OffsetGaps()
+        if self._only_copy is not None:
+            self._only_copy.gaps.settle(self._base_offsets, self._ends, end)
+            gaps = self._only_copy.gaps.known
+            self._report.holes = list(gaps.within(max(log_start_offset, first), end).holes)
+        history = epochs.reconciled(
+            self._base_offsets,
+            self._epochs,
+            self._last_batch,
+            start=self._start_of_epochs(log_start_offset, first),
+            end=end,
+            begins_anew=self._started_over,
+        )
         begins = [log_start_offset, *(entry.start_offset for entry in history.entries[:1])]
-        epochs = self._open_epochs(checkpoint, history, end, clean_shutdown=clean_shutdown)
+        may_lack = not clean_shutdown or bool(self._report.dropped) or end < self._known_end
+        cache = epochs.open(history, end, may_lack=may_lack, is_replicated=self.policy.is_replicated)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
         recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
         self._report.log_end_offset = end
@@ -217,12 +255,18 @@ class _Loader:
             log_start_offset,
             end,
             recovery_point,
-            epochs,
+            cache,
             producers,
             self._report,
-            self._gaps,
+            gaps,
             keeps_beginning=self.has_remote or (self.has_remote is None and min(begins) < first),
+            is_followed=self._promise is not None and self._promise.files.is_followed,
         )
+
+    @property
+    def _known_end(self) -> int:
+        """Up to where the log was flushed by any of its files, though that may have been truncated since."""
+        return max(self._recovery_point, 0 if self._promise is None else self._promise.checkpointed)
 
     def _start_above(self, first: int) -> int:
         """Return where the log starts: below its first segment where remote storage has, or may have, what is between.
@@ -237,18 +281,13 @@ class _Loader:
         """Return where the leader epochs are cut: nowhere as long as remote storage may have those below `first`."""
         return 0 if self.has_remote is None and start <= first else start
 
-    def _read_gaps(self) -> OffsetGaps:
-        try:
-            return OffsetGaps.read(self._directory)
-        except CorruptMetadataError as error:
-            self._report.damaged_offset_gaps = str(error)
-            return OffsetGaps()
-
     # --- files
 
     def _finish_what_was_left_over(self) -> None:
         names = self._names()
-        left_over = plan_left_overs(names, self._end_of_swap)
+        left_over = plan_left_overs(names, self._end_of)
+        deleted = (name for name in left_over.remove if parse_file_name(name).fate is FileFate.DELETED)
+        self._deleting += [name for name in deleted if parse_file_name(name).kind is FileKind.LOG]
         if self._only_copy is not None and not left_over.rename:  # nothing that follows depends on it
             self._waiting += [partial(self._remove_if_there, name) for name in left_over.remove]
             left_over = LeftOvers()
@@ -286,8 +325,8 @@ class _Loader:
         if (self._directory / name).exists():
             self._remove(name)
 
-    def _end_of_swap(self, name: str) -> int:
-        """Tell where the log in a `.log.swap` file ends."""
+    def _end_of(self, name: str) -> int:
+        """Return where the log ends in a file that is no live segment."""
         end = parse_file_name(name).base_offset or 0
         for columns in scan_headers(self._directory / name):
             end = int(columns.last_offset[-1]) + 1 if len(columns) else end
@@ -299,6 +338,16 @@ class _Loader:
         """Recover the segments that need it; drop those behind the first damage that was not flushed."""
         first = first_unflushed(self._base_offsets, self._recovery_point, clean_shutdown=clean_shutdown)
         flushed, unflushed = self._base_offsets[:first], self._base_offsets[first:]
+        if self.checks_all:
+            self._recover_in_turn(flushed, UnwrittenFiles(), unflushed)
+        else:
+            self._recover_what_seems_damaged(flushed)
+        self._look_for_missing_segments()  # before anything is written
+        kept = frozenset(self._base_offsets)
+        self._recover_in_turn([each for each in unflushed if each in kept], self._filesystem)
+
+    def _recover_what_seems_damaged(self, flushed: Sequence[int]) -> None:
+        """Recover those of the flushed segments whose indexes, or whose ends, do not fit."""
         kept = frozenset(self._base_offsets)
         for base_offset in flushed:
             if base_offset not in kept:
@@ -309,9 +358,6 @@ class _Loader:
             if position is None or not self._ends_well(base_offset, position):
                 self._recover_in_turn([base_offset], UnwrittenFiles(), self._behind(base_offset))
                 kept = frozenset(self._base_offsets)
-        self._look_for_missing_segments()  # before anything is written
-        kept = frozenset(self._base_offsets)
-        self._recover_in_turn([each for each in unflushed if each in kept], self._filesystem)
 
     def _behind(self, base_offset: int) -> Sequence[int]:
         """Return what goes with a flushed segment that is damaged: Kafka looks at none of those behind it."""
@@ -338,7 +384,9 @@ class _Loader:
         promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
         if is_last:
             return not self._only_copy.was_closed or promised in {None, end}
-        return promised in {None, end} or (end < promised and self._may_lack(end, promised, base_offset, promised))
+        return promised in {None, end} or (
+            end < promised and self._only_copy.gaps.may_lack(end, promised, base_offset, promised)
+        )
 
     def _promised_in(self, base_offset: int) -> int | None:
         """Return an offset that no batch of a segment lies around: where the next begins, or a flush has ended."""
@@ -384,7 +432,8 @@ class _Loader:
             on_damage=lambda found: self._treat(found, later),
             promised=self._promised_in(base_offset),
             is_ordered=self._only_copy is not None,
-            may_skip=self._may_lack if self._only_copy is not None else None,
+            may_skip=None if self._only_copy is None else self._only_copy.gaps.may_lack,
+            epochs=self._order_of_epochs(later),
             put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,
             filesystem=self._filesystem,
@@ -400,6 +449,13 @@ class _Loader:
         self._report.recovered_bytes += found.size
         return found
 
+    def _order_of_epochs(self, later: Sequence[int]) -> EpochOrder | None:
+        """Return what the leader epochs of a segment, which others follow, have to fit, if they are checked."""
+        if self._checked_epochs is None:
+            return None
+        behind = first_epoch(self._directory / file_name(FileKind.LOG, each) for each in later)
+        return EpochOrder(self._checked_epochs, self._log_start_offset, behind)
+
     def _split(self, base_offset: int, parts: Sequence[Part]) -> list[int]:
         """Put a segment's parts in its place, without indexes; return their base offsets."""
         write_parts(self._directory, base_offset, parts, self._filesystem)
@@ -410,7 +466,7 @@ class _Loader:
         return [part.base_offset for part in parts]
 
     def _treat(self, found: SegmentRecovery, later: Sequence[int]) -> tuple[Part, ...]:
-        """Take note of a segment that is damaged, and remove those behind it, unless they stay.
+        """Note a damaged segment, and remove those behind it, unless they stay.
 
         Returns the parts of it that stay where something stays behind the damage.
         """
@@ -425,8 +481,8 @@ class _Loader:
         if treatment.sets_aside:
             tail = replace(tail, set_aside=self._set_aside_bytes(log, found.valid_bytes, end, treatment))
         self._report.dropped.insert(0, tail)
-        if treatment.hole is not None:
-            self._add_hole(treatment.hole)
+        if treatment.hole is not None and self._only_copy is not None:
+            self._only_copy.gaps.add_hole(treatment.hole)
         return treatment.parts
 
     def _judge(self, found: SegmentRecovery, later: Sequence[int]) -> Treatment:
@@ -470,11 +526,6 @@ class _Loader:
         self._base_offsets.remove(base_offset)
         self._ends.pop(base_offset, None)
 
-    def _add_hole(self, hole: Hole) -> None:
-        """Let it be known durably, before anything is changed: without it a segment would seem to be missing."""
-        if hole.start_offset < hole.end_offset:
-            self._gaps = self._gaps.with_hole(hole).write(self._directory, self._filesystem)
-
     def _write_what_waits(self) -> None:
         while self._waiting:
             self._waiting.pop(0)()
@@ -485,24 +536,27 @@ class _Loader:
         """See that a log's segments begin where the log does, and follow one another."""
         if self.chain is not None:
             self._look_for_break(self.chain)
-        if self._only_copy is None or not self._base_offsets:
+        only_copy = self._only_copy
+        if only_copy is None or not self._base_offsets:
             return
-        self._look_for_the_first(self._only_copy, self._base_offsets[0])
+        self._look_for_the_first(only_copy, self._base_offsets[0])
+        only_copy.gaps.find_lost(self._base_offsets, self._ends)
         for before, following in pairwise(list(self._base_offsets)):
             end = self._ends.get(before, following)
             if end > following:
                 what = f"the segment reaches offset {end - 1:,}, beyond where the next one begins"
-                self._only_copy.judge_missing(following, end, what, before)
-            elif end < following and not self._may_lack(end, following, before, following):
-                what = f"the segment of {end:,} is missing"
-                self._only_copy.judge_missing(end, following, what, end)
-                if self._only_copy.policy is DamagePolicy.CUT:
+                only_copy.judge_missing(following, end, what, before)
+            elif end < following and not only_copy.gaps.may_lack(end, following, before, following):
+                what = f"the batches end at offset {end - 1:,}, and the next segment begins at {following:,}"
+                what += f": a segment is missing, or this one its end{only_copy.gaps.or_was_compacted()}"
+                only_copy.judge_missing(end, following, what, before)
+                if only_copy.policy is DamagePolicy.CUT:
                     self._drop(self._behind(before), "it follows a missing segment", sets_aside=True)
                     return
-                self._add_hole(Hole(end, following))
+                only_copy.gaps.add_hole(Hole(end, following))
 
     def _look_for_break(self, chain: SegmentChain) -> None:
-        """Let a log that others have copies of end where its segments break off, once nobody was promised the rest."""
+        """End a replicated log where its segments break off, if nobody was promised the rest."""
         start = self._recorded_start() if self._base_offsets else 0
         found = chain.find_break(self._base_offsets, self._ends, start)
         if found is None:
@@ -520,66 +574,83 @@ class _Loader:
         After a crash more may have been deleted than the checkpoint knows. Such segments are renamed first, and removed
         when the epochs have long been written.
         """
-        epochs = self._report.epochs_before
-        names = map(parse_file_name, self._report.removed_files)
-        deletes = any(name.kind is FileKind.LOG and name.fate is FileFate.DELETED for name in names)
+        epochs, first = self._report.epochs_before, self._base_offsets[0]
         checkpointed = self._log_start_offset if self._was_closed else 0
-        if self.has_remote or (not self._was_closed and deletes) or not (epochs or checkpointed):
-            return self._base_offsets[0]
+        is_deleting = self._deleting and not self._was_closed
+        if self._only_copy is not None:
+            is_deleting = is_deleting and self._deletes_up_to(first)
+        if self.has_remote or is_deleting or not (epochs or checkpointed):
+            return first
         return max(checkpointed, epochs[0].start_offset if epochs else 0)
 
     def _is_promised(self, offset: int) -> bool:
         """Whether a record of a log that others have copies of was on stable storage."""
         return self._was_closed or offset < self._recovery_point
 
+    def _choose_start(self, only_copy: OnlyCopy) -> None:
+        """Use the checkpoint files' later start, unless nothing else confirms it: a bit may have flipped there."""
+        promise = self._promise
+        if promise is None or not self._base_offsets:
+            return
+        start = promise.doubted_start(self._base_offsets[0], EpochHistory(self._report.epochs_before))
+        if start is None:
+            return
+        only_copy.judge_start(start, promise.log_start_offset)
+        self._promise = promise._replace(log_start_offset=promise.noted_start)
+        self._log_start_offset = promise.noted_start
+
     def _look_for_the_first(self, only_copy: OnlyCopy, first: int) -> None:
-        start = self._begins_at
-        if start in {None, UNKNOWN_START} and self._was_closed and self.has_remote is False:
-            start = self._recorded_start()  # by what is written as the log is closed
-        if start is None or not 0 <= start < first:
+        start = self._known_start(first) if self._misses_first else first
+        if start >= first:
             return
         only_copy.judge_missing(start, first, "the first segment is missing", start)
-        self._begins_at = None
+        self._misses_first = False
         if only_copy.policy is DamagePolicy.HOLE:
-            self._add_hole(Hole(start, first))
+            only_copy.gaps.add_hole(Hole(start, first))
             self._begin_file(start)
         else:
             self._note_missing(start, first, "the first segment is missing")
 
-    def _may_lack(self, start: int, end: int, *neighbours: int) -> bool:
-        """Whether a cleaner may have left a log without these offsets, between the segments that are its `neighbours`.
+    def _known_start(self, first: int) -> int:
+        """Return where an only copy began by its own word, or by its small files; `first` where they do not say.
 
-        As an only copy the log has noted each such gap before it was made. Who replicates it notes none: then all that
-        tells of compaction counts, by a cleaner that was interrupted, too, or by that of the leader.
+        A broker that had it since has deleted segments without that word, and either has written where the epochs begin
+        by now, or was at it.
         """
-        if self._gaps.covers(start, end):
-            return True
-        if self._only_copy is not None and self._only_copy.recovery_point is not None:
-            return not self._gaps.is_kept and end <= (self._cleaner_offset or 0)
-        if self._cleaner_offset is not None or self._config.is_compacted:
-            return True
-        return any(skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in neighbours)
+        promised = UNKNOWN_START if self._promise is None else self._promise.log_start_offset
+        if promised == UNKNOWN_START:
+            is_known = self._was_closed or self._promise is None
+            return self._recorded_start() if is_known and self._has_no_remote() else first
+        if not self.is_in_root:
+            return promised
+        epochs = self._report.epochs_before
+        return first if self._deletes_up_to(first) else max(promised, epochs[0].start_offset if epochs else 0)
 
-    def _settle_gaps(self, end: int) -> None:
-        """Note durably what was found to be missing between segments, and forget what is not missing any more."""
-        if self._only_copy is None:
-            return
-        ends = ((self._ends.get(before, following), following) for before, following in pairwise(self._base_offsets))
-        known, first = self._gaps, self._base_offsets[0] if self._base_offsets else end
-        self._gaps = known.between(Hole(*gap) for gap in ends if gap[0] < gap[1]).within(first, end)
-        if self._gaps != known or (self._cleaner_offset is not None and not known.is_kept):
-            with ignoring_full_disk():
-                self._gaps = self._gaps.write(self._directory, self._filesystem)
+    def _deletes_up_to(self, first: int) -> bool:
+        """Whether the segment just before the first one is being deleted. It is there yet: its name has changed.
+
+        So has that of what a truncation took away, which tells nothing: it began at the recovery point or below.
+        """
+        cut = -1 if self._promise is None else self._promise.taken_back or -1
+        before = (name for name in self._deleting if cut < (parse_file_name(name).base_offset or 0) < first)
+        return any(self._end_of(name) == first for name in before if (self._directory / name).exists())
+
+    def _has_no_remote(self) -> bool:
+        """Whether remote storage has nothing of the log: a broker records where each log begins of which it has."""
+        return self.has_remote is False or (self.has_remote is None and self._told_start is None)
 
     def _reach(self, end: int) -> int:
         """See that the log reaches up to where it was flushed; return where it ends."""
         only_copy = self._only_copy
         if only_copy is None:
             return end
-        promised = only_copy.recovery_point
-        if promised is None:
-            promised = self._checkpointed_end()
-        if end >= promised:
+        promised = self._recovery_point if only_copy.recovery_point is None else only_copy.recovery_point
+        if end >= promised and (self._base_offsets or self._started_over or not promised):
+            return end
+        if end >= promised:  # all that is known of was deleted, and perhaps more was written
+            what = f"the log has no segment any more, which began at offset {end:,} or before"
+            only_copy.judge_missing(end, end, what, end)
+            self._note_missing(end, end, what)
             return end
         what = f"the log ends at offset {end:,}, before its recovery point {promised:,}"
         if only_copy.policy is DamagePolicy.CUT and self._report.dropped:
@@ -588,18 +659,11 @@ class _Loader:
         if only_copy.policy is DamagePolicy.CUT:
             self._note_missing(end, promised, what)
             return end
-        self._add_hole(Hole(end, promised))
+        only_copy.gaps.add_hole(Hole(end, promised))
         if not self._base_offsets:
             self._begin_file(end)  # where readers begin, and are told
         self._begin_file(promised)
         return promised
-
-    def _checkpointed_end(self) -> int:
-        """Return up to where a log was flushed that has no word of its own on it, as far as its checkpoint is sure.
-
-        A crash in a truncation may leave a recovery point in the checkpoint that is too high.
-        """
-        return self._recovery_point if self._was_closed or not self._base_offsets else 0
 
     def _begin_file(self, base_offset: int) -> None:
         """Make an empty segment; indexes of that name belonged to the one that is missing."""
@@ -676,79 +740,6 @@ class _Loader:
             self._remove_segment(base_offset)
             self._started_over = True
         self._epochs = []
-
-    # --- leader epochs
-
-    def _read_epochs(self) -> tuple[LeaderEpochCheckpoint, EpochHistory]:
-        """Read the checkpoint; one that cannot be read is rebuilt from all batches (Kafka refuses to start)."""
-        checkpoint = LeaderEpochCheckpoint(self._directory, self._filesystem)
-        try:
-            self._report.epochs_before = checkpoint.read()
-        except CheckpointError as error:
-            self._report.damaged_epoch_checkpoint = str(error)
-            return checkpoint, EpochHistory()
-        return checkpoint, EpochHistory(self._report.epochs_before)
-
-    def _reconciled(self, history: EpochHistory, start: int, end: int) -> EpochHistory:
-        if self._started_over:
-            history = EpochHistory()
-        contradiction = self._contradiction(history)
-        if self._report.damaged_epoch_checkpoint or contradiction:
-            self._epochs = self._epochs_of_all_batches()
-        before = history.truncate_to(end).truncate_from_start(start)
-        reconciled = history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
-        if contradiction and reconciled != before:  # else the others agree with it, and that batch is damaged
-            self._report.damaged_epoch_checkpoint = contradiction
-        return reconciled
-
-    def _open_epochs(
-        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, end: int, *, clean_shutdown: bool
-    ) -> LeaderEpochFileCache:
-        """Bring the checkpoint up to date; an epoch that is only reserved is written before its first batch is."""
-        report, before = self._report, self._report.epochs_before
-        cache = LeaderEpochFileCache(history, checkpoint)
-        after = history.entries
-        may_lack = not clean_shutdown or bool(report.dropped) or end < self._recovery_point
-        epoch = next_epoch(before, history, may_lack=may_lack) if not self.policy.is_replicated else None
-        if epoch is not None:
-            reserved = EpochEntry(epoch, end)
-            cache.reserve(reserved)
-            if before == [*after, reserved]:
-                after = before
-        report.epochs_after = after
-        if after != before or report.damaged_epoch_checkpoint:
-            with ignoring_full_disk():  # it is written before the next batch is, or found as it was by the next start
-                cache.rewrite()
-        return cache
-
-    def _contradiction(self, history: EpochHistory) -> str:
-        """Say what is wrong with a history by which the last batch was written in an epoch that no batch has.
-
-        A replica with such a history says that it has what no leader has written. Where batches have that epoch, and
-        later ones an earlier epoch, Kafka's history is the same.
-        """
-        last = self._last_batch
-        claimed = None if last is None else history.epoch_for_offset(last.base_offset)
-        if last is None or claimed is None or not 0 <= last.epoch < claimed:
-            return ""
-        if self._wrote(claimed, history):
-            return ""
-        path = self._directory / LEADER_EPOCH_CHECKPOINT
-        return f"{path}: epoch {claimed} wrote offset {last.base_offset:,}, and the batch there has epoch {last.epoch}"
-
-    def _wrote(self, epoch: int, history: EpochHistory) -> bool:
-        """Whether any batch is of an epoch of the history: mostly the one where it begins is."""
-        entry = history.entry_for(epoch)
-        first = 0 if entry is None else max(bisect_right(self._base_offsets, entry.start_offset) - 1, 0)
-        paths = (self._directory / file_name(FileKind.LOG, each) for each in self._base_offsets[first:])
-        return any((columns.leader_epoch == epoch).any() for path in paths for columns in scan_headers(path))
-
-    def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
-        epochs: list[tuple[int, int]] = []
-        for base_offset in self._base_offsets:
-            for columns in scan_headers(self._directory / file_name(FileKind.LOG, base_offset)):
-                epochs += zip(columns.leader_epoch.tolist(), columns.base_offset.tolist(), strict=True)
-        return epochs
 
     # --- producers
 

@@ -95,7 +95,7 @@ def recover_plainly(
 
 
 def _other_than_batch(data: memoryview, at: int, end: int) -> StopReason | None:
-    """Tell why the pass stops here; None where a whole batch of magic 2 follows, whatever its header says."""
+    """Return why the pass stops here; None where a whole batch of magic 2 follows, whatever its header says."""
     left = end - at
     if left < _PREFIX:
         return StopReason.TORN if left else StopReason.END

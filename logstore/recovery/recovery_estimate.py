@@ -31,7 +31,7 @@ class RecoveryEstimate:
 
     @classmethod
     def of(cls, partitions: Iterable[PartitionDirectory]) -> Self:
-        """Add up what the partitions' directories and checkpoints tell; nothing after a clean stop.
+        """Add up what the partitions' directories and checkpoints show; nothing after a clean stop.
 
         If there are more than 64 MiB, samples are checked to measure the speed: 16 of 4 MiB at most, in a second at
         worst. Raises OSError.

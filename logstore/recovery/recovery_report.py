@@ -54,8 +54,10 @@ class RecoveryReport:
     empty otherwise."""
     damaged_offset_gaps: str = ""
     """Why it is not known any more which holes the log had, as that file cannot be read; empty otherwise."""
+    ignored_checkpoints: list[str] = field(default_factory=list)
+    """Checkpoint files beside the segments that speak of another log, as of a directory that was renamed or copied."""
     holes: list[Hole] = field(default_factory=list)
-    """What readers of the log are told of: see `Log.holes`."""
+    """What readers of the log get errors for: see `Log.holes`."""
     is_only_copy: bool = False
     """Whether no other node has a copy of the log."""
     seconds: float = 0.0

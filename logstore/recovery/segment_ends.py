@@ -1,4 +1,4 @@
-"""Where a closed segment's offsets end, told by its last batches alone."""
+"""Where a closed segment's offsets end, by its last batches alone."""
 
 import os
 from pathlib import Path

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from epoch.base.resource_limits import OUT_OF_SPACE
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import OUT_OF_SPACE
 from logstore.batch.columns import StopReason
 from logstore.errors import LogStoreError, SegmentTooLargeError
 from logstore.file_name import FileFate, FileKind, file_name
@@ -15,6 +15,7 @@ from logstore.files.mapped_files import cut_file
 from logstore.indexes.transaction_index import TransactionIndex
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
+from logstore.recovery.damage.epoch_order import WRONG_EPOCH, EpochOrder
 from logstore.recovery.segment_split import Part, plan_split
 from logstore.recovery.segment_walk import MISPLACED, OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
 
@@ -32,6 +33,7 @@ def recover_segment(
     promised: int | None = None,
     is_ordered: bool = False,
     may_skip: Callable[[int, int], bool] | None = None,
+    epochs: EpochOrder | None = None,
     put: Callable[[Callable[[], None]], object] = lambda put: put(),
     progress: OnBytes = lambda _: None,
     filesystem: FileSystem = REAL,
@@ -42,8 +44,8 @@ def recover_segment(
     as the damage is there to tell so after another crash. It answers with the parts that are to take the segment's
     place, if any. A segment that must be split is left as it is. With `is_ordered` the offsets of its batches have to
     rise, and to fit what was `promised`: up to where all was on stable storage, if that is known. Offsets that are too
-    far apart are damage where `may_skip` is given and denies that there may be none from one up to another. `put` is
-    given what puts the indexes into place.
+    far apart are damage where `may_skip` is given and denies that there may be none from one up to another. With
+    `epochs` leader epochs have to fit them, and one another. `put` is given what puts the indexes into place.
     Raises OSError, SegmentTooLargeError, and what `on_damage` raises.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
@@ -55,7 +57,8 @@ def recover_segment(
                 advice="Kafka refuses it too; take the partition from another replica",
             )
         walk = SegmentWalk(log, base_offset, config, on_producer_batch, is_ordered=is_ordered)
-        reason = walk.to_the_end(progress)
+        fitting = log.size if epochs is None else epochs.end_of_fitting(log)
+        reason = walk.to(fitting, progress)
         found = walk.found(reason)
         if reason == StopReason.OUT_OF_RANGE and (may_skip is None or _may_follow(log, found, may_skip)):
             parts = plan_split(log, base_offset)
@@ -65,6 +68,8 @@ def recover_segment(
         if misplaced is not None:
             walk = walk.without(misplaced)
             found = replace(walk.found(reason), reason=MISPLACED)
+        elif found.valid_bytes == fitting < log.size:
+            found = replace(found, reason=WRONG_EPOCH)
         walk.replay_all()
     if found.dropped_bytes:
         parts = on_damage(found)

@@ -37,6 +37,7 @@ def plan_split(log: LogFile, base_offset: int) -> tuple[Part, ...]:
     last_offset = -1
     try:
         for batch in log.batches():
+            _ = batch.record_count  # raises for wrapped messages that nobody can read: their first offset is not known
             if not last_offset < batch.base_offset <= batch.last_offset < MAX_OFFSET:
                 return ()
             if not parts or batch.last_offset - parts[-1].base_offset > MAX_RELATIVE_OFFSET:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.columns import StopReason
@@ -44,7 +44,7 @@ REASONS: Final[dict[int, str]] = {
 OnProducerBatch = Callable[[RecordBatch], list[AbortedTransaction]]
 """Given each batch with a producer id; answers the transactions that it aborts (`ProducerState.replay`)."""
 OnBytes = Callable[[int], object]
-"""Told how many more bytes are done."""
+"""Called with how many more bytes are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,11 @@ class SegmentWalk:
         self._state = new_state(base_offset, position=position, is_ordered=is_ordered)
         self._columns = RecoveryColumns()
 
-    def to_the_end(self, progress: OnBytes) -> int:
-        """Go on step by step; return the reason to stop."""
+    def to(self, last: int, progress: OnBytes) -> int:
+        """Go on step by step up to `last`, where the file or a batch ends; return the reason to stop."""
         done, stop = 0, int(StopReason.END)
-        while done < self._log.size and stop in {StopReason.END, StopReason.TORN}:
-            end = min(self._log.size, done + STEP_BYTES)
+        while done < last and stop in {StopReason.END, StopReason.TORN}:
+            end = min(last, done + STEP_BYTES)
             stop = self.go_to(end)
             progress(end - done)
             done = end

@@ -70,7 +70,7 @@ class LiveSegment:
         open_files: OpenFiles | None = None,
         suffix: str = "",
     ) -> None:
-        """Take over files as they are; see `create` and `load`."""
+        """Create a segment from its files as they are; see `create` and `load`."""
         self.base_offset: int = base_offset
         self.created_ms: int = created_ms
         """When it was made or loaded: an empty segment's age counts from here."""
@@ -130,7 +130,7 @@ class LiveSegment:
         created_ms: int = 0,
         open_files: OpenFiles | None = None,
     ) -> Self:
-        """Take over the files of a segment that needs no recovery. Raises OSError."""
+        """Load the files of a segment that needs no recovery. Raises OSError."""
         segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files)
         segment.file.size = segment.path.stat().st_size
         return segment
@@ -177,13 +177,13 @@ class LiveSegment:
         return largest if largest >= 0 else self.path.stat().st_mtime_ns // 1_000_000
 
     def batches(self, position: int = 0) -> Iterable[Batch]:
-        """Walk over the batches from `position` on. Raises as `read_batches` does, and OSError."""
+        """Walk over the batches from `position` on. Raises what `read_batches` raises, and OSError."""
         return read_batches(self.file.data()[: self.size], position, str(self.path))
 
     # --- appending
 
     def configure(self, config: LogConfig) -> None:
-        """Take another configuration; the indexes keep the size that they were made with."""
+        """Change the configuration; the indexes keep the size that they were created with."""
         self._config = config
         self._longest_ms = config.longest_segment_ms
         self._young_until = None
@@ -191,7 +191,7 @@ class LiveSegment:
     def should_roll(
         self, size: int, max_timestamp: int, last_offset: int, clock: Callable[[], int], jitter_ms: int
     ) -> bool:
-        """Tell whether `size` more bytes up to `last_offset` belong into the next segment (Kafka: shouldRoll)."""
+        """Whether `size` more bytes up to `last_offset` belong in the next segment (Kafka: shouldRoll)."""
         config, mine = self._config, self.file.size
         if mine > config.segment_bytes - size or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
             return True
@@ -332,7 +332,8 @@ class LiveSegment:
         """Map the file and read the indexes, which a truncation could not do where memory has come to an end.
 
         Returns the first offset that loses its record, below `offset` where a batch spans that, and where the batches
-        end that stay: lower yet where an earlier cut has left a gap. Raises as `locate` does, and CorruptIndexError.
+        end that stay: lower yet where an earlier cut has left a gap. Raises what `locate` raises, and
+        CorruptIndexError.
         """
         self.file.data()
         place = self.reader.locate(offset, self.size)
@@ -411,7 +412,7 @@ class LiveSegment:
         self.file.close()
 
     def abandon(self) -> None:
-        """Let go of everything and write nothing, as if the process had died (Kafka: closeHandlers)."""
+        """Close everything and write nothing, as if the process had died (Kafka: closeHandlers)."""
         self.file.close()
 
     # --- deleting

@@ -28,24 +28,32 @@ Wanted = Callable[[Iterator[Record]], Iterator[Record]]
 def sound_batches(data: memoryview, position: int, size: int, order: BatchOrder, around: Surroundings) -> BatchColumns:
     """Read batches from `position` on, as many as begin within `size` bytes: those before the first that is not sound.
 
-    A sound one has a valid checksum and its place in the `order`, which goes along; `around` lies around `data`.
+    A sound one has a valid checksum, its place in the `order`, which goes along, and no more records than its header
+    has offsets for; `around` lies around `data`.
     """
     columns = scan(np.frombuffer(data, np.uint8), position, check_crc=True, chunk_bytes=size)
+    too_many = columns.has_too_many
+    if too_many.any():
+        columns = columns.first(int(too_many.argmax()))
     return order.sound(columns, data, around)
 
 
 class ManyBatches:
     """Makes the records of batches of magic 2, without a look at their checksums."""
 
-    def __init__(self, data: memoryview, lowest: int, wanted: Wanted) -> None:
-        """Make those from offset `lowest` on; `wanted` chooses them where they are made one by one."""
+    def __init__(self, data: memoryview, wanted: Wanted) -> None:
+        """`wanted` chooses those that are made one by one."""
         self._data = data
-        self._lowest = lowest
+        self._lowest = 0
         self._wanted = wanted
         self._decoder = ObjectDecoder()
 
-    def runs(self, columns: BatchColumns, rows: Rows) -> Runs:
-        """Yield the records of the batches in `rows`. Raises as `RecordBatch.records` does."""
+    def runs(self, columns: BatchColumns, rows: Rows, lowest: int) -> Runs:
+        """Yield the records of the batches in `rows`, from offset `lowest` on.
+
+        Raises what `RecordBatch.records` raises.
+        """
+        self._lowest = lowest
         is_compressed = columns.attributes[rows] & CODEC_BITS != 0
         cuts = [0, *(np.flatnonzero(np.diff(is_compressed)) + 1).tolist(), len(rows)]
         for first, last in pairwise(cuts):

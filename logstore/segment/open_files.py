@@ -5,14 +5,14 @@ from collections import OrderedDict
 from threading import RLock
 from typing import Final, Protocol
 
-from epoch.forked import detach_after_fork
+from epoch.base.forked import detach_after_fork
 
 MOST: Final = 8_192
 """Open files. Each holds up to one descriptor and one mapping; systems allow 65,530 mappings to a process."""
 
 
 def default_limit() -> int:
-    """Tell how many files leave a third of the descriptors that the process may have to others."""
+    """Return how many files may be open so that a third of the process's descriptors stays for others."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST if descriptors == resource.RLIM_INFINITY else max(1, min(MOST, 2 * descriptors // 3))
 

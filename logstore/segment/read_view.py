@@ -1,11 +1,12 @@
 """The result of a read of a log: bytes of its files, most of them not copied."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.record import Record
+from logstore.errors import LogStoreError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.segment.view_records import ViewRecords
 
@@ -43,7 +44,7 @@ class ReadView:
         first_batch_incomplete: bool = False,
         surroundings: Surroundings = NO_SURROUNDINGS,
     ) -> None:
-        """Take what was found for `offset`."""
+        """Create a view of what was found for `offset`."""
         self.offset: int = offset
         """What was asked for: the first batch may begin before it."""
         self.data: memoryview = data
@@ -68,8 +69,8 @@ class ReadView:
     def next_offset(self) -> int:
         """The offset to read next: the one after the last batch, or the requested one if there is no batch.
 
-        The last record may have a lower offset: control records and aborted transactions have offsets too. Raises as
-        `batches` does.
+        The last record may have a lower offset: control records and aborted transactions have offsets too. Raises what
+        `batches` raises.
         """
         offset = self.offset
         for batch in self.batches():
@@ -88,30 +89,49 @@ class ReadView:
         """
         order, data, position = BatchOrder(), self.data, 0
         end = len(data)
-        while position < end:
-            batch = read_batch(data, position)  # `read_batches` takes a tenth longer here
-            if batch.base_offset == order.last_offset + 1 and batch.leader_epoch == order.epoch:
-                order.last_offset = batch.last_offset  # most do, and asking costs as much as reading the header
-            else:
-                if not position and batch.base_offset != self.offset:
-                    self.ensure_begin(batch.base_offset)
-                order.take(batch, self.surroundings, self.position)
-            position += batch.size
-            yield batch
+        try:
+            while position < end:
+                batch = read_batch(data, position)  # `read_batches` takes a tenth longer here
+                if batch.base_offset == order.last_offset + 1 and batch.leader_epoch == order.epoch:
+                    order.last_offset = batch.last_offset  # most do, and asking costs as much as reading the header
+                else:
+                    if not position and batch.base_offset != self.offset:
+                        self.ensure_begin(batch.base_offset)
+                    order.take(batch, self.surroundings)
+                position += batch.size
+                yield batch
+        except LogStoreError as error:
+            raise self.located(error) from None
 
-    def records(self, order: BatchOrder | None = None) -> Iterator[Record]:
+    def records(
+        self,
+        order: BatchOrder | None = None,
+        explained: Callable[[LogStoreError], LogStoreError] = lambda error: error,
+    ) -> Iterator[Record]:
         """Yield the records from `offset` on, without control records and those of aborted transactions.
 
         Aborted transactions are only known after a read with `Isolation.READ_COMMITTED`. Raises DecompressionError,
         DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match, or as
-        `batches` does: disks and memory may also lose bits while a log is open. `order` is that of the batches before.
+        `batches` does: disks and memory may also lose bits while a log is open. `order` is that of the batches before,
+        and `explained` returns what is raised for an error.
         """
-        for run in self.runs(order):
-            yield from run
+        try:
+            for run in self.runs(order):
+                yield from run
+        except LogStoreError as error:
+            raise explained(self.located(error)) from None
 
     def runs(self, order: BatchOrder | None = None) -> Iterator[Iterable[Record]]:
-        """Yield what `records` does, many at once. Where taking one of them raises, none is to be taken any more."""
+        """Yield what `records` does, many at once. Where taking one of them raises, none is to be taken any more.
+
+        What is raised is to be `located`.
+        """
         order = BatchOrder() if order is None else order
-        return ViewRecords(
-            self.data, self.position, self.offset, self.surroundings, self.aborted_transactions, order
-        ).runs()
+        return ViewRecords(self.data, self.offset, self.surroundings, self.aborted_transactions, order).runs()
+
+    def located(self, error: LogStoreError) -> LogStoreError:
+        """Return an error about the bytes of `data` with its place in their file."""
+        file = self.surroundings.file
+        if error.file is not None or error.position is None or file is None:
+            return error
+        return error.with_position(file=file, position=self.position + error.position, offset=error.offset)

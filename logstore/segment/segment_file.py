@@ -60,7 +60,7 @@ class SegmentFile:
     def __init__(
         self, path: Path, size: int = 0, *, filesystem: FileSystem = REAL, open_files: OpenFiles | None = None
     ) -> None:
-        """Take over a file of `size` bytes; it need not exist yet where that is 0."""
+        """Create it for a file of `size` bytes, which need not exist yet if that is 0."""
         self.path: Path = path
         self.size: int = size
         """Bytes that readers may look at: set once they are written."""
@@ -171,7 +171,7 @@ class SegmentFile:
             self._cut(size)
 
     def take_back(self, size: int) -> None:
-        """Cut off what no reader was told of, such as a part of a batch that found no space. Raises OSError.
+        """Cut off what no reader knows of, such as a part of a batch that found no space. Raises OSError.
 
         Readers go on meanwhile: what is mapped stays so, unless it reaches into what is cut.
         """
@@ -272,7 +272,7 @@ class SegmentFile:
             return self._view
 
     def _unmap(self) -> None:
-        """Let go of the mapping, which then is that of readers alone."""
+        """Release the mapping, which then belongs to readers alone."""
         if self._view is not _NOTHING:  # which all files share
             with suppress(BufferError):  # a reader is at work on it
                 self._view.release()

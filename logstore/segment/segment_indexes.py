@@ -106,7 +106,7 @@ class SegmentIndexes:
         self.transactions.truncate_to(offset)
 
     def take_back_time(self, offset: int) -> None:
-        """Take back what was broken off in the middle of an entry, where the time index was in use. Raises OSError."""
+        """Remove an entry of the time index that was interrupted, if it was in use. Raises OSError."""
         if self._time is not None:
             self._time.truncate_to(offset)
 

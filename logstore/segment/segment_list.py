@@ -14,7 +14,7 @@ class SegmentList:
     __slots__ = ("active", "base_offsets", "segments")
 
     def __init__(self, segments: Iterable[LiveSegment]) -> None:
-        """Take segments in the order of their base offsets."""
+        """Create a list of segments in the order of their base offsets."""
         self.segments: tuple[LiveSegment, ...] = tuple(segments)
         self.base_offsets: list[int] = [segment.base_offset for segment in self.segments]
         self.active: LiveSegment = self.segments[-1]

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.history import MAX_EPOCH, EpochHistory
@@ -19,7 +20,7 @@ from logstore.segment.segment_indexes import SegmentIndexes
 _HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
 _HEADER_BYTES: Final = _HEADER.size
 _unpack: Final = _HEADER.unpack_from
-_build: Final = tuple.__new__  # half the cost of NextBatch(...)
+_build: Final = tuple.__new__  # half the cost of calling a NamedTuple's class
 
 _WALKED_BATCHES: Final = 4
 """To find the end of more batches than these the index is asked first."""
@@ -47,6 +48,11 @@ class SegmentReader:
         self._indexes = indexes
         self._reads = 0
 
+    @property
+    def path(self) -> Path:
+        """The file's path."""
+        return self._file.path
+
     def locate(self, offset: int, size: int) -> tuple[int, int, int] | None:
         """Find the first batch within the first `size` bytes that ends at or beyond `offset`.
 
@@ -58,7 +64,7 @@ class SegmentReader:
     def end_before(self, position: int) -> int:
         """Return where the batches before the position end; the segment's base offset without any.
 
-        Raises as `locate` does.
+        Raises what `locate` raises.
         """
         end, start = self._base_offset, self._indexes.offset.floor_position(max(0, position - 1))
         data, begin = self._file.between(start, position)
@@ -78,8 +84,8 @@ class SegmentReader:
     ) -> ReadView | None:
         """Return whole batches from the one that holds `offset` on, within the first `size` bytes; None without any.
 
-        All batches there end below `end_offset`, and none has a later epoch than `epochs` knows. Raises as `locate`
-        does.
+        All batches there end below `end_offset`, and none has a later epoch than `epochs` knows. Raises what `locate`
+        raises.
         """
         cuts = self._file.cuts
         part = self._part(offset, size)
@@ -94,7 +100,7 @@ class SegmentReader:
         around = (data[: size - begin], begin, part[2])
         # The epochs as they are now: what takes the place of these batches later is another leader's.
         history = None if epochs is None else epochs.history
-        surroundings = _ViewSurroundings(self, around, start, end, size, end_offset, history, cuts)
+        surroundings = _build(_ViewSurroundings, (self, around, start, end, size, end_offset, history, cuts))
         return ReadView(offset, data[start - begin : end - begin], self._base_offset, start, False, surroundings)
 
     def ensure_gap(self, offset: int, end: int, next_offset: int) -> None:
@@ -118,14 +124,16 @@ class SegmentReader:
     def ensure_order(self, part: Part, offset: int, end: int, next_offset: int) -> None:
         """See that the batches before the position `end` are sound, rise, and all end below `next_offset`.
 
-        Looked at are those from the index's entry for `offset` on. Raises as `ensure_gap` does.
+        Looked at are those from the index's entry for `offset` on. Raises what `ensure_gap` raises.
         """
         data, begin, start = part
         position = start if start >= 0 else self._indexes.offset.lookup(offset)
         if position:
             self._ensure_led_right(data[: end - begin], position - begin, offset)
         indexed = self._indexes.offset.indexed_offset(offset)
-        order = BatchOrder()
+        # Which epochs these have makes no difference to where an offset is, and some may lie below the log's start: a
+        # replica that had nothing above it has forgotten theirs, and began with an earlier one.
+        order = BatchOrder(has_epochs=False)
         order.last_offset = -1 if position else self._base_offset - 1
         is_led_right = indexed is None
         try:
@@ -155,7 +163,7 @@ class SegmentReader:
             "the index leads past the batch that it has to lead to",
             file=self._file.path.with_suffix(f".{FileKind.OFFSET_INDEX}"),
             offset=offset,
-            advice="close the log and remove the file: the next open makes it anew",
+            advice="close the log and remove the file: the next open creates it again",
         )
 
     def ensure_first(self, base_offset: int, position: int) -> None:
@@ -259,61 +267,65 @@ class _Bound(Surroundings):
         return NextBatch(self._offset)
 
 
-class _ViewSurroundings(Surroundings):
-    """What lies around a view in its segment, with the bytes: the file may be deleted meanwhile."""
+class _Place(NamedTuple):
+    """Where the bytes of a view lie in their segment. With those around: the file may be deleted meanwhile."""
 
-    __slots__ = ("_cuts", "_end", "_end_offset", "_epochs", "_part", "_reader", "_size", "_start")
+    reader: SegmentReader
+    part: Part
+    start: int
+    stop: int
+    size: int
+    end_offset: int
+    epochs: EpochHistory | None
+    cuts: int
 
-    def __init__(
-        self,
-        reader: SegmentReader,
-        part: Part,
-        start: int,
-        end: int,
-        size: int,
-        end_offset: int,
-        epochs: EpochHistory | None,
-        cuts: int,
-    ) -> None:
-        self._reader = reader
-        self._cuts = cuts
-        self._part = part
-        self._start = start
-        self._end = end
-        self._size = size
-        self._end_offset = end_offset
-        self._epochs = epochs
+
+class _ViewSurroundings(_Place, Surroundings):
+    """What lies around a view. A tuple, as one is made at each read: it takes a third of the time."""
+
+    __slots__ = ()
+
+    @property
+    def file(self) -> str:
+        return str(self.reader.path)
 
     def ensure_begin(self, offset: int, base_offset: int) -> None:
-        self._reader.ensure_first(base_offset, self._start)
+        self.reader.ensure_first(base_offset, self.start)
         first = offset if base_offset > offset else base_offset - 1
         if first < 0:
             return
-        reader = self._reader
-        if self._part[2] < self._start:
-            ensure = partial(reader.ensure_order, self._part, first, self._start, base_offset)
-        elif self._start:  # what was read begins at an index entry, and that was made of the same bytes
-            ensure = partial(reader.ensure_gap, first, self._start, base_offset)
+        reader = self.reader
+        if self.part[2] < self.start:
+            ensure = partial(reader.ensure_order, self.part, first, self.start, base_offset)
+        elif self.start:  # what was read begins at an index entry, and that was made of the same bytes
+            ensure = partial(reader.ensure_gap, first, self.start, base_offset)
         else:
             return
-        reader.ensure_before_cuts(ensure, self._cuts)
+        reader.ensure_before_cuts(ensure, self.cuts)
 
     def next_batch(self) -> NextBatch:
-        data, begin, _ = self._part
-        return UNKNOWN_NEXT if self._end >= self._size else next_batch(data[: self._size - begin], self._end - begin)
+        data, begin, _ = self.part
+        return UNKNOWN_NEXT if self.stop >= self.size else next_batch(data[: self.size - begin], self.stop - begin)
 
     def end(self) -> NextBatch:
-        latest = None if self._epochs is None else self._epochs.latest_epoch
-        return _build(NextBatch, (self._end_offset, MAX_EPOCH if latest is None else latest))
+        latest = None if self.epochs is None else self.epochs.latest_epoch
+        return _build(NextBatch, (self.end_offset, MAX_EPOCH if latest is None else latest))
+
+    def is_last(self, base_offset: int, last_offset: int, epoch: int) -> bool:
+        epochs = self.epochs
+        return (
+            self.stop >= self.size
+            and last_offset < self.end_offset
+            and epochs is not None
+            and epochs.epoch_for_offset(base_offset) == epoch
+        )
 
     def epoch_at(self, offset: int) -> int | None:
-        return None if self._epochs is None else self._epochs.epoch_for_offset(offset)
+        return None if self.epochs is None else self.epochs.epoch_for_offset(offset)
 
     def onward(self) -> tuple[memoryview, Surroundings] | None:
-        data, begin, _ = self._part
-        reader, start, size = self._reader, self._start, self._size
-        around = _ViewSurroundings(reader, self._part, start, size, size, self._end_offset, self._epochs, self._cuts)
-        return data[start - begin : size - begin], around
+        data, begin, _ = self.part
+        return data[self.start - begin : self.size - begin], self._replace(stop=self.size)
 
 
 def _moved(error: LogStoreError, begin: int) -> LogStoreError:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.batch.batch_attributes import CONTROL_BIT
-from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings, has_too_many
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
 from logstore.batch.record import Record
@@ -45,24 +45,27 @@ class ViewRecords:
     def __init__(
         self,
         data: memoryview,
-        position: int,
         offset: int,
         around: Surroundings,
         aborted: Sequence[AbortedTransaction],
         order: BatchOrder,
     ) -> None:
-        """Take the records from `offset` on in `data`, which lies at `position` of its file.
+        """Create the sequence of the records from `offset` on in `data`.
 
         `order` is that of the batches before, and goes along past the last one.
         """
         self._data = data
-        self._place = position
         self._offset = offset
         self._around = around
         self._aborted = AbortedProducers(aborted)
         self._order = order
         self._next = 0
         self._many: ManyBatches | None = None
+
+    @property
+    def _lowest(self) -> int:
+        """The first offset that is wanted."""
+        return max(self._offset, self._order.reached + 1)
 
     def runs(self) -> Runs:
         """Yield the records; see `ReadView.records`."""
@@ -85,8 +88,8 @@ class ViewRecords:
             self._ensure_begin(int(columns.base_offset[0]))
         self._next = columns.next_position
         if self._many is None:
-            self._many = ManyBatches(self._data, self._offset, self._wanted)
-        yield from self._many.runs(columns, self._wanted_rows(columns))
+            self._many = ManyBatches(self._data, self._wanted)
+        yield from self._many.runs(columns, self._wanted_rows(columns), self._lowest)
 
     def _wanted_rows(self, columns: "BatchColumns") -> "NDArray[np.int64]":
         wanted: NDArray[np.bool_] = (columns.attributes & CONTROL_BIT == 0) & (columns.last_offset >= self._offset)
@@ -97,17 +100,25 @@ class ViewRecords:
         batch.ensure_valid()
         if not self._next:
             self._ensure_begin(batch.base_offset)
-        self._order.take(batch, self._around, self._place)
+        self._order.take(batch, self._around)
         self._next = batch.position + batch.size
         is_aborted = self._aborted.cover(
             batch.base_offset, batch.last_offset, batch.producer_id, batch.is_transactional
         )
-        if not is_aborted and not batch.is_control and batch.last_offset >= self._offset:
-            yield self._wanted(batch.records())
+        if is_aborted or batch.is_control or batch.last_offset < self._offset:
+            return
+        records = self._wanted(batch.records())
+        yield self._followed(records) if has_too_many(batch) else records
 
     def _wanted(self, records: Iterator[Record]) -> Iterator[Record]:
-        lowest = self._offset
+        lowest = self._lowest
         return (record for record in records if record.offset >= lowest)
+
+    def _followed(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Yield records, and note how far they reach."""
+        for record in records:
+            self._order.reached = max(self._order.reached, record.offset)
+            yield record
 
     def _ensure_begin(self, base_offset: int) -> None:
         if base_offset != self._offset:

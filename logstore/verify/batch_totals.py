@@ -1,4 +1,4 @@
-"""What the batches of a chunk amount to: it tells each check whether it has to look at them one by one."""
+"""What the batches of a chunk amount to: it shows each check whether it has to look at them one by one."""
 
 from typing import NamedTuple, Self
 
@@ -48,7 +48,7 @@ class BatchTotals(NamedTuple):
 
     @classmethod
     def by_kernel(cls, columns: BatchColumns) -> Self:
-        """Do so in one look at each batch."""
+        """Total one batch or more with a kernel, in one look at each."""
         from logstore.kernels.standalone import total_batches  # noqa: PLC0415  loaded on the first bulk operation
 
         if not len(columns):
@@ -71,12 +71,12 @@ class BatchTotals(NamedTuple):
 
     @classmethod
     def in_plain_numpy(cls, columns: BatchColumns) -> Self:
-        """Do so without numba."""
+        """Total one batch or more without numba."""
         first, last, epochs = columns.base_offset, columns.last_offset, columns.leader_epoch
         offsets = last - first + 1
         breaks = last < first
         breaks[1:] |= first[1:] != last[:-1] + 1
-        wrong = np.logical_or.reduce([wrong for wrong, _ in contradictions(columns)])
+        wrong = np.logical_or.reduce([each.found for each in contradictions(columns)])
         return cls(
             corrupt=int(np.count_nonzero(~columns.crc_valid)),
             records=int(columns.record_count.sum(dtype=np.int64)),
@@ -87,7 +87,7 @@ class BatchTotals(NamedTuple):
             breaks=int(np.count_nonzero(breaks)),
             epoch_changes=int(np.count_nonzero(epochs[1:] != epochs[:-1])),
             without_epoch=int(np.count_nonzero(epochs < 0)),
-            with_holes=int(np.count_nonzero((columns.record_count < offsets) & columns.crc_valid)),
+            with_holes=int(np.count_nonzero((columns.record_count < offsets) & columns.crc_valid & ~columns.is_unread)),
             contradictory=int(np.count_nonzero(wrong & columns.crc_valid & (columns.magic == MAGIC))),
             with_producer=int(np.count_nonzero(columns.producer_id >= 0)),
             transactional=int(np.count_nonzero(columns.attributes & TRANSACTIONAL_BIT)),

@@ -190,9 +190,9 @@ def topic_id_missing(partition: PartitionDirectory) -> Iterator[Finding]:
     else:
         yield Reporter(partition.topic_partition).error(
             TOPIC_ID_MISSING,
-            "the file is missing, although the log has records: a KRaft broker takes such a log for stray at its "
-            "start, sets it aside in a directory of another name, which ends in -stray, and begins an empty one; with "
-            "the broker stopped, copy the file from another replica",
+            f"{PARTITION_METADATA_NAME} is missing, although the log has records: a KRaft broker takes such a log for "
+            "stray at its start, sets it aside in a directory of another name, which ends in -stray, and begins an "
+            "empty one; with the broker stopped, copy the file from another replica",
             file=PARTITION_METADATA_NAME,
         )
 

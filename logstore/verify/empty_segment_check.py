@@ -63,7 +63,7 @@ class EmptySegmentCheck(SilentCheck):
     def _judge(self, segment: Segment) -> Finding:
         evidence = next(self._evidence(segment), None)
         end = self._next_base[segment.base_offset]
-        normal = f"later segments go on at {end}: a truncation inside its only batch leaves it so"
+        normal = f"later segments go on at {end}: a truncation inside its only batch has this effect"
         if evidence is not None:
             of_severity, what = self._report.error, f"{evidence}: its records are lost on this replica; {CURE}"
         elif not any(kind in segment.files for kind in INDEX_KINDS):

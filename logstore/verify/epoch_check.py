@@ -83,8 +83,8 @@ class EpochCheck(SilentCheck):
             first = min(self._segment_bases)
             yield self._report.info(
                 "beginning-not-here",
-                f"the log starts at offset {self._begins_below} by {LOG_START_OFFSET_CHECKPOINT}, its first segment at "
-                f"{first}: what is between is in remote storage or lost: the files do not tell, but "
+                f"the log starts at offset {self._begins_below} by {LOG_START_OFFSET_CHECKPOINT}, its first segment "
+                f"at {first}: what is between is in remote storage or lost: the files do not show which, but "
                 "`remote.storage.enable` of the topic does",
                 file=file_name(FileKind.LOG, first),
                 offset=self._begins_below,
@@ -106,7 +106,8 @@ class EpochCheck(SilentCheck):
         if self._checkpoint is None:
             if rising:
                 yield self._error(
-                    "epoch-checkpoint-missing", f"the file is missing although batches carry epochs: {REBUILD}"
+                    "epoch-checkpoint-missing",
+                    f"{LEADER_EPOCH_CHECKPOINT} is missing although batches carry epochs: {REBUILD}",
                 )
             return
         try:
@@ -253,7 +254,7 @@ class EpochCheck(SilentCheck):
                 )
 
     def _may_be_without_batches(self, entry: EpochEntry, rising: Sequence[EpochRun], log_end_offset: int) -> bool:
-        """Tell apart what is normal: a leader without writes since, a history older than the log, a cleaned log."""
+        """Whether it is normal: a leader without writes since, a history older than the log, a cleaned log."""
         first_offset = rising[0].first_offset if rising else log_end_offset
         at_or_beyond_end = entry.start_offset >= log_end_offset
         before_the_log = entry.start_offset <= first_offset

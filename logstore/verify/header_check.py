@@ -16,6 +16,7 @@ from logstore.verify.log_pass import Chunk, SilentCheck
 
 MOST_HELD: Final = 100
 _WRITTEN_SO: Final = ", although its checksum is valid: it was written so"
+_ACCEPTED: Final = f"{_WRITTEN_SO}, and brokers and consumers take it as it is"
 _NOT_COVERED: Final = ": the checksum does not cover the field, so it may have been altered"
 
 Report = Callable[..., Finding]
@@ -38,14 +39,18 @@ class HeaderCheck(SilentCheck):
         sound = columns.crc_valid & (columns.magic == 2)
         lacking = self._lacks_epoch(columns)
         impossible = (columns.leader_epoch < NO_LEADER_EPOCH) & ~lacking
+        error, warning = self._report.error, self._report.warning
         states = [
-            *((wrong, what, _WRITTEN_SO) for wrong, what in contradictions(columns)),
-            (lacking, "no leader epoch, after others", _NOT_COVERED),
-            (impossible, "a leader epoch that cannot be", _NOT_COVERED),
+            *(
+                (each.found, each.what, *((warning, _ACCEPTED) if each.is_accepted else (error, _WRITTEN_SO)))
+                for each in contradictions(columns)
+            ),
+            (lacking, "no leader epoch, after others", error, _NOT_COVERED),
+            (impossible, "a leader epoch that cannot be", error, _NOT_COVERED),
         ]
-        for wrong, what, why in states:
+        for wrong, what, report, why in states:
             for row in np.flatnonzero(wrong & sound):
-                yield self._report.error(
+                yield report(
                     "batch-header-wrong",
                     f"the header of the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} "
                     f"states {what}{why}; compare with another replica",

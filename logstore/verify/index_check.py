@@ -86,7 +86,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
         return read_file(partial(read_index, path), name, "index-unreadable", self._report)
 
     def _entries(self, data: bytes, segment: Segment) -> Index:
-        """Take the index apart, to look at its entries one by one."""
+        """Parse the index, to check its entries one by one."""
         if self._index is None:
             self._index = index = self._parse(data, segment)
             self._good = np.zeros(len(index), np.bool_)
@@ -147,7 +147,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
         """Reset the state of the previous segment."""
 
     def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
-        """Tell at once whether all entries agree with these batches and nothing is odd about the index."""
+        """Whether all entries are seen at once to agree with these batches, with nothing odd about the index."""
         raise NotImplementedError
 
     def _parse(self, data: bytes, segment: Segment) -> Index:
@@ -264,6 +264,7 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     def _start(self) -> None:
         self._largest = NO_TIMESTAMP
         self._all_read = True
+        self._has_times = False
 
     def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
         from logstore.kernels.standalone import time_index_agrees  # noqa: PLC0415  as above
@@ -285,6 +286,7 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         # What a batch with a wrong checksum says of time cannot be held against any entry.
         timestamp = np.where(columns.crc_valid, columns.max_timestamp, NO_TIMESTAMP)
         self._all_read &= bool(columns.crc_valid.all())
+        self._has_times |= bool(columns.magic.any())
         largest = np.maximum(np.maximum.accumulate(timestamp), self._largest)
         self._largest = int(largest[-1])
         inside = (index.offset >= columns.base_offset.min()) & (index.offset <= columns.last_offset.max())
@@ -296,7 +298,8 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     def _judge_right(self, index: TimeIndex, entries: NDArray[np.intp], name: str) -> Iterator[Finding]:
         # An entry of timestamp 0 may be empty, in the segment of records without timestamps.
         late = entries[index.timestamp[entries] > max(self._largest, 0)]
-        if not len(late) or not self._all_read:
+        # Brokers 0.10 noted what producers sent before they converted it to records without timestamps.
+        if not (len(late) and self._all_read and self._has_times):
             return
         first, last = int(late[0]), int(late[-1])
         yield self._report.warning(

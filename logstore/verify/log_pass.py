@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
+from logstore.awaited_threads import AwaitedThreads
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import LOG_OVERHEAD
 from logstore.offline.epoch_runs import EpochRun, runs_of
@@ -18,13 +19,25 @@ from logstore.offline.tail_rereader import TailRereader
 from logstore.verify.batch_totals import BatchTotals
 from logstore.verify.corrupt_runs import CorruptRuns
 from logstore.verify.finding import CURE, Finding, Reporter
-from logstore.verify.read_ahead import WORTH_A_THREAD, read_ahead
 
 if TYPE_CHECKING:
     from logstore.offline.batch_search import BatchSearch
 
 Scan = Callable[[LogFile, int], Iterator[BatchColumns]]
 """Reads batches as `LogFile.scan` does, from a position on to the end or to what is no batch."""
+Item = TypeVar("Item")
+
+WORTH_A_THREAD: Final = 32 << 20
+"""Bytes of a log that are read ahead; starting a thread for a smaller one costs more than it saves."""
+
+
+def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
+    """Yield the same items, each made while the one before is worked on: kernels run without the GIL."""
+    with AwaitedThreads(1) as thread:
+        coming = thread.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = thread.submit(next, items, None)
+            yield item
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +263,7 @@ class _Reading:
         """Where zeros begin and end that were met last."""
 
     def chunk(self, columns: BatchColumns) -> Chunk:
-        """Tell the checks what they need to know of the next batches."""
+        """Collect what the checks need to know of the next batches."""
         totals, file = BatchTotals.of(columns), self.segment.log_path.name
         runs = runs_of(columns, file) if totals.epoch_changes else [EpochRun.of(columns, 0, len(columns), file)]
         return Chunk(self.segment, self.is_active, self.log, columns, totals, runs)

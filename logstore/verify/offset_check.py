@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
+from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, OffsetGaps
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
@@ -64,7 +65,8 @@ class OffsetCheck(SilentCheck):
         before = reached[:-1]
         for row in (columns.base_offset < before).nonzero()[0]:
             yield self._backwards(chunk, int(row))
-        gaps = (columns.base_offset > before).nonzero()[0]
+        # What seems to be missing before a wrapped set that cannot be read may be in there.
+        gaps = ((columns.base_offset > before) & ~columns.is_unread).nonzero()[0]
         if self._after_damage:
             gaps = gaps[gaps > 0]
         for row in gaps:
@@ -98,11 +100,13 @@ class OffsetCheck(SilentCheck):
         for hole in self._known.within(self._log_start, log_end_offset).holes:
             yield self._report.error(
                 "known-hole",
-                f"{hole} were damaged or lost, and the log was opened without them: readers are told so",
+                f"{hole} were damaged or lost, and the log was opened without them: readers get an error there",
                 file=OFFSET_GAPS_NAME,
                 offset=hole.start_offset,
             )
         if self._compaction.found:
+            if self._compaction.is_assumed and self._gaps:
+                yield self._unexplained(self._gaps[0])
             return
         for gap in self._gaps:
             if not self._known.covers(gap.start, gap.end) and not self._misplaced.any_between(gap.start, gap.end):
@@ -172,6 +176,20 @@ class OffsetCheck(SilentCheck):
         end, position = int(chunk.columns.base_offset[row]), int(chunk.columns.position[row])
         self._gaps.append(Gap(start, end, chunk.segment.log_path.name, position, between))
 
+    def _unexplained(self, gap: Gap) -> Finding:
+        """Return one finding for all holes: the file that would explain them is not there."""
+        number = len(self._gaps) + self._further_gaps
+        where = "there" if number == 1 else f"there and in {number - 1:,} more places"
+        return self._report.warning(
+            "compaction-unknown",
+            f"offsets {gap.start}..{gap.end - 1} are missing; what was {where} is compacted away, or lost: the "
+            f"{CLEANER_OFFSET_CHECKPOINT} of the directory's root would show which, so put it beside the directory, "
+            "or name the root, and verify again",
+            file=gap.file,
+            position=gap.position,
+            offset=gap.start,
+        )
+
     def _describe(self, gap: Gap) -> Finding:
         first = max(gap.start, self._log_start) if self._log_start < gap.end else gap.start
         what = f"offsets {first}..{gap.end - 1} are missing"
@@ -201,7 +219,7 @@ class Misplaced:
         self._order: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
 
     def add(self, base: int, last: int) -> None:
-        """Take a batch's offsets."""
+        """Add a batch's offsets."""
         self._base.append(base)
         self._last.append(last)
         self._order = None

@@ -127,7 +127,7 @@ class ProducerCheck(SilentCheck):
             )
 
     def _follow(self, chunk: Chunk, rows: slice) -> None:
-        """Take over each producer's last batches among the rows."""
+        """Apply each producer's last batches among the rows."""
         if not chunk.totals.with_producer:
             return
         columns = chunk.columns
@@ -151,7 +151,7 @@ class ProducerCheck(SilentCheck):
             ids, from_end = np.unique(producers[mine][::-1], return_index=True)
             values = [column[mine][::-1][from_end].tolist() for column in told]
             into.update(zip(ids.tolist(), zip(*values, strict=True), strict=True))
-        for producer in np.unique(producers[known[is_control]]).tolist():
+        for producer in dict.fromkeys(producers[known[is_control]].tolist()):
             last_offset, position = self._logged.markers[producer]
             self._logged.markers[producer] = last_offset, _coordinator_epoch(chunk, position)
 

@@ -48,8 +48,8 @@ class QuorumCheck(SilentCheck):
             yield self._report.warning(
                 "metadata-snapshot-beyond-log-end",
                 f"the log ends at offset {log_end_offset:,}, before this snapshot does: a controller drops the log at "
-                "its next start and goes on from the snapshot. It fetched the snapshot just before it stopped, or the "
-                "end of its log was lost",
+                "its next start and continues from the snapshot. It fetched the snapshot just before it stopped, or "
+                "the end of its log was lost",
                 file=snapshots[latest],
                 offset=latest[1],
             )

@@ -39,6 +39,8 @@ _MARKS = {
 }
 
 START_BEYOND_END: Final = "log-start-beyond-log-end"
+HIGH_WATERMARK_BEYOND_END: Final = "high-watermark-beyond-log-end"
+RECOVERY_POINT_BEYOND_END: Final = "recovery-point-beyond-log-end"
 
 
 def check_root(root: OfflineLogDirectory) -> Iterator[Finding]:
@@ -145,6 +147,12 @@ def _missing_partitions(root: OfflineLogDirectory) -> Iterator[Finding]:
         )
 
 
+_MAYBE_LATE: Final = (
+    "; or the broker runs, has begun an empty log in place of a lost one, and has not written the file since, which it "
+    "does once a minute: look again then"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Claim:
     file: str
@@ -169,9 +177,9 @@ def check_claims(partition: PartitionDirectory, log_end_offset: int) -> Iterator
     if kept > log_end_offset:
         yield report.error(
             "short-of-claims",
-            f"a broker has found that the log reached offset {kept:,} once, and it ends at {log_end_offset:,}: let "
-            "another replica lead that has the records; the file goes once the log has them again, or the loss is "
-            "accepted",
+            f"a broker has found that the log reached offset {kept:,} once, and it ends at {log_end_offset:,}: make "
+            "another replica the leader that has the records; the file is removed once the log has them again, or "
+            "the loss is accepted",
             file=KEPT_CLAIMS_NAME,
             offset=log_end_offset,
         )
@@ -190,18 +198,18 @@ def check_claims(partition: PartitionDirectory, log_end_offset: int) -> Iterator
 def _claims(checkpoints: PartitionCheckpoints) -> Iterator[_Claim]:
     yield _Claim(
         HIGH_WATERMARK_CHECKPOINT,
-        "high-watermark-beyond-log-end",
+        HIGH_WATERMARK_BEYOND_END,
         "high watermark",
         checkpoints.high_watermark,
-        "committed records are gone from this replica; see that another one has them before this one leads",
+        "committed records are gone from this replica; check that another one has them before this one leads",
     )
     yield _Claim(
         RECOVERY_POINT_CHECKPOINT,
-        "recovery-point-beyond-log-end",
+        RECOVERY_POINT_BEYOND_END,
         "recovery point",
         checkpoints.recovery_point,
-        "flushed records are gone from this replica, and damage below it is not looked for; see that another replica "
-        "has them before this one leads",
+        "flushed records are gone from this replica, and damage below it is not looked for; check that another "
+        f"replica has them before this one leads{'' if checkpoints.clean_shutdown else _MAYBE_LATE}",
     )
     yield _Claim(
         LOG_START_OFFSET_CHECKPOINT,

@@ -23,7 +23,7 @@ from logstore.verify.offset_check import OffsetCheck
 from logstore.verify.own_files_check import known_gaps
 from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.quorum_check import QuorumCheck
-from logstore.verify.record_check import RecordCheck
+from logstore.verify.record_check import RecordCheck, WrapperCheck
 from logstore.verify.root_check import check_claims, check_root
 from logstore.verify.segment_names import NamedSegments
 from logstore.verify.stable_read import settled
@@ -110,9 +110,8 @@ def _findings(
     named = NamedSegments.of(partition, report)
     yield from check_directory(partition, named.segments)
     yield from named.findings
-    checks = [*_checks(partition, named.segments, report), *watch(partition)]
-    if records:
-        checks.append(RecordCheck(report, decoded))
+    of_records = RecordCheck(report, decoded) if records else WrapperCheck(report)
+    checks = [*_checks(partition, named.segments, report), *watch(partition), of_records]
     clean = partition.checkpoints.clean_shutdown
     log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean, scan=scan)
     yield from log_pass.run()

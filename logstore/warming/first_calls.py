@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from epoch.bulk import EpochTable
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.history import EpochHistory
-from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.append_fast_path import APPEND_ONE, FOLLOW, INSPECT_SENT
 from logstore.append.append_validation import FIRST_CORRUPT
 from logstore.append.encoding import ENCODER

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 
-from epoch.kept_code.completion import Completion
-from epoch.kept_code.kernel_files import could_keep_all, used_directories
+from epoch.compiling.completion import Completion
+from epoch.compiling.kernel_files import could_keep_all, used_directories
 
 
 def warm() -> list[tuple[str, float]]:

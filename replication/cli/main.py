@@ -6,29 +6,48 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final, TextIO, cast
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
 from logstore.text.address_secrets import take_in
-from replication.cli.advise import advise
-from replication.cli.audit import audit
-from replication.cli.broker import broker
-from replication.cli.cluster import cluster
-from replication.cli.demo import demo
-from replication.cli.dump import dump
-from replication.cli.elect import ElectCommand, elect
-from replication.cli.epochs import epochs
-from replication.cli.explain import explain
-from replication.cli.failure import ReportedError, UsageError, print_failure, wants_json
-from replication.cli.format import format  # noqa: A004  the command's name
-from replication.cli.incident import incident
-from replication.cli.mirror import mirror
-from replication.cli.output import (
+from replication.base.errors import ReplicationError
+from replication.base.missing_package import extra_of
+from replication.cli.commands.advise import advise
+from replication.cli.commands.audit import audit
+from replication.cli.commands.broker import broker
+from replication.cli.commands.cluster import cluster
+from replication.cli.commands.demo import demo
+from replication.cli.commands.dump import dump
+from replication.cli.commands.elect import ElectCommand, elect
+from replication.cli.commands.epochs import epochs
+from replication.cli.commands.explain import explain
+from replication.cli.commands.format import format  # noqa: A004  the command's name
+from replication.cli.commands.incident import incident
+from replication.cli.commands.mirror import mirror
+from replication.cli.commands.plan import plan
+from replication.cli.commands.recover import recover
+from replication.cli.commands.repair import repair
+from replication.cli.commands.salvage import salvage
+from replication.cli.commands.schema import schema
+from replication.cli.commands.serve import serve
+from replication.cli.commands.transactions import transactions
+from replication.cli.commands.truncate import truncate
+from replication.cli.commands.verify import verify
+from replication.cli.commands.version import print_version, version
+from replication.cli.commands.warm import warm
+from replication.cli.output.failure import (
+    MissingPackageError,
+    ReportedError,
+    UsageError,
+    print_failure,
+    wants_json,
+)
+from replication.cli.output.help_text import GroupedCommands, PlainUsage, long_help, short_help
+from replication.cli.output.printing import (
     EXIT_FAILED,
     EXIT_OUTPUT_CLOSED,
     OutputError,
@@ -39,68 +58,23 @@ from replication.cli.output import (
     let_go_of,
     told,
 )
-from replication.cli.plan import plan
-from replication.cli.recover import recover
-from replication.cli.repair import repair
-from replication.cli.salvage import salvage
-from replication.cli.schema import schema
-from replication.cli.serve import serve
-from replication.cli.transactions import transactions
-from replication.cli.truncate import truncate
-from replication.cli.verify import verify
-from replication.cli.version import print_version, version
-from replication.cli.warm import warm
-from replication.errors import ReplicationError
 
-COMMANDS = (
-    audit,
-    incident,
-    salvage,
-    transactions,
-    explain,
-    dump,
-    verify,
-    epochs,
-    plan,
-    advise,
-    recover,
-    repair,
-    truncate,
-    serve,
-    format,
-    broker,
-    mirror,
-    cluster,
-    elect,
-    demo,
-    schema,
-    warm,
-    version,
-)
+GROUPS: Final = {
+    "Incident": (incident, audit, advise, salvage),
+    "Inspect": (verify, epochs, dump, plan, explain),
+    "Change": (recover, repair, truncate),
+    "Clusters": (cluster, elect, transactions, mirror),
+    "Brokers": (serve, format, broker),
+    "Tool": (demo, schema, warm, version),
+}
+"""The commands by what somebody comes for."""
 
 EMPTY_ARGUMENT: Final = re.compile("(--[a-z-]+=)?")
 
 
-class InOrder(TyperGroup):
-    """Lists the commands in the order in which a newcomer meets them."""
-
-    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # click's Context is typer's base
-        """Name the commands."""
-        del ctx
-        return [command.__name__ for command in COMMANDS]
-
-
-class PlainUsage(TyperCommand):
-    """Shows arguments in the usage line as they are called, without typer's braces."""
-
-    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as above
-        """Give the parts of the usage line."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
-
-
 app = typer.Typer(
     name="epochlog",
-    cls=InOrder,
+    cls=GroupedCommands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -116,7 +90,9 @@ def epochlog(
     """Read and explain the logs of Kafka replicas: what is in them, what is damaged, who led when, and what each would
     truncate under which leader.
 
-    Exit status: 0 nothing wrong, 1 findings, 2 failed in whole or in part, 3 acknowledged records are lost.
+    `epochlog help COMMAND` prints a command's options and examples.
+
+    Exit status: 0 nothing wrong, 1 findings, 2 failed in whole or in part, 3 acknowledged records are at stake.
     """  # noqa: D205  typer takes the first paragraph whole
     if version:
         print_version()
@@ -126,13 +102,14 @@ def epochlog(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _first_sentence(command: Callable[..., None]) -> str:
-    return " ".join((command.__doc__ or "").partition("\n\n")[0].split())
-
-
-for command in COMMANDS:
-    # typer would cut the first sentence to a line.
-    app.command(cls=ElectCommand if command is elect else PlainUsage, short_help=_first_sentence(command))(command)
+for group, commands in GROUPS.items():
+    for command in commands:
+        app.command(
+            cls=ElectCommand if command is elect else PlainUsage,
+            help=long_help(command),
+            short_help=short_help(command),
+            rich_help_panel=group,
+        )(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -178,12 +155,21 @@ def _run(arguments: Sequence[str]) -> int:
     except OutputError:
         raise
     except Exception as error:  # noqa: BLE001  a traceback alone ends with 1, which means findings
-        traceback.print_exc()
-        failure, message = error, f"internal error in epochlog: {type(error).__name__}: {told(error)}"
+        failure, message = _unforeseen(error, arguments)
     if wants_json(arguments):
         print_failure(failure, message=message)
     complain(message)
     return EXIT_FAILED
+
+
+def _unforeseen(error: Exception, arguments: Sequence[str]) -> tuple[Exception, str]:
+    """Return the failure and its message: the extra that a command needs, or an error of ours, with its traceback."""
+    extra = extra_of(error) if isinstance(error, ModuleNotFoundError) else None
+    if isinstance(error, ModuleNotFoundError) and extra is not None:
+        failure = MissingPackageError(f"`{arguments[0]}` needs", error, extra)
+        return failure, told(failure)
+    traceback.print_exc()
+    return error, f"internal error in epochlog: {type(error).__name__}: {told(error)}"
 
 
 def _refuse_empty(arguments: Sequence[str]) -> None:
@@ -199,4 +185,14 @@ def _usage_in_one_line(error: Exception) -> str:
     option = getattr(error, "option_name", "")
     if option.startswith("-") and not option.startswith("--"):
         message += ": names that begin with a dash go behind --"
+    if context and type(error).__name__ == "MissingParameter":
+        message += f"; write {context.command_path} {_needed(context)}"
     return f"{message} (see `{context.command_path} --help`)" if context else message
+
+
+def _needed(context: typer.Context) -> str:
+    """Return what a command cannot do without, as it is typed: arguments first, then options."""
+    needed = [each for each in context.command.params if each.required]
+    arguments = [str(each.metavar) for each in needed if each.param_type_name == "argument"]
+    options = [f"{each.opts[0]} {each.metavar}" for each in needed if each.param_type_name == "option"]
+    return " ".join([*arguments, *options])

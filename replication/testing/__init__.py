@@ -9,15 +9,15 @@
 Names load their modules on first use.
 """
 
-from replication.lazy_names import lazy_names
+from replication.base.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
-    "cluster": ("Cluster",),
-    "forgetful_disk": ("ForgetfulDisk",),
-    "links": ("CONTROLLER", "Links"),
-    "simulated.network": ("NetworkFaults",),
-    "simulated.simulated_cluster": ("SimulatedCluster",),
-    "simulated.simulated_producer": ("CLIENT", "SimulatedRecord"),
+    "testing.cluster": ("Cluster",),
+    "testing.forgetful_disk": ("ForgetfulDisk",),
+    "testing.links": ("CONTROLLER", "Links"),
+    "testing.simulated.network": ("NetworkFaults",),
+    "testing.simulated.simulated_cluster": ("SimulatedCluster",),
+    "testing.simulated.simulated_producer": ("CLIENT", "SimulatedRecord"),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by

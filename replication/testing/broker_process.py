@@ -16,14 +16,14 @@ from threading import Event, Thread
 from typing import IO, Any, Final
 
 from logstore.directory.log_directories import LogDirectories
-from replication.broker.broker_identity import BrokerIdentity
-from replication.node.network_link import NetworkLink
-from replication.protocol.client.client_settings import ClientSettings
+from replication.cluster.broker.broker_identity import BrokerIdentity
+from replication.cluster.node.network_link import NetworkLink
 from replication.testing.forgetful_disk import ForgetfulDisk
-from replication.testing.linked.linked_broker import LinkedBroker
-from replication.testing.linked.linked_controller import LinkedController
+from replication.testing.linked_broker import LinkedBroker
+from replication.testing.linked_controller import LinkedController
 from replication.testing.links import Links, LinkState
 from replication.testing.process_settings import ProcessSettings
+from replication.wire.client.client_settings import ClientSettings
 
 _SET_PARENT_DEATH_SIGNAL: Final = 1
 """Linux: PR_SET_PDEATHSIG."""
@@ -42,7 +42,7 @@ class BrokerProcess:
         self._stopped: Final = Event()
 
     def run(self, commands: Iterator[bytes]) -> None:
-        """Be a broker until the parent says stop."""
+        """Run a broker until the parent requests a stop."""
         Thread(target=self._obey, args=(commands,), name="commands", daemon=True).start()
         settings = self._settings
         disk = ForgetfulDisk(settings.journal)
@@ -103,7 +103,7 @@ def main() -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Let the system end this process with its parent, also while it stands still, where the system can."""
+    """Make the system end this process with its parent, also while it is stopped, where that is possible."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
         if os.getppid() != parent:

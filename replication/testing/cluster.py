@@ -1,10 +1,12 @@
 """A cluster of our own brokers, to test clients and tools against."""
 
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from types import MappingProxyType, TracebackType
 from typing import Final, Self
@@ -14,29 +16,46 @@ from epoch.filesystem import REAL
 from logstore import Log, TopicPartition
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
-from replication.controller.controller import ControllerSettings
-from replication.metadata.image import ClusterImage
-from replication.metadata.partition import PartitionRegistration
-from replication.node.broker_node import BrokerNode
-from replication.protocol.addresses import Address
-from replication.standalone.controller_work import at_work
-from replication.standalone.new_cluster import begin_cluster
-from replication.standalone.static_controller import StaticController
-from replication.standalone.stored_metadata import StoredMetadata
+from replication.cluster.controller.controller import ControllerSettings
+from replication.cluster.node.broker_node import BrokerNode
+from replication.cluster.standalone.controller_work import at_work
+from replication.cluster.standalone.new_cluster import begin_cluster
+from replication.cluster.standalone.static_controller import StaticController
+from replication.cluster.standalone.stored_metadata import StoredMetadata
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.partition import PartitionRegistration
 from replication.testing.cluster_defaults import ClusterDefaults
 from replication.testing.errors import NotReachedError
-from replication.testing.free_address import free_address
-from replication.testing.linked.linked_controller_server import LinkedControllerServer
+from replication.testing.linked_controller_server import LinkedControllerServer
 from replication.testing.links import CONTROLLER, Links
 from replication.testing.node import Node
 from replication.testing.node_process import NodeProcess
 from replication.testing.node_settings import NodeSettings
 from replication.testing.topic_creation import create_topic
+from replication.wire.addresses import Address
 
 _CLUSTER_ID: Final = "epochlog-test-cluster0"
 _HEARTBEATS_A_SESSION: Final = 6
 _PAUSE_SECONDS: Final = 0.01
 _NO_CONFIGS: Final[Mapping[str, str]] = MappingProxyType({})
+_HOST: Final = "127.0.0.1"
+_PORTS: Final = range(20_000, 32_000)
+"""Below those that systems give to clients: one of these could take the port of a broker that is down."""
+_TRIES: Final = 100
+
+
+def free_address() -> Address:
+    """Return an address of the loopback interface on which nobody listens. Raises OSError after many tries."""
+    random = Random()  # noqa: S311  not a secret
+    for _ in range(_TRIES):
+        address = Address(_HOST, random.choice(_PORTS))
+        with socket.socket() as tried:
+            try:
+                tried.bind(address)
+            except OSError:
+                continue
+        return address
+    raise OSError(f"no port of {_HOST} was free in {_TRIES} tries")
 
 
 class Cluster:
@@ -209,7 +228,7 @@ class Cluster:
     # --- what happens to it
 
     def stop(self, broker_id: int) -> None:
-        """Let a broker leave in order: it hands over what it leads first."""
+        """Shut down a broker in a controlled way: it hands over what it leads first."""
         self._nodes[broker_id].stop()
 
     def kill(self, broker_id: int, *, lose_unflushed: bool = False) -> int:

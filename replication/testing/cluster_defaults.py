@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple, Self
 
-from replication.metadata.settings.setting_values import (
+from replication.records.metadata.settings.ineffective_settings import ineffective_of_topics
+from replication.records.metadata.settings.setting_values import (
     Allowed,
     Anything,
     Between,
@@ -11,7 +12,7 @@ from replication.metadata.settings.setting_values import (
     parse_value,
     value_fault,
 )
-from replication.metadata.settings.topic_settings import SHARED_SETTINGS, TOPIC_SETTINGS, settings_fault
+from replication.records.metadata.settings.topic_settings import SHARED_SETTINGS, TOPIC_SETTINGS, settings_fault
 
 _PARTITIONS: Final = "num.partitions"
 _FACTOR: Final = "default.replication.factor"
@@ -51,17 +52,23 @@ class ClusterDefaults(NamedTuple):
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """Take settings by Kafka's names. Raises ValueError for those that are not known, and for wrong values."""
+        """Create it from settings by Kafka's names. Raises ValueError for unknown ones, and for wrong values."""
         unknown = sorted(given.keys() - KNOWN)
         if unknown:
             raise ValueError(
                 f"{', '.join(unknown)}: not a setting that a cluster for tests acts upon; these are: "
                 f"{', '.join(sorted(KNOWN))}"
             )
+        twice = [pair for pair in SHARED_SETTINGS.items() if pair[0] != pair[1] and given.keys() >= set(pair)]
+        if twice:
+            raise ValueError("; ".join(f"{one} and {other} are one setting: give it once" for one, other in twice))
         topics = {_OF_TOPICS[name]: text for name, text in given.items() if name in _OF_TOPICS}
         fault = settings_fault(topics)
         if fault is not None:
             raise ValueError(fault)
+        if unused := ineffective_of_topics(topics):
+            told = (f"{name}: makes no difference to a cluster for tests: {why}" for name, why in unused.items())
+            raise ValueError("; ".join(told))
         return cls(_taken(_OF_CONTROLLER, given), _taken(_OF_NODES, given), topics)
 
 

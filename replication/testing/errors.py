@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from replication.errors import ReplicationError
+from replication.base.errors import ReplicationError
 
 _LINES: Final = 15
 

@@ -29,7 +29,7 @@ class LinkState(NamedTuple):
 
     @classmethod
     def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """Take it from another process."""
+        """Decode it from another process."""
         delays = {frozenset(link): seconds for *link, seconds in told["delays"]}
         return cls(frozenset(map(frozenset, told["cut"])), delays, frozenset(told["paused"]))
 
@@ -38,7 +38,7 @@ class Links:
     """Which nodes cannot reach each other, and how slowly others do. Any thread may call it."""
 
     def __init__(self, nodes: Iterable[int] | None = None) -> None:
-        """Let all reach all. Where its `nodes` are known, whoever names another gets a ValueError."""
+        """Create links between all nodes. With `nodes`, naming any other raises ValueError."""
         self._nodes: Final = None if nodes is None else frozenset(nodes)
         self._changed: Final = Condition()
         self._state: LinkState = LinkState()
@@ -50,25 +50,25 @@ class Links:
         return self._state
 
     def watch(self, watcher: Callable[[LinkState], None]) -> None:
-        """Tell of each change, before the call that makes it returns."""
+        """Call the watcher with each change, before the call that makes it returns."""
         self._watchers.append(watcher)
 
     def take(self, state: LinkState) -> None:
-        """Let them be like this."""
+        """Replace the state of all links."""
         self._change(lambda _: state)
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes not reach each other, by broker ids or CONTROLLER; `pause` cuts clients off."""
+        """Cut the link between two nodes, by broker ids or CONTROLLER; `pause` cuts clients off."""
         self._ensure_link(one, other)
         self._change(lambda state: state._replace(cut=state.cut | {frozenset((one, other))}))
 
     def mend(self, one: int, other: int) -> None:
-        """Let two nodes reach each other again."""
+        """Restore the link between two nodes."""
         self._ensure_link(one, other)
         self._change(lambda state: state._replace(cut=state.cut - {frozenset((one, other))}))
 
     def heal(self, nodes: Iterable[int] | None = None) -> None:
-        """Let all nodes reach all others again at once, or only those that are named."""
+        """Restore all links at once, and end their delays, or only those of the nodes that are named."""
         named = None if nodes is None else frozenset(nodes)
         self._ensure_nodes(*named or ())
 
@@ -82,19 +82,19 @@ class Links:
         self._change(healed)
 
     def delay(self, one: int, other: int, seconds: float) -> None:
-        """Let what two nodes ask each other arrive so much later; 0: as soon as ever."""
+        """Delay what two nodes send each other by this many seconds; 0: no longer."""
         self._ensure_link(one, other)
         if not 0 <= seconds < inf:
             raise ValueError(f"a link cannot be late by {seconds} seconds")
         self._change(lambda state: state._replace(delays={**state.delays, frozenset((one, other)): seconds}))
 
     def pause(self, node: int) -> None:
-        """Let a node neither answer nor ask, clients included, until it is resumed."""
+        """Pause a node: it neither answers nor asks, clients included, until it is resumed."""
         self._ensure_nodes(node)
         self._change(lambda state: state._replace(paused=state.paused | {node}))
 
     def resume(self, node: int) -> None:
-        """Let a node go on."""
+        """Resume a node."""
         self._ensure_nodes(node)
         self._change(lambda state: state._replace(paused=state.paused - {node}))
 

@@ -6,15 +6,15 @@ from typing import Final
 
 from logstore import TopicPartition
 from logstore.directory.log_directories import LogDirectories
-from replication.node.broker_node import BrokerNode
-from replication.protocol.addresses import Address
-from replication.standalone.local_link import LocalLink
-from replication.standalone.static_controller import StaticController
+from replication.cluster.node.broker_node import BrokerNode
+from replication.cluster.standalone.local_link import LocalLink
+from replication.cluster.standalone.static_controller import StaticController
 from replication.testing.forgetful_disk import ForgetfulDisk
-from replication.testing.linked.linked_broker import LinkedBroker
-from replication.testing.linked.linked_controller import LinkedController
+from replication.testing.linked_broker import LinkedBroker
+from replication.testing.linked_controller import LinkedController
 from replication.testing.links import Links
 from replication.testing.node_settings import NodeSettings
+from replication.wire.addresses import Address
 
 
 class Node:

@@ -13,17 +13,17 @@ from threading import Condition, RLock, Thread
 from typing import IO, Any, Final
 
 from logstore import TopicPartition
-from replication.errors import ReplicationError
-from replication.protocol.addresses import Address
-from replication.protocol.client.client_settings import ClientSettings
-from replication.protocol.client.connection import Connection
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
+from replication.base.errors import ReplicationError
 from replication.testing.errors import BrokerProcessError, NotReachedError
 from replication.testing.forgetful_disk import ForgetfulDisk
 from replication.testing.links import Links, LinkState
 from replication.testing.node_settings import NodeSettings
 from replication.testing.process_settings import ProcessSettings
+from replication.wire.addresses import Address
+from replication.wire.client.client_settings import ClientSettings
+from replication.wire.client.connection import Connection
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 
 _MODULE: Final = "replication.testing.broker_process"
 _START_SECONDS: Final = 90.0
@@ -210,7 +210,7 @@ class _Process:
         return self._said[word]
 
     def pause(self, *, paused: bool) -> None:
-        """Let it stand still, or go on."""
+        """Stop or continue the process."""
         if paused != self.is_paused and self._process.poll() is None:
             self._process.send_signal(signal.SIGSTOP if paused else signal.SIGCONT)
         self.is_paused = paused

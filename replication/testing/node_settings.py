@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from logstore.directory.directory_settings import DirectorySettings
-from replication.broker.groups.group_settings import GroupSettings
-from replication.node.broker_node_settings import BrokerNodeSettings
-from replication.protocol.addresses import Address
-from replication.server.connections.listener_settings import ListenerSettings
+from replication.cluster.broker.groups.group_settings import GroupSettings
+from replication.cluster.node.broker_node_settings import BrokerNodeSettings
+from replication.wire.addresses import Address
+from replication.wire.server.connections.listener_settings import ListenerSettings
 
 _SHUTDOWN_SECONDS: Final = 3.0
 """A broker that is cut off from its controller hands nothing over."""

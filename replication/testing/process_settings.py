@@ -4,9 +4,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from replication.protocol.addresses import Address
 from replication.testing.links import LinkState
 from replication.testing.node_settings import NodeSettings
+from replication.wire.addresses import Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class ProcessSettings:
 
     @classmethod
     def from_json(cls, told: dict[str, Any]) -> Self:
-        """Take them in the process."""
+        """Decode them in the process."""
         paths = {name: Path(told[name]) for name in ("root", "journal")}
         addresses = {name: Address(*told[name]) for name in ("address", "controller")}
         parts = {"links": LinkState.from_json(told["links"]), "node": NodeSettings(**told["node"])}

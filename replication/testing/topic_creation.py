@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from replication.controller.topics.topics import NewTopic
-from replication.protocol.error_code import ErrorCode
-from replication.standalone.requests.broker_requests import Decider
+from replication.cluster.controller.topics.topics import NewTopic
+from replication.cluster.standalone.requests.broker_requests import Decider
+from replication.wire.error_code import ErrorCode
 
 
 def create_topic(

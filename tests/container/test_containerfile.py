@@ -73,6 +73,11 @@ def test_java_is_in_the_stage_that_asks_for_it_alone() -> None:
     assert with_java == {"spark"}
 
 
+def test_spark_is_installed_in_the_stage_that_asks_for_it_alone() -> None:
+    with_spark = {name for name in STAGES if any("[spark]" in str(stage) for stage in lineage(STAGES, name))}
+    assert with_spark == {"spark"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -27,8 +27,8 @@ from confluent_kafka.admin import (
 
 from tests.data.replicas import HERE
 from tests.oracle.release import KafkaRelease, release_of
-from tests.replication.quorum_recovery.controllers import Controllers
-from tests.replication.quorum_recovery.real_quorum import BROKER, METADATA, RealQuorum
+from tests.replication.copies.quorum_recovery.controllers import Controllers
+from tests.replication.copies.quorum_recovery.real_quorum import BROKER, METADATA, RealQuorum
 
 SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": 3_000}
 LOST = 60

@@ -25,7 +25,7 @@ from unittest.mock import patch
 
 from tests.data.replicas import ARCHIVES, PROJECT, replicas
 
-PAGES = (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md")))
+PAGES = (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").rglob("*.md")))
 DATA = PROJECT / "tests/data"
 LANGUAGES = {"console", "python", "text"}
 COLUMNS = 100

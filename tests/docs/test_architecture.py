@@ -1,5 +1,6 @@
 """docs/architecture.md names what there is: modules, packages, and the layers that import-linter checks."""
 
+import ast
 import re
 import tomllib
 
@@ -26,8 +27,10 @@ def pictures() -> list[Layers]:
 
 
 def packages() -> set[str]:
-    """`epoch` and `epochlog`, and the packages right below the other two."""
-    below = {each.parent for top in ("logstore", "replication") for each in (PROJECT / top).glob("*/__init__.py")}
+    """`epoch` and `epochlog`, packages right below `epoch` and `logstore`, and `replication`'s rooms with theirs."""
+    inits = [init for name in ("epoch", "logstore", "replication") for init in (PROJECT / name).glob("*/__init__.py")]
+    inits += [each for each in (PROJECT / "replication").glob("*/*/__init__.py") if each.parts[-3] != "testing"]
+    below = {each.parent for each in inits}
     return {"epoch", "epochlog", *(str(each.relative_to(PROJECT)) for each in below)}
 
 
@@ -48,5 +51,54 @@ def test_no_other_layers_are_drawn() -> None:
 
 
 def test_it_says_of_every_package_what_belongs_there() -> None:
-    described = re.findall(rf"^\| `({PACKAGES}(?:/\w+)?)` \|", PAGE, re.MULTILINE)
+    described = re.findall(rf"^\| `({PACKAGES}(?:/\w+){{0,2}})` \|", PAGE, re.MULTILINE)
     assert sorted(described) == sorted(packages())
+
+
+def walks() -> dict[str, str]:
+    """The lists of "Where do I change ...", by their titles."""
+    section = PAGE.split("## Where do I change ...")[1].split("\n## ")[0]
+    _, *parts = re.split(r"^\*\*(.+)\*\*$", section, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+WALKS = walks()
+
+
+def defined_in(file: str) -> set[str]:
+    """What a module defines: its classes, functions, methods and names."""
+    tree = ast.parse((PROJECT / file).read_text())
+    found = {each.name for each in ast.walk(tree) if isinstance(each, ast.ClassDef | ast.FunctionDef)}
+    names = (target for each in tree.body for target in getattr(each, "targets", [getattr(each, "target", None)]))
+    return found | {each.id for each in names if isinstance(each, ast.Name)}
+
+
+def test_there_are_walks_through_ten_changes() -> None:
+    assert len(WALKS) == 10
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_each_step_of_a_walk_names_what_is_there(title: str) -> None:
+    words = re.findall(r"`([\w./-]+)`", WALKS[title])
+    files = [each for each in words if "/" in each]
+    assert files
+    assert [each for each in files if not (PROJECT / each).exists()] == []
+    for file, name in named_in(words):
+        assert name in defined_in(file), f"{file} does not define {name}"
+
+
+@pytest.mark.parametrize("title", WALKS)
+def test_a_walk_comes_back_to_no_file(title: str) -> None:
+    files = re.findall(r"`([\w-]+/[\w./-]+)`", WALKS[title])
+    assert len(files) == len(set(files))
+
+
+def named_in(words: list[str]) -> list[tuple[str, str]]:
+    """Each module of a walk with the names that follow it."""
+    named, file = [], ""
+    for word in words:
+        if "/" in word:
+            file = word if word.endswith(".py") else ""
+        elif file and "." not in word and "-" not in word:
+            named.append((file, word))
+    return named

@@ -76,8 +76,9 @@ def test_all_have_the_same_file_and_the_same_mark() -> None:
     assert __distribution__ == f"epochlog {metadata()['version']}"
     for name in (*NAMES, "epochlog"):
         assert import_module(name).__version__ == metadata()["version"]
+    for home in ("logstore", "replication/base", COMMAND):
+        assert (ROOT / home / "belonging.py").read_bytes() == (ROOT / "epoch/belonging.py").read_bytes()
     for name in (*NAMES, COMMAND):
-        assert (ROOT / name / "belonging.py").read_bytes() == (ROOT / "epoch/belonging.py").read_bytes()
         assert f'\n__distribution__ = "{__distribution__}"\n' in (ROOT / name / "__init__.py").read_text()
 
 
@@ -103,14 +104,14 @@ def test_the_distribution_that_overwrote_a_package_is_named(site: Path, name: st
     overwrite(site, other)
     said = refusal(name, site)
     assert f"and {other} is not: {site / other / '__init__.py'} was installed by {other} 1.2; " in said
-    assert said.endswith(f"pip uninstall {other}; pip install --force-reinstall 'epochlog==0.1.0'")
+    assert said.endswith(f"pip uninstall {other}; pip install --force-reinstall 'epochlog==0.2.0'")
 
 
 @pytest.mark.parametrize(("name", "other"), PAIRS)
 def test_another_version_is_named(site: Path, name: str, other: str) -> None:
     init = site / other / "__init__.py"
     init.write_text(init.read_text().replace(__distribution__, OTHER_VERSION))
-    shutil.rmtree(site / "epochlog-0.1.0.dist-info")
+    shutil.rmtree(site / "epochlog-0.2.0.dist-info")
     assert f"{init} is not installed; rename it, or take {site} off sys.path" in refusal(name, site)
     install(site, OTHER_VERSION, f"{other}/__init__.py")
     assert f"{init} was installed by {OTHER_VERSION}; pip uninstall epochlog; pip install " in refusal(name, site)
@@ -120,7 +121,7 @@ def test_another_version_is_named(site: Path, name: str, other: str) -> None:
 def test_what_the_removal_of_another_distribution_took_along_is_named(site: Path, name: str, other: str) -> None:
     init = site / other / "__init__.py"
     init.unlink()
-    assert refusal(name, site).endswith(f"{init} is missing; pip install --force-reinstall 'epochlog==0.1.0'")
+    assert refusal(name, site).endswith(f"{init} is missing; pip install --force-reinstall 'epochlog==0.2.0'")
 
 
 def as_package(place: Path, name: str) -> Path:

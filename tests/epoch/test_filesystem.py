@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from epoch.base.resource_limits import ResourceLimitError
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import ResourceLimitError
 from tests.disk import FailingDisk
 from tests.epoch.disk import CrashingDisk
 from tests.open_files import open_files

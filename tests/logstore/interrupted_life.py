@@ -13,8 +13,8 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.batches import read_batches
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 from tests.interruption import InterruptedDisk, Interrupter
 from tests.logstore.log_workloads import StoredBatch, stored

@@ -15,8 +15,8 @@ from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.file_name import FileKind, file_name, parse_file_name
 from logstore.files.producer_snapshot import ProducerSnapshot
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 from tests.oracle.kafka import JavaProgram
 

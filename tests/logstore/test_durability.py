@@ -15,8 +15,8 @@ from threading import Thread
 
 import pytest
 
+from epoch.base.resource_limits import ResourceLimitError
 from epoch.filesystem import FileSystem
-from epoch.resource_limits import ResourceLimitError
 from logstore.batch.record import Record
 from logstore.clock import WatchedClock, now_ms
 from logstore.directory.log_directory import LogDirectory

@@ -21,6 +21,8 @@ BOUNDS = {
     "message_timestamp_before_max_ms": (0, MAX_INT64),
     "message_timestamp_after_max_ms": (0, MAX_INT64),
     "producer_id_expiration_ms": (1, MAX_INT32),
+    "compression_gzip_level": (-1, 9),
+    "compression_zstd_level": (-(1 << 17), 22),
 }
 
 
@@ -40,6 +42,7 @@ def test_numbers_lie_within_kafkas_bounds(name: str) -> None:
     ("name", "value"),
     [
         ("compression_type", "lzma"),
+        ("compression_gzip_level", 0),
         ("cleanup_policy", frozenset({"shrink"})),
         ("cleanup_policy", "compact,delete"),
         ("cleanup_policy", "delete"),

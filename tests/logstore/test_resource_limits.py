@@ -15,8 +15,8 @@ from unittest.mock import patch
 
 import pytest
 
+from epoch.base.resource_limits import OutOfMemoryError, ResourceLimitError
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import OutOfMemoryError, ResourceLimitError
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
@@ -42,7 +42,7 @@ from tests.logstore.directories import assert_sound
 USE = """
 import json, os, random, resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-from epoch.resource_limits import ResourceLimitError
+from epoch.base.resource_limits import ResourceLimitError
 from logstore import LogConfig, LogDirectory, Record, TopicPartition
 
 root, rng, taken = sys.argv[1], random.Random(int(sys.argv[2])), []
@@ -331,6 +331,7 @@ class Forgetful(FileSystem):
 def test_a_directory_that_gets_no_memory_names_the_limit_and_stays_online(tmp_path: Path) -> None:
     disk = Forgetful()
     with LogDirectory.open(tmp_path / "root", filesystem=disk) as directory:
+        directory.create(TopicPartition("t", 0))
         disk.is_full = True
         with pytest.raises(MemoryError, match=r"root: out of memory: the limit (RLIMIT_AS|physical memory) of [0-9]"):
             directory.checkpoint()

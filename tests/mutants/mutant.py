@@ -39,6 +39,10 @@ OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
 NAMES: Final = {"bisect_left": "bisect_right", "min": "max", "any": "all"}
 OTHER_NAMES: Final = NAMES | {other: name for name, other in NAMES.items()}
 UNTOUCHED: Final = (ast.JoinedStr, ast.arguments, ast.pattern)
+LONG: Final = 160
+"""Two lines of more characters are named by what differs,"""
+NEAR: Final = 24
+"""with so many characters on either side."""
 COMPILED: Final = {"kernel", "brief_kernel", "inlined"}
 """Machine code by now: the kernels have plain twins, and tests that run on both."""
 
@@ -77,7 +81,8 @@ class Mutant:
     @property
     def name(self) -> str:
         """Name it, whatever line it is on."""
-        return f"{self.file} {self.function}: {self.before} -> {self.after}"
+        before, after = _around_difference(self.before, self.after)
+        return f"{self.file} {self.function}: {before} -> {after}"
 
     def is_of(self, day: int, shares: int) -> bool:
         """Whether it belongs to the share of a day."""
@@ -197,6 +202,27 @@ def _negated(test: ast.expr) -> ast.expr:
 
 def _first_line(node: ast.AST) -> str:
     return ast.unparse(node).partition("\n")[0]
+
+
+def _around_difference(before: str, after: str) -> tuple[str, str]:
+    """Leave out of two long lines what is far from where they differ."""
+    if len(before) + len(after) <= LONG:
+        return before, after
+    same = _shared(before, after)
+    same_end = _shared(before[:same:-1], after[:same:-1])
+    return _middle(before, same, len(before) - same_end), _middle(after, same, len(after) - same_end)
+
+
+def _shared(one: str, other: str) -> int:
+    """Count the characters with which both begin."""
+    return next(
+        (place for place, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+    )
+
+
+def _middle(line: str, start: int, end: int) -> str:
+    first, last = max(0, start - NEAR), min(len(line), end + NEAR)
+    return f"{'…' if first else ''}{line[first:last]}{'…' if last < len(line) else ''}"
 
 
 def _codes(code: CodeType, name: str, function: ast.FunctionDef) -> Iterator[CodeType]:

@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
-from replication.metadata.image import ClusterImage
-from replication.metadata.loading import load_image
-from replication.metadata_partition import METADATA_PARTITION
+from replication.base.metadata_partition import METADATA_PARTITION
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.loading import load_image
 from tests.oracle.broker import free_port, java
 from tests.oracle.kafka import classpath, kafka_options
 from tests.oracle.release import KafkaRelease
@@ -38,6 +38,8 @@ BROKER_SETTINGS: Mapping[str, object] = {
     "offsets.topic.num.partitions": 1,
     "transaction.state.log.num.partitions": 1,
     "transaction.state.log.min.isr": 1,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "share.coordinator.state.topic.min.isr": 1,
     "group.initial.rebalance.delay.ms": 0,
     "broker.session.timeout.ms": 3_000,
     "broker.heartbeat.interval.ms": 500,
@@ -227,6 +229,7 @@ class KafkaCluster:
             address = f"PLAINTEXT://{address}"
             replicas = {"offsets.topic.replication.factor": self.brokers}
             replicas |= {"transaction.state.log.replication.factor": self.brokers}
+            replicas |= {"share.coordinator.state.topic.replication.factor": self.brokers}
             settings |= {**BROKER_SETTINGS, **replicas, "listeners": address, "advertised.listeners": address}
             settings |= self.settings
         path = self.directory / f"{node}.properties"

@@ -10,9 +10,9 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from replication.audit.spark.sessions.class_archive import archive_options, digest_of_jars
-from replication.audit.spark.sessions.java import find_java
-from replication.errors import JavaMissingError
+from replication.base.errors import JavaMissingError
+from replication.copies.audit.spark.sessions.class_archive import archive_options, digest_of_jars
+from replication.copies.audit.spark.sessions.java import find_java
 
 BUILD = Path(__file__).parents[2] / "build/java"
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")

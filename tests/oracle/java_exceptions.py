@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from replication.protocol.error_code import ErrorCode
+from replication.wire.error_code import ErrorCode
 
 _PACKAGE: Final = "org.apache.kafka.common.errors."
 _IRREGULAR: Final[Mapping[ErrorCode, str]] = {

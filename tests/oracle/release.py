@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from replication.metadata.metadata_version import MetadataVersion
+from replication.records.metadata.metadata_version import MetadataVersion
 from tests.campaign import is_full, run_seed
 
 BUILD: Final = Path(__file__).parents[2] / "build/kafka"

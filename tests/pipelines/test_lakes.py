@@ -10,8 +10,8 @@ from replication.audit import LocalAudit, audit_locally
 from tests.data.replicas import PROJECT, replicas
 from tests.oracle.kafka import jars
 from tests.pipelines.example import LAKES, PIPELINES, SNAPSHOTS, example, run
-from tests.replication.audit.spark.expected_results import read
-from tests.replication.audit.spark.results import OF_A_RUN, as_text
+from tests.replication.copies.audit.spark.expected_results import read
+from tests.replication.copies.audit.spark.results import OF_A_RUN, as_text
 
 TABLES = ("partitions", "findings", "pairs", "forks", "branches")
 POM = Path(__file__).with_name("pom.xml")

@@ -5,14 +5,14 @@ from threading import RLock
 from uuid import UUID, uuid4
 
 from logstore import Log, TopicPartition
-from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.requests.known_cluster import KnownCluster
-from replication.broker.requests.reading_apis import reading_apis
-from replication.metadata.image import ClusterImage
-from replication.metadata.records import Endpoint, PartitionRecord, RegisterBrokerRecord, TopicRecord
-from replication.protocol.addresses import Address
-from replication.server.served_api import ServedApis
+from replication.cluster.broker.partitions.hosted_partition import HostedPartition
+from replication.cluster.broker.partitions.hosted_partitions import HostedPartitions
+from replication.cluster.broker.requests.known_cluster import KnownCluster
+from replication.cluster.broker.requests.reading_apis import reading_apis
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.records import Endpoint, PartitionRecord, RegisterBrokerRecord, TopicRecord
+from replication.wire.addresses import Address
+from replication.wire.server.served_api import ServedApis
 
 LISTENER = "PLAINTEXT"
 BROKER = 1

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.offline.log_file import LogFile
 
 Loss = Callable[[Path, Path], None]
@@ -124,6 +126,20 @@ def zeroed(directory: Path, older: Path) -> None:
     at = _batch_in_the_middle(segment)
     content[at : at + _BLOCK] = bytes(min(_BLOCK, len(content) - at))
     segment.write_bytes(content)
+
+
+def lose_all_but_the_marker(root: Path) -> None:
+    """The checkpoint files too: no file says what it had."""
+    kept = {name: (root / name).read_bytes() for name in (CLEAN_SHUTDOWN_NAME, META_PROPERTIES_NAME)}
+    shutil.rmtree(root)
+    root.mkdir()
+    for name, content in kept.items():
+        (root / name).write_bytes(content)
+
+
+def unchanged(directory: Path, older: Path) -> None:
+    """As if nothing had happened to it by itself."""
+    del directory, older
 
 
 _IN_CHECKSUM: Final = 18

@@ -8,8 +8,11 @@ import pytest
 
 PACKAGES = [
     "replication",
-    *(f"replication.{name}" for name in ("audit", "explain", "node", "repair", "salvage", "serving", "standalone")),
-    *(f"replication.{name}" for name in ("testing", "transactions")),
+    *(
+        f"replication.{name}"
+        for name in ("audit", "authorization", "explain", "node", "operations", "repair", "salvage")
+    ),
+    *(f"replication.{name}" for name in ("serving", "standalone", "testing", "transactions")),
 ]
 
 
@@ -24,5 +27,5 @@ def test_every_name_on_offer_is_there(name: str) -> None:
 def test_type_checkers_see_the_same_names(name: str) -> None:
     package = import_module(name)
     assert package.__file__ is not None
-    stub = Path(package.__file__).with_name("__init__.pyi").read_text()
+    stub = Path(package.__file__).with_suffix(".pyi").read_text()
     assert set(re.findall(r"\bas (\w+)", stub)) == set(package.__all__)

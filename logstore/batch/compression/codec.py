@@ -11,7 +11,7 @@ from logstore.batch.compression.decompression_limit import (
 )
 from logstore.batch.compression.lz4_framing import compress_lz4, decompress_lz4
 from logstore.batch.compression.snappy_framing import compress_snappy, decompress_snappy
-from logstore.batch.compression.zstd_framing import compress_zstd, decompress_zstd
+from logstore.batch.compression.zstd_framing import ZSTD_LEVEL, compress_zstd, decompress_zstd
 from logstore.errors import DecompressionError, DecompressionLimitError
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -53,23 +53,23 @@ def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None
             raise DecompressionError(f"codec {codec} is unknown")
 
 
-def compress(codec: int, data: bytes | bytearray | memoryview) -> bytes:
-    """Compress a batch's records, framed and at the level as Kafka does by default in batches of magic 2.
+def compress(codec: int, data: bytes | bytearray | memoryview, level: int | None = None) -> bytes:
+    """Compress a batch's records, framed as Kafka does in batches of magic 2, at a level or at Kafka's default.
 
-    Raises ValueError where the codec is unknown.
+    Only gzip and zstd have levels here. Raises ValueError where the codec is unknown.
     """
     view = memoryview(data)
     match codec:
         case Codec.NONE:
             return bytes(view)
         case Codec.GZIP:
-            return zlib.compress(view, wbits=_GZIP)
+            return zlib.compress(view, zlib.Z_DEFAULT_COMPRESSION if level is None else level, wbits=_GZIP)
         case Codec.SNAPPY:
             return compress_snappy(view)
         case Codec.LZ4:
             return compress_lz4(view)
         case Codec.ZSTD:
-            return compress_zstd(view)
+            return compress_zstd(view, ZSTD_LEVEL if level is None else level)
         case _:
             raise ValueError(f"codec {codec!r} is unknown: pass Codec.LZ4 or another Codec")
 

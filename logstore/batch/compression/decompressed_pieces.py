@@ -16,8 +16,8 @@ _GZIP_MAGIC: Final = b"\x1f\x8b"
 _WINDOW: Final = 16 << 10
 
 
-def decompressed_pieces(codec: int, data: memoryview) -> Iterator[bytes]:
-    """Yield what `decompress` returns of a batch of magic 2, in pieces of a few MiB at most, whatever they add up to.
+def decompressed_pieces(codec: int, data: memoryview, *, magic: int = 2) -> Iterator[bytes]:
+    """Yield what `decompress` returns, in pieces of a few MiB at most, whatever they add up to.
 
     A limit for all of it, or for how many blocks it consists of, is the caller's. Raises DecompressionError.
     """
@@ -27,7 +27,7 @@ def decompressed_pieces(codec: int, data: memoryview) -> Iterator[bytes]:
         case Codec.SNAPPY:
             return snappy_pieces(data)
         case Codec.LZ4:
-            return lz4_pieces(data)
+            return lz4_pieces(data, check_header=magic > 0)
         case Codec.ZSTD:
             return zstd_pieces(data, PIECE_BYTES)
         case _:

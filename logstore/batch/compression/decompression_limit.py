@@ -10,6 +10,8 @@ PRODUCER_LIMIT: Final = 256 << 20
 """Bytes that a batch may decompress to which a producer sends: Java's, with `zstd`, have sent 100 MiB in 80 KiB."""
 DECOMPRESSION_RATIO: Final = 16
 """Larger batches may decompress to this many times their own size, which the disk has already borne."""
+MOST_HEADERS: Final = 1 << 16
+"""Headers of a record that a producer sends: each costs time and memory, and compressed hardly a byte."""
 
 MOST_BLOCKS: Final = 1 << 16
 """Blocks, members or headers that any batch may consist of: each costs time, and may hold nothing."""

@@ -14,7 +14,8 @@ from logstore.errors import DecompressionError, DecompressionLimitError
 if TYPE_CHECKING:
     from zstandard import ZstdCompressor, ZstdDecompressor
 
-_LEVEL: Final = 3
+ZSTD_LEVEL: Final = 3
+"""Kafka's default."""
 
 _LARGEST_HEADER: Final = 18
 _BLOCK_HEADER_SIZE: Final = 3
@@ -78,17 +79,23 @@ def zstd_pieces(data: memoryview, size: int) -> Iterator[bytes]:
         position = frame.end
 
 
-def compress_zstd(data: memoryview) -> bytes:
-    """Compress to one frame."""
+def compress_zstd(data: memoryview, level: int = ZSTD_LEVEL) -> bytes:
+    """Compress to one frame. Contexts wait for their next use at the default level alone."""
+    if level != ZSTD_LEVEL:
+        return _compressor(level).compress(data)
     try:
         context = _compressors.pop()
     except IndexError:
-        from zstandard import ZstdCompressor  # noqa: PLC0415  start-up time: few logs need it
-
-        context = ZstdCompressor(level=_LEVEL)
+        context = _compressor(level)
     frame = context.compress(data)
     _compressors.append(context)
     return frame
+
+
+def _compressor(level: int) -> "ZstdCompressor":
+    from zstandard import ZstdCompressor  # noqa: PLC0415  start-up time: few logs need it
+
+    return ZstdCompressor(level=level)
 
 
 def _frame(data: memoryview, position: int, most_blocks: int) -> _Frame:
@@ -124,7 +131,7 @@ def _skippable_frame(data: memoryview, position: int, most_blocks: int) -> _Fram
 
 
 def _blocks(data: memoryview, position: int, most: int) -> tuple[int, int]:
-    """Count the blocks from `position` on up to a frame's last one, and tell where that ends."""
+    """Count the blocks from `position` on up to a frame's last one, and return where that ends."""
     for number in range(1, most + 1):
         header = int.from_bytes(data[position : position + _BLOCK_HEADER_SIZE], "little")
         position += _BLOCK_HEADER_SIZE

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kept_code.standalone_kernel import StandaloneKernel
+from epoch.compiling.standalone_kernel import StandaloneKernel
 from logstore.batch.record import Header, Record
 
 # By its name: kernels stand above this package.

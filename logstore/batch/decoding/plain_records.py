@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 
 FEWEST: Final = 8
 """Records of one batch for which calling the kernel pays."""
@@ -27,7 +27,7 @@ class PlainRecords:
     __slots__ = ("records_left",)
 
     def __init__(self, records: int) -> None:
-        """Let so many records be decoded in plain Python."""
+        """Allow this many records to be decoded in plain Python."""
         self.records_left: int = records
 
     @property
@@ -36,7 +36,7 @@ class PlainRecords:
         return self.records_left <= 0 and OBJECTS.ready() is not None
 
     def covers(self, records: int) -> bool:
-        """Tell whether so many more records of a batch are decoded in plain Python, and count them."""
+        """Return whether this many more records of a batch are decoded in plain Python, and count them."""
         if records < FEWEST:
             self.records_left -= records
             return True

@@ -13,6 +13,7 @@ from logstore.errors import CorruptRecordError
 _VARINT_BITS: Final = 35
 _VARLONG_BITS: Final = 70
 _RANGE: Final = 2**63
+_ANY_NUMBER: Final = 2**31
 
 
 class RecordFields(NamedTuple):
@@ -41,12 +42,12 @@ def decode_records(
         yield Record(wrapping(base_offset + offset_delta), timestamp, key, value, headers)
 
 
-def read_all_fields(data: bytes, count: int) -> Iterator[RecordFields]:
-    """Read `count` records that fill `data` exactly. Raises as `decode_records` does."""
+def read_all_fields(data: bytes, count: int, *, with_headers: bool = True) -> Iterator[RecordFields]:
+    """Read `count` records that fill `data` exactly. Raises what `decode_records` raises."""
     position = 0
     for number in range(count):
         try:
-            found = read_fields(data, position)
+            found = read_fields(data, position, with_headers=with_headers)
         except IndexError:
             raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
         except CorruptRecordError as error:
@@ -76,8 +77,13 @@ def record_end(data: bytes, position: int) -> int:
     return start + length
 
 
-def read_fields(data: bytes, position: int) -> RecordFields:
-    """Read the record at `position`. Raises CorruptRecordError, and IndexError where it ends beyond the data."""
+def read_fields(
+    data: bytes, position: int, *, with_headers: bool = True, most_headers: int = _ANY_NUMBER
+) -> RecordFields:
+    """Read the record at `position`; its headers are checked also where they are left out.
+
+    Raises CorruptRecordError, and IndexError where it ends beyond the data.
+    """
     length, position = _read_varint(data, position, _VARINT_BITS)
     if not 0 <= length <= len(data) - position:
         raise CorruptRecordError(f"its length is {length:,}, but {len(data) - position:,} bytes are left")
@@ -88,17 +94,19 @@ def read_fields(data: bytes, position: int) -> RecordFields:
     value, position = _read_nullable(data, position, end)
     header_count, position = _read_varint(data, position, _VARINT_BITS)
     headers: tuple[Header, ...] = ()
-    if header_count:
+    if header_count > most_headers:
+        raise CorruptRecordError(f"it has {header_count:,} headers, and may have {most_headers:,}")
+    if header_count and with_headers:
         headers, position = _read_headers(data, position, end, header_count)
+    elif header_count:
+        position = skip_headers(data, position, end, header_count)
     if position != end:
         raise CorruptRecordError(f"its length is {length:,}, but its fields end {position - end:+,} bytes from there")
     return RecordFields(timestamp_delta, offset_delta, start, key, value, headers, end)
 
 
 def _read_headers(data: bytes, position: int, end: int, count: int) -> tuple[tuple[Header, ...], int]:
-    # Each header takes two bytes at least, so a count that passes cannot make this loop long.
-    if not 0 <= count <= (end - position) // 2:
-        raise CorruptRecordError(f"it cannot have {count:,} headers")
+    _ensure_headers(count, end - position)
     headers = []
     for _ in range(count):
         key, position = _read_nullable(data, position, end)
@@ -111,17 +119,34 @@ def _read_headers(data: bytes, position: int, end: int, count: int) -> tuple[tup
 
 def skip_headers(data: bytes, position: int, end: int, count: int) -> int:
     """Return where so many headers end. Raises CorruptRecordError, IndexError."""
-    _, position = _read_headers(data, position, end, count)
+    _ensure_headers(count, end - position)
+    for _ in range(count):
+        length, position = _read_varint(data, position, _VARINT_BITS)
+        if length < 0:
+            raise CorruptRecordError("a header has no key")
+        length, position = _read_varint(data, _end_of_field(position, length, end), _VARINT_BITS)
+        position = _end_of_field(position, max(length, 0), end)
     return position
+
+
+def _ensure_headers(count: int, left: int) -> None:
+    # Each header takes two bytes at least, so a count that passes cannot make a loop long.
+    if not 0 <= count <= left // 2:
+        raise CorruptRecordError(f"it cannot have {count:,} headers")
+
+
+def _end_of_field(position: int, length: int, end: int) -> int:
+    if length > end - position:
+        raise CorruptRecordError(f"a field of {length:,} bytes begins {end - position:,} bytes before its end")
+    return position + length
 
 
 def _read_nullable(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     length, position = _read_varint(data, position, _VARINT_BITS)
     if length < 0:
         return None, position
-    if length > end - position:
-        raise CorruptRecordError(f"a field of {length:,} bytes begins {end - position:,} bytes before its end")
-    return data[position : position + length], position + length
+    following = _end_of_field(position, length, end)
+    return data[position:following], following
 
 
 def _read_varint(data: bytes, position: int, bits: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from uuid import UUID
 
-from epoch.resource_limits import ResourceLimitError, ensure_room
+from epoch.base.resource_limits import ResourceLimitError, ensure_room
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
@@ -76,7 +76,7 @@ class FuturePartitions:
             return log
 
     def close(self, partition: TopicPartition) -> None:
-        """Let go of a copy that cannot be written any more: `open` recovers it."""
+        """Close a copy that cannot be written any more; `open` recovers it."""
         with self._changing():
             self._let_go(partition)
 
@@ -91,7 +91,7 @@ class FuturePartitions:
                 self._remove(self._environment.root / name, partition)
 
     def promote(self, partition: TopicPartition) -> Log:
-        """Let a copy be the root's log of its partition from now on, with all of it on stable storage.
+        """Make a copy the root's log of its partition, with all of it on stable storage.
 
         What fails leaves it a copy, which is to be opened again; a root where it cannot be one again is offline.
         Raises UnknownPartitionError where no copy is open, and PartitionExistsError where there is such a log.
@@ -132,7 +132,7 @@ class FuturePartitions:
             yield
 
     def _take_back(self, partition: TopicPartition, path: Path) -> None:
-        """Let what was renamed already be a copy again: nobody knows a log of that name, and the next start would.
+        """Make what was renamed already a copy again: no log of that name is known, but the next start would load it.
 
         Where that fails nothing of the root is served any more, so that nobody counts on the partition's other log.
         """
@@ -194,7 +194,7 @@ class FuturePartitions:
         self._forget(partition)
 
     def _forget(self, partition: TopicPartition) -> None:
-        """Let the files say nothing of a partition that is not here, before there is another one."""
+        """Remove a partition that is not here from the checkpoint files, before it is created again."""
         self._checkpoints.forget(partition)
         if self._checkpoints.speak_of(partition):
             self._writer.write_recovery_points()

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from epoch.resource_limits import is_passing
+from epoch.base.resource_limits import is_passing
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.lifecycle.deleted_partitions import DeletedPartitions
@@ -25,7 +25,7 @@ class PartitionDeletion:
         checkpoints: CheckpointFiles,
         writer: CheckpointWriter,
     ) -> None:
-        """Take out of `partitions` what is deleted, and add it to `deleted`."""
+        """Create a deletion that moves partitions from `partitions` to `deleted`."""
         self._environment = environment
         self._partitions = partitions
         self._deleted = deleted

@@ -1,4 +1,4 @@
-"""What a log lacks of what its root's checkpoint files say of it."""
+"""What a log lacks of what its root's checkpoint files, or others, say of it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,8 @@ class Shortfall:
     """Both None where the directory is gone. Where a sound log would end, of one that is damaged."""
     damage: DamagedLogError | None = None
     """Of a log that is held back: it is cut there, and all behind it is set aside, as it is settled."""
+    evidence: str = ""
+    """The evidence that a log that is gone was there, though no checkpoint file has it: its claims are not known."""
 
     @classmethod
     def of(cls, log: Log, claims: Claims) -> Self | None:
@@ -48,6 +50,11 @@ class Shortfall:
         short = cls(directory=directory, claims=claims, first_offset=None, log_end_offset=None)
         return short if claims.end > 0 else None
 
+    @classmethod
+    def of_vanished(cls, directory: Path, evidence: str) -> Self:
+        """Return what a partition lacks that is gone with all that spoke of it here."""
+        return cls(directory=directory, claims=Claims(), first_offset=None, log_end_offset=None, evidence=evidence)
+
     @property
     def is_gone(self) -> bool:
         """Whether there is no directory any more."""
@@ -61,11 +68,16 @@ class Shortfall:
 
     @property
     def lacks_flushed(self) -> bool:
-        """Whether records are gone that were on stable storage; what was not may be gone by a loss of power."""
+        """Whether records are gone that were on stable storage; what was not may be gone by a loss of power.
+
+        Of a log without claims that is not known: it counts as one that had some.
+        """
         flushed = max(self.claims.recovery_point, self.claims.log_start_offset or 0)
-        return self.lacks_start or (self.log_end_offset or 0) < flushed
+        return bool(self.evidence) or self.lacks_start or (self.log_end_offset or 0) < flushed
 
     def __str__(self) -> str:
+        if self.evidence:
+            return f"{self.directory} is gone, and no checkpoint file says how far it reached: {self.evidence}"
         if self.is_gone:
             has = "is gone"
         elif self.damage is not None:

@@ -54,6 +54,8 @@ class Shortfalls:
             short = Shortfall.of_gone(self._root / str(partition), claims[partition])
             if short is not None:
                 self.found[partition] = short
+            elif partition in kept:
+                self.miss(partition, "an earlier start has missed it")
         # Before a checkpoint file says less.
         self._is_kept = not (self.found or kept)
         self.keep()
@@ -74,6 +76,11 @@ class Shortfalls:
                 self.found[partition] = short
                 self._is_kept = False
         self.keep()
+
+    def miss(self, partition: TopicPartition, evidence: str) -> None:
+        """Note one that is gone with what the checkpoint files said of it; kept, as the root has such files again."""
+        self.found[partition] = Shortfall.of_vanished(self._root / str(partition), evidence)
+        self._is_kept = False
 
     def settle(self, partition: TopicPartition) -> None:
         """Forget of a partition what was said; the file does with its next writing."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 from epoch.filesystem import FileSystem
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.files.only_copy.space_reserve import SpaceReserve
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.damage_policy import Damage
 from logstore.topic_partition import TopicPartition
@@ -31,6 +31,8 @@ class DirectoryEnvironment:
     """Whether other nodes have copies of a log: see `Log.open`."""
     damage_of: Callable[[TopicPartition], Damage]
     """What becomes of a log that is damaged."""
+    check_all: bool
+    """Whether each batch is checked as the logs are opened with the root: see `Log.open`."""
     reserve: SpaceReserve | None
     """Space for what a full disk must not prevent; where other nodes have copies of all logs there is none."""
 

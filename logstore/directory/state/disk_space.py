@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from epoch.base.resource_limits import OUT_OF_SPACE
 from epoch.filesystem import FileSystem
-from epoch.resource_limits import OUT_OF_SPACE
 
 LOOK_INTERVAL_MS: Final = 2_000
 _TRIED_BYTES: Final = 256 << 10
@@ -20,7 +20,7 @@ class DiskSpace:
     """
 
     def __init__(self, root: Path, filesystem: FileSystem) -> None:
-        """Take it that there is space."""
+        """Assume that there is space."""
         self._tried: Final = root / _TRIED_NAME
         self._filesystem: Final = filesystem
         self.shortage: OSError | None = None
@@ -28,7 +28,7 @@ class DiskSpace:
         self._seen: OSError | None = None
 
     def note(self, error: OSError) -> None:
-        """Take what a call on the disk has met; what is not for want of space says nothing."""
+        """Note an error of a call on the disk; one that is not for want of space is ignored."""
         if error.errno in OUT_OF_SPACE:
             # Not itself: it would keep what the call had in its hands.
             self.shortage = OSError(error.errno, os.strerror(error.errno), error.filename)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from epoch.resource_limits import NamingLimits, is_passing
+from epoch.base.resource_limits import NamingLimits, is_passing
 from logstore.closing import do_all
 from logstore.directory.state.disk_space import DiskSpace
 from logstore.directory.state.partitions import Partitions
@@ -25,7 +25,7 @@ class DiskWatch:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Take the root offline when the disk fails. A full disk has not, nor has a process at one of its limits."""
+        """Mark the root offline when the disk fails, but not for a full disk or a limit of the process."""
         try:
             with NamingLimits(self._root):
                 yield
@@ -38,14 +38,14 @@ class DiskWatch:
             raise
 
     def notice_failures(self) -> None:
-        """Take the root offline if a write or fsync of a log has failed; not for one whose call was interrupted."""
+        """Mark the root offline if a write or fsync of a log has failed; not for one whose call was interrupted."""
         for log in self._partitions.open_logs.values():
             if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
                 self.fail(log.failure)
                 return
 
     def fail(self, error: OSError) -> None:
-        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
+        """Close all logs of the root; the other roots go on (Kafka: handleLogDirFailure)."""
         self.failure = error
         with suppress(OSError, LogStoreError):  # `error` is reported
             do_all([log.abandon for log in self._partitions.open_logs.values()], f"the logs in {self._root}")

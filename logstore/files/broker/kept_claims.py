@@ -31,7 +31,7 @@ class Claims:
 
     @classmethod
     def of(cls, said: PartitionCheckpoints) -> Self:
-        """Take what a root's checkpoint files say."""
+        """Create claims from the entries of a root's checkpoint files."""
         # Of a log that was not closed in order retention may have taken more.
         start = said.log_start_offset if said.clean_shutdown else None
         return cls(

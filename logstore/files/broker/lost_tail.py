@@ -56,6 +56,6 @@ def forget_lost_tail(directory: Path) -> None:
 
 
 _ADVICE: Final = (
-    "let another replica lead that has all records, and remove the file once this broker is neither in the ISR nor "
-    "eligible as leader"
+    "make another replica the leader that has all records, and remove the file once this broker is neither in the ISR "
+    "nor eligible as leader"
 )

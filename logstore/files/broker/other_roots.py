@@ -15,7 +15,7 @@ OTHER_ROOTS_NAME: Final = ".epochlog-other-roots"
 """In each root of several, where Kafka does not mind it."""
 _VERSION: Final = 0
 _ADVICE: Final = (
-    "it tells what the broker's other roots held: see that none of these is an older copy, and remove the file"
+    "it records what the broker's other roots held: check that none of these is an older copy, and remove the file"
 )
 
 
@@ -39,7 +39,7 @@ class OtherRoots:
         except FileNotFoundError:
             return None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError, LogStoreError) as error:
-            raise CorruptMetadataError("it does not tell of other roots", file=path, advice=_ADVICE) from error
+            raise CorruptMetadataError("it does not describe other roots", file=path, advice=_ADVICE) from error
         if not is_known:
             raise CorruptMetadataError("of another version", file=path, advice=_ADVICE)
         return told

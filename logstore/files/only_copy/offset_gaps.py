@@ -1,7 +1,7 @@
 """The offsets that a log that is the only copy is known to lack between two of its segments."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 from zlib import crc32
@@ -12,12 +12,12 @@ from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError, HoleError
 
 OFFSET_GAPS_NAME: Final = "offset-gaps"
-_ADVICE: Final = "what the log lacks is known no more: compare it with a backup, and remove the file"
+_ADVICE: Final = "what the log lacks is no longer known: compare it with a backup, and remove the file"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Hole:
-    """Offsets whose records were damaged or lost: readers are told of it, and go on behind it."""
+    """Offsets whose records were damaged or lost: readers get HoleError there, and continue behind it."""
 
     start_offset: int
     """The first that is not there."""
@@ -29,7 +29,7 @@ class Hole:
         return f"offset {last:,}" if last <= self.start_offset else f"offsets {self.start_offset:,} to {last:,}"
 
     def error(self, directory: Path, otherwise: str = "") -> HoleError:
-        """Return what a reader is told that comes to it; `otherwise` is what it may do besides going on behind it."""
+        """Return the error for a reader that comes to it; `otherwise` is what it may do besides skipping the hole."""
         error = HoleError(
             f"the log has a hole, as {self} could not be read any more",
             file=directory,
@@ -46,9 +46,13 @@ class OffsetGaps:
 
     holes: tuple[Hole, ...] = ()
     skipped: tuple[Hole, ...] = ()
-    """Nobody is told of these: compaction has left them, too."""
+    """Readers get no error for these: compaction has left them, too."""
     is_kept: bool = False
     """Whether the file says so; else there may be others."""
+    number: int = field(default=0, compare=False)
+    """Of the list as it was written: each has a higher one than those before it."""
+    checksum: int = field(default=0, compare=False)
+    """Of the list as it was written."""
 
     @classmethod
     def read(cls, directory: Path) -> "OffsetGaps":
@@ -63,7 +67,9 @@ class OffsetGaps:
             raise CorruptMetadataError(str(error), file=path, advice=_ADVICE) from error
         if not gaps or gaps.pop() != _checksum(row.fields for row in rows[:-1]):
             raise CorruptMetadataError("its checksum does not match", file=path, advice=_ADVICE)
-        return cls(tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped")), is_kept=True)
+        number = max((row.start_offset for row in _of(gaps, "number")), default=0)
+        found = cls(tuple(_of(gaps, "hole")), tuple(_of(gaps, "skipped")), is_kept=True, number=number)
+        return replace(found, checksum=found.checksum_of_list)
 
     @staticmethod
     def remove(directory: Path, filesystem: FileSystem = REAL) -> None:
@@ -74,15 +80,24 @@ class OffsetGaps:
 
     def write(self, directory: Path, filesystem: FileSystem = REAL) -> "OffsetGaps":
         """Replace the file, durably; return what is kept from now on. Raises OSError."""
-        rows = [
+        number = self.number + 1
+        rows = [*self._rows(), ("number", str(number), "0")]
+        checked, kind = _checksum(rows)
+        rows.append((kind, str(checked.start_offset), str(checked.end_offset)))
+        filesystem.write_atomically(directory / OFFSET_GAPS_NAME, format_checkpoint(rows))
+        return replace(self, is_kept=True, number=number, checksum=self.checksum_of_list)
+
+    @property
+    def checksum_of_list(self) -> int:
+        """A checksum of the gaps, independent of the number of the list."""
+        return _checksum(self._rows())[0].start_offset
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
             (kind, str(gap.start_offset), str(gap.end_offset))
             for kind, gaps in (("hole", self.holes), ("skipped", self.skipped))
             for gap in gaps
         ]
-        checked, kind = _checksum(rows)
-        rows.append((kind, str(checked.start_offset), str(checked.end_offset)))
-        filesystem.write_atomically(directory / OFFSET_GAPS_NAME, format_checkpoint(rows))
-        return replace(self, is_kept=True)
 
     def with_hole(self, hole: Hole) -> "OffsetGaps":
         """Return them with one more."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from threading import RLock
 from typing import Final, TypeVar
 
+from epoch.base.resource_limits import OUT_OF_SPACE
 from epoch.filesystem import FileSystem
-from epoch.resource_limits import OUT_OF_SPACE
 
 RESERVE_NAME: Final = ".reserve"
 RESERVE_BYTES: Final = 32 << 10
@@ -35,12 +35,12 @@ class SpaceReserve:
         """Called with each error of a full disk that the reserve helps over."""
 
     def fill_for(self, logs: int) -> None:
-        """Let it be enough for the root of so many logs, and fill it."""
+        """Make the reserve large enough for a root of this many logs, and fill it."""
         self._size = RESERVE_BYTES + logs * BYTES_PER_LOG
         self.fill()
 
     def fill(self) -> None:
-        """Let the file be of its full size, or as large as there is space: it is no failure where there is none."""
+        """Extend the file to its full size, or as far as there is space: a full disk is no failure here."""
         with self._lock, suppress(OSError):
             size = self._path.stat().st_size if self._path.exists() else 0
             if size < self._size:

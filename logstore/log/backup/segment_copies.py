@@ -76,7 +76,7 @@ class SegmentCopies:
         return False
 
     def _link(self, segment: LiveSegment, stat: os.stat_result, size: int) -> bool:
-        """Take a segment and its indexes from the earlier backup, if it has them and links can be made."""
+        """Link a segment and its indexes from the earlier backup, if it has them and links can be made."""
         previous = self._previous
         if previous is None or not _is_same(previous / self._name(FileKind.LOG, segment), stat, size):
             return False
@@ -123,7 +123,7 @@ class SegmentCopies:
 
 
 def _is_same(copy: Path, stat: os.stat_result, size: int) -> bool:
-    """Whether a file is the whole copy of the one that `stat` tells of, which has not changed since."""
+    """Whether a file is the whole copy of the one that `stat` describes, which has not changed since."""
     try:
         known = os.lstat(copy)
     except FileNotFoundError:

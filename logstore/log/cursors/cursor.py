@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from logstore.batch.record import Record
 from logstore.log.cursors.cursor_keeper import CursorKeeper
-from logstore.log.isolation import Isolation
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.place import Place
 from logstore.log.reading.tail import Tail
 
@@ -25,7 +25,7 @@ class Cursor:
     """
 
     def __init__(self, keeper: CursorKeeper, name: str, place: Place, committed: int | None) -> None:
-        """Take over what was read of the cursor's file."""
+        """Create a cursor from the content of its file."""
         self._keeper = keeper
         self.name = name
         self._place = place

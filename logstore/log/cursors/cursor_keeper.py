@@ -10,7 +10,7 @@ from logstore.errors import OffsetOutOfRangeError, complete, inherited_log
 from logstore.file_name import CURSOR_SUFFIX
 from logstore.log.cursors.committed_position import CommittedPosition
 from logstore.log.flusher import Flusher
-from logstore.log.isolation import Isolation
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.log_streams import LogStreams
 from logstore.log.reading.place import Place
 from logstore.log.reading.tail import Tail

@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import Final
 
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 
 _EVENTS: Final = tuple(name for name in vars(LogObserver) if not name.startswith("_"))
 
 
 class LogObservers(LogObserver):
-    """Tells all of them in turn."""
+    """Passes each event on to all of them in turn."""
 
     def __init__(self, *observers: LogObserver) -> None:
-        """Take the observers."""
+        """Create an observer that passes each event on to these."""
         for event in _EVENTS:
             calls = [getattr(observer, event) for observer in observers if hears(observer, event)]
             if calls:
@@ -20,7 +20,7 @@ class LogObservers(LogObserver):
 
 
 def hears(observer: LogObserver, event: str) -> bool:
-    """Whether an observer does anything when this is told: appends are not to pay for who ignores them."""
+    """Whether an observer does anything at this event: appends are not to pay for observers that ignore them."""
     return getattr(getattr(observer, event), "__func__", None) is not getattr(LogObserver, event)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from logstore.clock_watch import ClockDoubt
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log.observers.logging_thread import LoggingThread, QuietHandler
 from logstore.recovery.recovery_report import RecoveryReport
 
@@ -17,18 +17,18 @@ _tell: Final = LOGGING.tell
 
 
 class LoggingObserver(LogObserver):
-    """Tells what is rare. Appends and flushes are not: they never come by here."""
+    """Logs rare events. Appends and flushes are not: they never come by here."""
 
     def rolled(self, directory: Path, base_offset: int, /) -> None:
-        """Tell of a new segment."""
+        """Log a new segment."""
         _tell(logging.INFO, "%s: a new segment begins at offset %d", directory, base_offset)
 
     def truncated(self, directory: Path, log_end_offset: int, bytes_removed: int, /) -> None:
-        """Tell what was cut off."""
+        """Log what was truncated."""
         _tell(logging.INFO, "%s: truncated to offset %d, %d bytes removed", directory, log_end_offset, bytes_removed)
 
     def deleted(self, directory: Path, base_offset: int, size: int, /) -> None:
-        """Tell what retention took."""
+        """Log what retention deleted."""
         _tell(logging.INFO, "%s: deleted the segment at offset %d, %d bytes", directory, base_offset, size)
 
     def held_back(self, directory: Path, doubt: ClockDoubt, /) -> None:
@@ -36,11 +36,11 @@ class LoggingObserver(LogObserver):
         _tell(logging.WARNING, "%s: nothing is deleted by age: %s", directory, doubt)
 
     def compacted(self, directory: Path, cleaner_offset: int, bytes_removed: int, /) -> None:
-        """Tell what compaction took."""
+        """Log what compaction removed."""
         _tell(logging.INFO, "%s: compacted below offset %d, %d bytes removed", directory, cleaner_offset, bytes_removed)
 
     def recovered(self, directory: Path, report: RecoveryReport, /) -> None:
-        """Warn of what was lost, and tell of recovery; a log that needed none is opened quietly."""
+        """Warn of what was lost, and report recovery; a log that needed none is opened quietly."""
         warn = LOGGING.warn_surely if report.is_only_copy else partial(_tell, logging.WARNING)
         for tail in report.dropped:
             kept = f"; they are in {tail.set_aside}" if tail.set_aside else ""
@@ -56,10 +56,13 @@ class LoggingObserver(LogObserver):
             )
         if report.damaged_offset_gaps:
             warn("%s: holes that the log may have are not known: %s", directory, report.damaged_offset_gaps)
+        if report.ignored_checkpoints:
+            names = ", ".join(report.ignored_checkpoints)
+            warn("%s: ignored what %s says, which is of a log of another name", directory, names)
         level = logging.INFO if report.recovered_segments else logging.DEBUG
         recovered = report.recovered_segments, report.recovered_bytes
         _tell(level, "%s: opened, %d segments recovered (%d bytes)", directory, *recovered)
 
     def failed(self, directory: Path, error: OSError, /) -> None:
-        """Tell what poisoned the log."""
+        """Log what poisoned the log."""
         _tell(logging.ERROR, "%s: the log refuses writes from now on: %s", directory, error)

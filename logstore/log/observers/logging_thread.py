@@ -25,7 +25,7 @@ _SURELY: Final = "is_to_be_heard"
 
 
 class QuietHandler(logging.NullHandler):
-    """Prints nothing, as a library does by itself, but what is told by `warn_surely` where nobody listens."""
+    """Prints nothing, as a library does by itself, but what is logged by `warn_surely` where nobody listens."""
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Hand it to Python's handler of last resort, which writes to stderr."""
@@ -70,7 +70,7 @@ class LoggingThread:
             self._put(record)
 
     def drain(self, timeout: float) -> bool:
-        """Return once all that was told is logged; False where that takes longer than so many seconds."""
+        """Return once all events are logged; False where that takes longer than so many seconds."""
         if not self._thread or self._thread == get_ident():
             return True
         if self._late is not None and self._late.locked():

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar
 
+from epoch.base.resource_limits import name_memory
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
-from epoch.resource_limits import name_memory
 from logstore.arguments import whole_number
-from logstore.errors import LogStoreError, OffsetOutOfRangeError
+from logstore.errors import CorruptBatchError, LogStoreError, OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.log.isolation import Isolation
+from logstore.log.reading.isolation import Isolation
 from logstore.log.state.log_contents import LogContents, LogPlace
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard
@@ -39,13 +39,14 @@ class LogReader:
     Once the log is closed it refuses everything.
     """
 
-    __slots__ = ("_contents", "_directory", "_guard", "_known_place", "end_fault")
+    __slots__ = ("_contents", "_directory", "_guard", "_is_only_copy", "_known_place", "end_fault")
 
     def __init__(self, environment: LogEnvironment, contents: LogContents, guard: LogGuard) -> None:
         """Read what the log holds at each moment."""
         self._directory = environment.directory
         self._contents = contents
         self._guard = guard
+        self._is_only_copy = not environment.is_replicated
         self._known_place = (-1, contents.end)
         self.end_fault: LogStoreError | None = None
         """What is wrong where the log ends, although more of it was on stable storage; raised to who reads there."""
@@ -100,6 +101,19 @@ class LogReader:
             raise ValueError(f"epoch is {epoch:,}: pass one from 0 on")
         answer = self._contents.epochs.end_offset_for(epoch, self._contents.end_of_epochs)
         return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
+
+    def explained(self, error: LogStoreError) -> LogStoreError:
+        """Return a reader's error for damage: in a log that no other node has a copy of, how to keep the rest."""
+        if not (self._is_only_copy and isinstance(error, CorruptBatchError)):
+            return error
+        return type(error)(
+            error.what,
+            file=error.file,
+            position=error.position,
+            offset=error.offset,
+            advice="put a copy of the directory in its place; or close the log and open it with check_all=True and "
+            'damage="hole", which keeps all that can be read: iterate with skip_holes=True then',
+        )
 
     # --- where offsets are
 

@@ -8,8 +8,8 @@ from itertools import takewhile
 
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
-from logstore.errors import HoleError
-from logstore.log.isolation import Isolation
+from logstore.errors import HoleError, LogStoreError
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
 from logstore.log.reading.tail import Tail
@@ -54,8 +54,11 @@ class LogStreams:
             if not view.data:
                 return
             order = source.order(view)
-            for run in view.runs(order):
-                yield from run if end is None else _below(run, end)
+            try:
+                for run in view.runs(order):
+                    yield from run if end is None else _below(run, end)
+            except LogStoreError as error:
+                raise self._reader.explained(view.located(error)) from None
             place.offset = order.last_offset + 1
 
     def records_from(
@@ -148,7 +151,7 @@ class LogStreams:
             self._contents.end_waiters.remove(waiter)
 
     def _holds(self, offset: int) -> bool:
-        """Tell whether the log's end is beyond `offset`. Raises where it cannot grow any more."""
+        """Return whether the log's end is beyond `offset`. Raises where it cannot grow any more."""
         self._guard.ensure_readable()
         if self._contents.end[0] > offset:
             return True

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from logstore.errors import LogTruncatedError
-from logstore.log.state.cuts import Cut
-from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_contents import Cut, LogContents
 
 
 class Place:
@@ -20,7 +19,7 @@ class Place:
         *,
         advice: str = "with `log.records({0})` or `log.tail({0})`",
     ) -> None:
-        """Stand at `offset` of the log as it is now; `advice` tells how to go on after a truncation to `{0}`."""
+        """Stand at `offset` of the log as it is now; `advice` says how to continue after a truncation to `{0}`."""
         self._advice = advice
         self._directory = directory
         self._contents = contents
@@ -58,7 +57,7 @@ class Place:
                 f"the log was truncated below {self.offset:,}, up to where it was read: the histories diverge",
                 file=self._directory,
                 offset=first,
-                advice=f"take back what the records from {first:,} on have led to, and go on there "
+                advice=f"undo the effects of the records from {first:,} on, and continue there "
                 + self._advice.format(first),
             )
         self._cut = cut

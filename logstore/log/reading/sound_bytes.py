@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.batch.batch_order import BatchOrder, Surroundings
 from logstore.batch.batches import Batch, read_batch
 from logstore.errors import LogStoreError

@@ -45,7 +45,7 @@ class SoundRanges:
     def __init__(
         self, contents: LogContents, max_age_ms: int | None = None, clock: Callable[[], int] = monotonic_ms
     ) -> None:
-        """Let a check, or an append, count for `max_age_ms`; None: for ever, of a log that nobody writes."""
+        """Create it; a check or an append is valid for `max_age_ms`; None: forever, for a log nobody writes."""
         self._contents = contents
         self._max_age_ms = max_age_ms
         self._clock = clock
@@ -81,7 +81,7 @@ class SoundRanges:
         return self._found_sound(view, now)
 
     def _is_new(self, segment: int, start: int, now: int) -> bool:
-        """Tell whether all was appended within the time that counts."""
+        """Whether all was appended recently enough to be valid."""
         turn_ms, first_segment, first_position = self._appended
         if now > turn_ms and self._max_age_ms:
             _, first_segment, first_position = self._turn(now, self._max_age_ms)

@@ -5,7 +5,7 @@ from typing import Final
 
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
-from logstore.log.isolation import Isolation
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.view_source import ViewSource
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_guard import CLOSED, LogGuard
@@ -52,7 +52,7 @@ class Tail:
         return self._source.place.offset
 
     def close(self) -> None:
-        """Let whoever iterates come to the end, even if it waits just now."""
+        """End the iteration, even if it is waiting just now."""
         self._is_closed = True
         self._waiters.wake()
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from logstore.batch.batch_order import BatchOrder
 from logstore.batch.record import Record
-from logstore.errors import HoleError, OffsetOutOfRangeError
-from logstore.log.isolation import Isolation
+from logstore.errors import CorruptBatchError, HoleError, OffsetOutOfRangeError
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
 from logstore.segment.read_view import ReadView
@@ -50,6 +50,8 @@ class ViewSource:
                     raise
                 if not place.is_cut:
                     place.offset = hole.next_offset
+            except CorruptBatchError as error:
+                raise self._reader.explained(error) from None
             else:
                 if not place.is_cut:
                     return view
@@ -62,9 +64,9 @@ class ViewSource:
         """
         place = self.place
         moves, order = place.moves, self.order(view)
-        for record in view.records(order):
+        for record in view.records(order, self._reader.explained):
             place.offset = following = record.offset + 1
             yield record
             if place.offset != following or place.moves != moves:
                 return
-        place.offset = max(place.offset, order.last_offset + 1)
+        place.offset = order.last_offset + 1  # records may reach beyond it, but the log's end may not

@@ -6,15 +6,15 @@ from pathlib import Path
 from threading import RLock
 from typing import NoReturn
 
-from epoch.forked import RefusedLock, detach_after_fork
+from epoch.base.forked import RefusedLock, detach_after_fork
 from logstore.errors import ReentrantCallError
 
 
 class CallGuard(ABC):
-    """Lets one call at a time change a thing: other threads wait, signal handlers and forked processes are refused."""
+    """Allows one call at a time to change a thing: other threads wait; signal handlers and forks are refused."""
 
     def __init__(self, directory: Path, what: str) -> None:
-        """Let this process change what is open in `directory`; errors call it `what`."""
+        """Allow this process to change what is open in `directory`; errors call it `what`."""
         self._directory = directory
         self._what = what
         lock = RLock()

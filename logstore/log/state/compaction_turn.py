@@ -11,7 +11,7 @@ class CompactionTurn:
     """
 
     def __init__(self) -> None:
-        """Let the first who comes have it."""
+        """Create a turn that nobody has."""
         self.lock: Final = RLock()
         self.closings: int = 0
         """How often somebody wanted to close the log: a compaction that began before that ends."""
@@ -22,6 +22,6 @@ class CompactionTurn:
         return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
 
     def for_closing(self) -> RLock:
-        """Return the lock to wait for, which a compaction under way is told to release soon."""
+        """Return the lock to wait for, which a compaction under way is asked to release soon."""
         self.closings += 1
         return self.lock

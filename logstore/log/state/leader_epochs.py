@@ -1,5 +1,6 @@
 """Which leader epochs a log takes, and what they change in its history of epochs."""
 
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from epoch.entry import EpochEntry
@@ -27,10 +28,11 @@ class LeaderEpochs:
         """Change the history of a log. Raises OSError."""
         self._environment = environment
         self._contents = contents
+        self.note: Callable[[], object] = lambda: None
+        """Called once a new epoch is in the checkpoint, and before its first batch is written."""
         # Of a replicated log nobody has noted who wrote what it has.
-        contents.needs_epoch = (
-            bool(contents.epochs) if environment.is_replicated else is_followed(environment.directory)
-        )
+        is_noted = contents.needs_epoch or is_followed(environment.directory)
+        contents.needs_epoch = bool(contents.epochs) if environment.is_replicated else is_noted
 
     # --- leading
 
@@ -78,7 +80,7 @@ class LeaderEpochs:
                 ),
                 file=self._environment.directory,
                 offset=contents.log_end_offset,
-                advice="append nothing more by it: whoever is elected in a later epoch begins with `log.lead(epoch)`",
+                advice="append nothing more with it: a leader elected in a later epoch begins with `log.lead(epoch)`",
             )
 
     def begin(self, epoch: int, start_offset: int) -> None:
@@ -96,21 +98,26 @@ class LeaderEpochs:
             is_latest = latest is not None and epoch == latest.epoch == reserved.epoch - 1
             if not is_latest:
                 self._refuse_unnoticed(epoch, reserved.epoch)
+            if reserved.epoch == self._contents.begun_epoch:
+                self._refuse_deposed(epoch, reserved)
         if latest is not None and epoch < latest.epoch and not self._environment.config.takes_lower_epochs:
-            raise FencedLeaderEpochError(
-                f"leader epoch {epoch} is fenced: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
-                file=self._environment.directory,
-                offset=self._contents.log_end_offset,
-                advice=_LEAD
-                if self._contents.needs_epoch
-                else "omit `leader_epoch` to use the latest one, or pass a higher one",
-            )
+            self._refuse_deposed(epoch, latest)
+
+    def _refuse_deposed(self, epoch: int, latest: EpochEntry) -> NoReturn:
+        raise FencedLeaderEpochError(
+            f"leader epoch {epoch} is fenced: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
+            file=self._environment.directory,
+            offset=self._contents.log_end_offset,
+            advice=_LEAD
+            if self._contents.needs_epoch
+            else "omit `leader_epoch` to use the latest one, or pass a higher one",
+        )
 
     def _refuse_unnoticed(self, epoch: int, reserved: int) -> NoReturn:
         needs_epoch = self._contents.needs_epoch
         raise FencedLeaderEpochError(
-            f"leader epoch {epoch} is over: what was written in epochs up to {reserved - 1} is gone, and may have been "
-            "read",
+            f"leader epoch {epoch} is over: what was written in epochs up to {reserved - 1} may be gone, and may have "
+            "been read",
             file=self._environment.directory,
             offset=self._contents.log_end_offset,
             advice=f"pass leader_epoch={reserved}, or the later one that you were elected in"
@@ -133,7 +140,7 @@ class LeaderEpochs:
         contents.is_following = True
 
     def end_before_cut(self, first_gone: int) -> None:
-        """Let nobody who led so far go on behind a cut, so that readers tell what follows from what is gone.
+        """End the current leadership before a cut, so that readers can distinguish what follows from what is gone.
 
         The next leader leads from the first offset on that is gone, where the log goes on behind a gap, too.
         """
@@ -156,9 +163,14 @@ class LeaderEpochs:
 
     def truncate_to_end(self) -> None:
         """Make room for another leader: one that wrote nothing may have left an entry at the log's end."""
-        self._contents.leadership = None
-        self._contents.epochs.truncate_to(self._contents.log_end_offset)
-        self._contents.current_epoch = -1
+        contents = self._contents
+        contents.leadership = None
+        epochs, latest, end = contents.epochs, contents.epochs.latest, contents.log_end_offset
+        epochs.truncate_to(end)
+        leads_alone = not (contents.needs_epoch or self._environment.is_replicated)
+        if leads_alone and epochs.reserved is None and latest is not None and latest.start_offset >= end:
+            epochs.reserve(EpochEntry(latest.epoch, end))  # what it wrote may have been deleted since: readers know it
+        contents.current_epoch = -1
 
     # --- both
 
@@ -177,6 +189,7 @@ class LeaderEpochs:
             start_offset = min(start_offset, reserved.start_offset)
         elif reserved is not None:
             contents.epochs.reserve(None)  # who says in which epoch it is knows who led
-        contents.epochs.assign(epoch, start_offset)
+        if contents.epochs.assign(epoch, start_offset):
+            self.note()
         # From here on this epoch's batches change nothing, as long as the log only grows.
         contents.current_epoch = epoch if start_offset <= contents.log_end_offset else -1

@@ -1,9 +1,10 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
+from typing import Self
+
 from epoch.cache import LeaderEpochFileCache
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.log.leadership import Leadership
-from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters
 from logstore.producers.producer_state import ProducerState
 from logstore.recovery.log_loader import LoadedLog
@@ -17,6 +18,27 @@ A plain tuple, as one is made at each append (Kafka: LogOffsetMetadata).
 """
 
 
+class Cut:
+    """A moment between two truncations of a log. Each leads to the next, and lasts as long as a reader stands there.
+
+    So a reader hears of each truncation once, however late, and nobody keeps a list of readers.
+    """
+
+    __slots__ = ("next", "offset")
+
+    def __init__(self) -> None:
+        """Create the latest moment, which no truncation has ended."""
+        self.offset: int = -1
+        """Where the truncation that ended this moment has cut the log."""
+        self.next: Self | None = None
+
+    def end(self, offset: int) -> Self:
+        """Return the next moment, which a truncation to `offset` begins."""
+        self.offset = offset
+        self.next = following = type(self)()
+        return following
+
+
 class LogContents:
     """Read by any thread without a lock, and changed by the one that holds the guard's.
 
@@ -25,6 +47,7 @@ class LogContents:
     """
 
     __slots__ = (
+        "begun_epoch",
         "changes",
         "cleaner_offset",
         "current_epoch",
@@ -48,7 +71,7 @@ class LogContents:
     )
 
     def __init__(self, loaded: LoadedLog) -> None:
-        """Take over what `load_log` found."""
+        """Create the contents from what `load_log` found."""
         self.segments: SegmentList = SegmentList(loaded.segments)
         self.end: LogPlace = self._place_at(loaded.log_end_offset)
         self.changes: int = 0
@@ -66,7 +89,9 @@ class LogContents:
         self.epochs: LeaderEpochFileCache = loaded.epochs
         self.current_epoch: int = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
-        self.needs_epoch: bool = False
+        self.begun_epoch: int = _begun_epoch(loaded)
+        """One that was begun, or kept for the next leader, before the log was closed in order; -1 without any."""
+        self.needs_epoch: bool = loaded.is_followed
         """Whether each append as the leader has to say in which epoch it is: other leaders write here, too."""
         self.is_following: bool = False
         """Whether the last one that wrote, or led, was another leader."""
@@ -100,7 +125,7 @@ class LogContents:
 
     @property
     def holes(self) -> tuple[Hole, ...]:
-        """What readers have to be told of that is not below the log's start."""
+        """What readers get errors for that is not below the log's start."""
         gaps = self.gaps
         return gaps.within(self.log_start_offset, self.end[0]).holes if gaps.holes else ()
 
@@ -115,24 +140,24 @@ class LogContents:
         return min(max(unstable, self.log_start_offset), high_watermark)
 
     def set_end(self, offset: int) -> None:
-        """Let the log end at `offset`, after all that the active segment holds."""
+        """Set the log end offset to `offset`, after all that the active segment holds."""
         self.end = self._place_at(offset)
         self.recovery_point = min(self.recovery_point, offset)
         if self.cleaner_offset is not None:
             self.cleaner_offset = min(self.cleaner_offset, offset)
 
     def set_cleaner_offset(self, offset: int | None) -> None:
-        """Take what is known of compaction, as far as the log still reaches: its last segment is never compacted."""
+        """Set how far the log is compacted, within its offsets: its last segment is never compacted."""
         self.cleaner_offset = None if offset is None else min(offset, self.segments.active.base_offset)
 
     def move_start(self, offset: int) -> None:
-        """Let the log start at a later offset."""
+        """Move the log start offset to a later one."""
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
         self._follow_start(offset)
 
     def drop_segments_before(self, first: LiveSegment) -> None:
-        """Let a later segment be the first, and the log start with it, but where it started in remote storage."""
+        """Make a later segment the first, and move the log's start to it, unless that was in remote storage."""
         starts_here = self.log_start_offset == self.local_log_start_offset
         self.segments = SegmentList(self.segments.segments[self.segments.segments.index(first) :])
         if first.base_offset <= self.log_start_offset:
@@ -170,7 +195,7 @@ class LogContents:
         self.move_high_watermark(max(known, self.recovery_point) if follows_flush else known)
 
     def note_cut(self, offset: int) -> None:
-        """Let readers hear that a truncation has cut the log at `offset`."""
+        """Notify readers that a truncation has cut the log at `offset`."""
         self.last_cut = self.last_cut.end(offset)
 
     def wake(self) -> None:
@@ -181,3 +206,11 @@ class LogContents:
     def _place_at(self, offset: int) -> LogPlace:
         active = self.segments.active
         return offset, active.base_offset, active.size
+
+
+def _begun_epoch(loaded: LoadedLog) -> int:
+    """Return the epoch that is kept for the next leader, where the file has it from before this open."""
+    reserved = loaded.epochs.reserved
+    if reserved is None or all(entry.epoch != reserved.epoch for entry in loaded.report.epochs_before):
+        return -1
+    return reserved.epoch

@@ -8,7 +8,7 @@ from typing import TypeVar
 from epoch.filesystem import FileSystem
 from logstore.clock import WatchedClock, now_ms, watched
 from logstore.files.only_copy.space_reserve import SpaceReserve
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
 from logstore.log_config import MAX_INT64, NO_LIMIT, LogConfig
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def ignore_shortage(_: OSError) -> None:
-    """Take no notice of a full disk."""
+    """Ignore a full disk."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class LogEnvironment:
     clock: Callable[[], int]
     """Milliseconds since 1970 UTC."""
     observer: LogObserver | None
-    """Told of all that happens; see `writes` and `events`."""
+    """Called with all that happens; see `writes` and `events`."""
     open_files: OpenFiles | None
     out_of_space: Callable[[OSError], object] = ignore_shortage
     """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
@@ -46,9 +46,9 @@ class LogEnvironment:
     watched_clock: WatchedClock | None = field(init=False)
     """By which the time is trusted or not; None where it always is."""
     writes: LogObserver | None = field(init=False)
-    """Told of appends and flushes, which pay nothing where nobody listens to them."""
+    """Called at appends and flushes, which pay nothing where nobody listens to them."""
     events: LogObserver = field(init=False)
-    """Told what is rare: all but appends and flushes."""
+    """Called at rare events: all but appends and flushes."""
     accepts_unchanged: bool = field(init=False)
     """`LogConfig.accepts_unchanged`, which each append asks for."""
     flushes_by_count: bool = field(init=False)
@@ -64,7 +64,7 @@ class LogEnvironment:
         self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()
 
     def configure(self, config: LogConfig) -> None:
-        """Take another configuration. Raises ValueError for what a log that stands alone cannot do."""
+        """Change the configuration. Raises ValueError for what a log that stands alone cannot do."""
         if self.stands_alone and config.flush_ms < MAX_INT64:
             raise ValueError(
                 f"flush_ms is {config.flush_ms:,}, and a log that stands alone has no thread that flushes it: append "

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final, NoReturn, TypeVar
 
-from epoch.resource_limits import OUT_OF_SPACE, ensure_room, is_limit, is_passing, name_memory
+from epoch.base.resource_limits import OUT_OF_SPACE, ensure_room, is_limit, is_passing, name_memory
 from logstore.errors import (
     LogClosedError,
     LogPoisonedError,
@@ -153,7 +153,7 @@ class LogGuard(CallGuard):
         return self._failure
 
     def settle(self, error: BaseException | None = None) -> None:
-        """Take back what a call has added that `error` broke off; poison the log where there is no way back.
+        """Undo what a call has added that `error` broke off; poison the log where that is not possible.
 
         Raises OutOfMemoryError in place of a MemoryError.
         """
@@ -213,7 +213,7 @@ class LogGuard(CallGuard):
             self._note_shortage(error)
 
     def poison(self, error: OSError) -> None:
-        """Let the log take nothing more: what is on disk is unknown."""
+        """Refuse all further changes to the log: what is on disk is unknown."""
         if self.is_inherited:
             self.refuse()
         is_first = self._failure is None

@@ -20,6 +20,6 @@ class LogState(Enum):
     POISONED = auto()
     """Reading: what is on disk is unknown."""
     CLOSED = auto()
-    """Nothing but telling where it began and ended."""
+    """Nothing but reading where it began and ended."""
     INHERITED = auto()
     """Nothing but that: the log is another process's, from which this one was forked."""

@@ -1,14 +1,15 @@
 """What a call has added to a log, and how that is taken back where the call is broken off."""
 
+from epoch.base.resource_limits import is_limit
+from epoch.entry import EpochEntry
 from epoch.history import EpochHistory
-from epoch.resource_limits import is_limit
 from logstore.file_name import FileKind, file_name
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 
 
 class Undo:
-    """Goes back to where readers have been told that the log ends, from whatever a call has left."""
+    """Goes back to the log end that readers know, from whatever a call has left."""
 
     def __init__(self, environment: LogEnvironment, contents: LogContents) -> None:
         """Begin with nothing to take back."""
@@ -17,19 +18,23 @@ class Undo:
         self._contents = contents
         self.begun_segment: int = -1
         """Base offset of the segment that a call began last, and may not have come to use."""
-        self._history_before: tuple[EpochHistory, int] | None = None
-        """The leader epochs before a call, and where the log ended: who led counts from the batch on that it wrote."""
+        self._history_before: tuple[EpochHistory, EpochEntry | None, int] | None = None
+        """The leader epochs before a call, which was kept for the next leader, and where the log ended.
+
+        Who led counts from the batch on that it wrote.
+        """
 
     def begin(self) -> None:
         """Remember who led: a call begins that may add to that."""
-        self._history_before = self._contents.epochs.history, self._contents.end[0]
+        epochs = self._contents.epochs
+        self._history_before = epochs.history, epochs.last_reserved, self._contents.end[0]
 
     def end(self) -> None:
         """Keep who leads: the call has come to its end, or there is no way back."""
         self._history_before = None
 
     def take_back(self) -> None:
-        """Let the log end again where readers have been told that it ends. Raises OSError."""
+        """Restore the log end offset that readers know. Raises OSError."""
         contents = self._contents
         self._remove_unused_segment()
         end_offset, base_offset, position = contents.end
@@ -42,9 +47,9 @@ class Undo:
         self._restore_epochs(end_offset)
 
     def _restore_epochs(self, end_offset: int) -> None:
-        if self._history_before is not None and self._history_before[1] == end_offset:
+        if self._history_before is not None and self._history_before[2] == end_offset:
             try:
-                self._contents.epochs.restore(self._history_before[0])
+                self._contents.epochs.restore(*self._history_before[:2])
             except OSError as error:
                 if not is_limit(error):
                     raise

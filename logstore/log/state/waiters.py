@@ -11,7 +11,7 @@ class Waiter(Protocol):
     """What can be woken, by any thread and in the middle of any call."""
 
     def wake(self) -> None:
-        """Let it look again. Returns at once."""
+        """Make it check again. Returns at once."""
 
 
 class Waiters(dict[int, "ref[Waiter]"]):
@@ -49,12 +49,12 @@ class ThreadWaiter:
     __slots__ = ("__weakref__", "_turn")
 
     def __init__(self) -> None:
-        """Be asleep."""
+        """Create a waiter that is not woken."""
         self._turn = allocate_lock()
         self._turn.acquire()
 
     def wake(self) -> None:
-        """Let the thread go on, or not begin to wait."""
+        """Wake the thread, or keep it from beginning to wait."""
         with suppress(RuntimeError):  # it is awake already
             self._turn.release()
 
@@ -69,7 +69,7 @@ class LoopWaiter:
     __slots__ = ("__weakref__", "_changed", "_is_told", "_loop")
 
     def __init__(self) -> None:
-        """Be asleep."""
+        """Create a waiter that is not woken."""
         import asyncio  # noqa: PLC0415  programs without it do not pay for loading it
 
         self._loop = asyncio.get_running_loop()
@@ -77,7 +77,7 @@ class LoopWaiter:
         self._is_told = False
 
     def wake(self) -> None:
-        """Tell the loop, once until the task has woken: however much is appended, it is not flooded."""
+        """Wake the loop, once until the task has woken: however much is appended, it is not flooded."""
         try:
             if not self._is_told:
                 self._is_told = True

@@ -56,8 +56,8 @@ class ColumnReader:
     ) -> Iterator[Chunk]:
         """Yield the records of batches that fill `data`, without those that are `aborted`.
 
-        `begin` is told the first offset, and `around` what lies around the data. Raises as `LogFile.batches`,
-        `RecordBatch.ensure_valid` and `RecordBatch.records` do, once what lies before was yielded; CorruptBatchError
+        `begin` is told the first offset, and `around` what lies around the data. Raises what `LogFile.batches`,
+        `RecordBatch.ensure_valid` and `RecordBatch.records` raise, once what lies before was yielded; CorruptBatchError
         where offsets or leader epochs do not fit to those of the batches around.
         """
         aborted = AbortedProducers(()) if aborted is None else aborted
@@ -83,15 +83,27 @@ class ColumnReader:
         for records in decoded_records(data, columns, np.flatnonzero(wanted)):
             if isinstance(records, Unreadable):
                 self._refuse_records(data, int(columns.position[records.row]), records.error)
-            chosen = self._chosen(records)
+            chosen = self._chosen(records, columns)
             if len(chosen):
                 yield Chunk(chosen, columns)
 
-    def _chosen(self, records: RecordColumns) -> RecordColumns:
+    def _chosen(self, records: RecordColumns, columns: BatchColumns) -> RecordColumns:
         inside = records.offset >= self.start
+        if self._order.reached >= columns.base_offset[0] or columns.has_too_many.any():
+            inside &= self._is_beyond(records, columns)
         if self.end is not None:
             inside &= records.offset < self.end
         return records if inside.all() else records.take(np.flatnonzero(inside))
+
+    def _is_beyond(self, records: RecordColumns, columns: BatchColumns) -> NDArray[np.bool_]:
+        """Return which records are above those of batches before that have too many; see `BatchOrder.reached`."""
+        beyond = np.zeros(len(records), np.bool_)
+        for row in np.unique(records.batch).tolist():
+            own = records.batch == row
+            beyond[own] = records.offset[own] > self._order.reached
+            if columns.has_too_many[row]:
+                self._order.reached = max(self._order.reached, int(records.offset[own].max()))
+        return beyond
 
     def _refuse(self, data: memoryview, position: int, around: Surroundings) -> None:
         batch = read_batch(data, position, self.file)

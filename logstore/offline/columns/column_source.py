@@ -25,9 +25,9 @@ class ColumnSource(ABC):
     def columns(self, start: int = 0, end: int | None = None) -> "Iterator[RecordColumns]":
         """Yield the records from offset `start` up to, not including, `end` as columns, some thousand at a time.
 
-        Of each codec and magic, checksums verified, without control records. Raises as `batches`,
-        `RecordBatch.ensure_valid` and `RecordBatch.records` do, and CorruptBatchError where offsets do not rise: once
-        the batches before were yielded.
+        Of each codec and magic, checksums verified, without control records. Raises what `batches`,
+        `RecordBatch.ensure_valid` and `RecordBatch.records` raise, and CorruptBatchError where offsets do not rise:
+        once the batches before were yielded.
         """
         return (chunk.records for chunk in self._chunks(*offset_span(start, end)))
 
@@ -35,7 +35,8 @@ class ColumnSource(ABC):
         """Give what `columns` yields as Arrow's record batches, one after the other, so that memory stays flat.
 
         Columns `offset`, `timestamp` (milliseconds), `leader_epoch`, `key`, `value` and `headers`, which is null where
-        there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises as `columns`.
+        there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises what `columns`
+        raises.
         """
         return arrow_reader(self._chunks(*offset_span(start, end)))
 

@@ -27,6 +27,6 @@ def control_types(
 
 
 def is_valid(data: memoryview, columns: BatchColumns, row: int) -> bool:
-    """Whether the checksum of one batch is valid, whatever the scan was told to check."""
+    """Whether the checksum of one batch is valid, whatever the scan was to check."""
     start, size = int(columns.position[row]), int(columns.size[row])
     return bool(crc32c.crc32c(data[start + CRC_START : start + size]) == int(columns.crc[row]))

@@ -1,4 +1,4 @@
-"""The records of batches as columns, whatever the codec and the magic; a batch whose records cannot be read is told."""
+"""The records of batches as columns, whatever the codec and the magic; one whose records cannot be read is reported."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -149,7 +149,7 @@ class _Sections:
         return self.records >= RECORDS_AT_ONCE or self.size >= BYTES_AT_ONCE
 
     def add(self, row: int, section: bytes) -> None:
-        """Take one more."""
+        """Add a section."""
         self.rows.append(row)
         self.sections.append(section)
         self.records += int(self.columns.record_count[row])

@@ -12,7 +12,7 @@ _TURN_SECONDS: Final = 0.01
 
 
 class PolledTail:
-    """Yields records, and looks for more every so many seconds: nobody tells of another process's appends.
+    """Yields records, and looks for more every so many seconds: another process's appends are not signalled.
 
     Use it by `for` in a thread or by `async for` in a task. It can be iterated over again, and goes on from `position`.
     """
@@ -32,7 +32,7 @@ class PolledTail:
         return self._following.offset
 
     def close(self) -> None:
-        """Let whoever iterates come to the end at its next look."""
+        """End the iteration at its next poll."""
         self._is_closed = True
 
     def __iter__(self) -> Iterator[Record]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -23,10 +23,10 @@ from logstore.errors import (
 )
 from logstore.file_name import FileKind, file_name
 from logstore.log_config import POLL_SECONDS
-from logstore.offline.live.followed_segment import ensure_follows
+from logstore.offline.live.followed_segment import ensure_begins, ensure_follows, start_of
 from logstore.offline.live.following import Following
 from logstore.offline.live.polled_tail import PolledTail
-from logstore.offline.live.segment_piece import Piece, SegmentPieces
+from logstore.offline.live.segment_piece import Piece, SeenBatch, SegmentPieces
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import checkpointed_history
 from logstore.offline.segment import Segment
@@ -51,7 +51,7 @@ class ReadOnlyLog:
     """
 
     def __init__(self, directory: Path, partition: PartitionDirectory, poll_seconds: float) -> None:
-        """Take over what was listed; see `open`."""
+        """Create a log from a listing of its directory; see `open`."""
         self.directory = directory
         self.topic_partition: TopicPartition = partition.topic_partition
         self.poll_seconds = poll_seconds
@@ -99,7 +99,7 @@ class ReadOnlyLog:
     @property
     def log_start_offset(self) -> int:
         """The first offset that may be read, by the segments and checkpoints as they are now. Raises OSError."""
-        return self._listed().log_start_offset
+        return start_of(self._listed())
 
     @property
     def log_end_offset(self) -> int:
@@ -152,7 +152,8 @@ class ReadOnlyLog:
         """Give what `find` has found for `offset`."""
         if segment_base_offset is None:
             return ReadView(offset)
-        surroundings = _PieceSurroundings(piece, partial(self._end_of, segment_base_offset))
+        path_of, look = partial(self._path_of, segment_base_offset), partial(self._end_of, segment_base_offset)
+        surroundings = _PieceSurroundings(piece, path_of, look)
         return ReadView(
             offset,
             memoryview(piece.data),
@@ -162,8 +163,11 @@ class ReadOnlyLog:
             surroundings=surroundings,
         )
 
+    def _path_of(self, segment_base_offset: int) -> Path:
+        return self.directory / file_name(FileKind.LOG, segment_base_offset)
+
     def _end_of(self, segment_base_offset: int) -> tuple[NextBatch, EpochHistory]:
-        """Tell what no batch of a segment reaches, and who led when: that is sure of a log that was closed in order."""
+        """Return what no batch of a segment reaches, and its epochs: certain only after a clean shutdown."""
         partition = self._listed()
         checkpoints = partition.checkpoints
         is_closed = checkpoints.clean_shutdown and checkpoints.recovery_point is not None
@@ -190,24 +194,34 @@ class ReadOnlyLog:
                     raise
         raise self._restless()
 
-    def has(self, segment_base_offset: int, position: int, header: bytes, base_offset: int) -> bool:
-        """Tell whether a batch with this header is still where it was, or was deleted at the log's start.
+    def before(self, offset: int, offsets: int) -> Iterator[SeenBatch]:
+        """Find the batches that hold the last so many offsets before `offset`, also below the log's start."""
+        segments = [segment for segment in self._listed().segments if segment.base_offset < offset]
+        for number, segment in enumerate(segments, 1):
+            if number < len(segments) and segments[number].base_offset <= offset - offsets:
+                continue
+            with suppress(FileNotFoundError), closing(_open(segment)) as pieces:  # deleted since it was listed
+                yield from pieces.before(offset, offsets)
 
-        What is deleted there lies below the first segment that is left.
+    def has(self, segment_base_offset: int, position: int, header: bytes, end_offset: int) -> bool:
+        """Whether a batch with this header is still where it was, or was deleted at the log's start.
+
+        What is deleted there ends where the first segment that is left begins, or before: a log that begins anew within
+        the batch has lost it.
         """
-        path = self.directory / file_name(FileKind.LOG, segment_base_offset)
+        path = self._path_of(segment_base_offset)
         try:
             with closing(SegmentPieces(path, segment_base_offset, None)) as pieces:
                 return pieces.holds(position, header)
         except FileNotFoundError:
             segments = self._listed().segments
-            return bool(segments) and segments[0].base_offset > base_offset
+            return bool(segments) and segments[0].base_offset >= end_offset
 
     def records(self, start: int | None = None, end: int | None = None) -> Iterator[Record]:
         """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
 
         Raises what `read` and `ReadView.records` raise, and LogTruncatedError if records were truncated that had been
-        read.
+        read, or that lay before the end at which it waits.
         """
         place = Following(self, self.log_start_offset if start is None else whole_number(start, "start"))
         end = None if end is None else whole_number(end, "end")
@@ -216,7 +230,7 @@ class ReadOnlyLog:
     def tail(self, start: int | None = None) -> PolledTail:
         """Return an endless iterator, for `for` and `async for`, by default from the log's end on.
 
-        It looks every `poll_seconds` for more, and ends when this log is closed. Raises as `records` does.
+        It looks every `poll_seconds` for more, and ends when this log is closed. Raises what `records` raises.
         """
         place = Following(self, self.log_end_offset if start is None else whole_number(start, "start"))
         return PolledTail(place, self.poll_seconds)
@@ -283,9 +297,10 @@ class ReadOnlyLog:
         return segment.base_offset, self._note(segment, piece)
 
     def _find_in(self, partition: PartitionDirectory, offset: int, max_bytes: int) -> tuple[int | None, Piece]:
-        start, reached = partition.log_start_offset, partition.log_start_offset
+        start, reached = start_of(partition), partition.log_start_offset
         if offset < start:
             self._refuse_offset(offset, start, None)
+        ensure_begins(partition, start, offset)
         bases = [segment.base_offset for segment in partition.segments]
         first = max((number for number, base in enumerate(bases) if base <= offset), default=0)
         for segment in partition.segments[first:]:
@@ -321,7 +336,7 @@ class ReadOnlyLog:
             return
         end = promised if is_last else None
         raise CorruptBatchError(
-            "no batch begins here, although the log goes on" + ("" if end is None else f" to {end:,}"),
+            "no batch begins here, although the log continues" + ("" if end is None else f" to {end:,}"),
             file=segment.log_path,
             position=position,
             offset=reached,
@@ -348,9 +363,16 @@ class ReadOnlyLog:
 class _PieceSurroundings(Surroundings):
     """What lies around a piece; what lies before it was looked at as it was found."""
 
-    def __init__(self, piece: Piece, look: Callable[[], tuple[NextBatch, EpochHistory]]) -> None:
+    def __init__(
+        self, piece: Piece, path_of: Callable[[], Path], look: Callable[[], tuple[NextBatch, EpochHistory]]
+    ) -> None:
         self._piece = piece
+        self._path_of = path_of
         self._look = look
+
+    @property
+    def file(self) -> str:
+        return str(self._path_of())
 
     @cached_property
     def _known(self) -> tuple[NextBatch, EpochHistory]:

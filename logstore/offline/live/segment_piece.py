@@ -35,6 +35,16 @@ class Piece(NamedTuple):
     """How the batch begins that follows, as far as it was there."""
 
 
+class SeenBatch(NamedTuple):
+    """A batch by where it was, and by its header, which has its checksum."""
+
+    segment_base_offset: int
+    position: int
+    header: bytes
+    base_offset: int
+    end_offset: int
+
+
 class SegmentPieces:
     """One segment's file, open; the name may lead to another one by now."""
 
@@ -69,6 +79,17 @@ class SegmentPieces:
             if not at:
                 return position, reached
             position += at
+
+    def before(self, offset: int, offsets: int) -> Iterator[SeenBatch]:
+        """Give the batches of the last so many offsets before `offset`, by their headers alone. Raises OSError."""
+        position, _ = self.find(max(offset - offsets, 0))
+        while len(header := os.pread(self._descriptor, HEADER_SIZE, position)) == HEADER_SIZE:
+            base_offset, length, magic, delta = _HEADER.unpack_from(header)
+            if length <= 0 or base_offset >= offset:
+                return
+            end_offset = (base_offset + delta if magic == MAGIC else base_offset) + 1
+            yield SeenBatch(self._base_offset, position, header, base_offset, end_offset)
+            position += length + LOG_OVERHEAD
 
     def read(self, position: int, max_bytes: int) -> Piece:
         """Read batches up to `max_bytes`, the first one however large it is. Raises OSError.
@@ -115,7 +136,7 @@ class SegmentPieces:
         return piece
 
     def _is_end(self, position: int) -> bool:
-        """Tell whether nothing is there but preallocated zeros, and no whole batch; raise what is wrong with one."""
+        """Return whether only preallocated zeros follow, and no whole batch; raise what is wrong with one."""
         start = os.pread(self._descriptor, HEADER_SIZE, position)
         if not any(start):
             return True
@@ -171,7 +192,7 @@ class SegmentPieces:
         return reached
 
     def holds(self, position: int, header: bytes) -> bool:
-        """Tell whether the bytes of a batch's header are there. Raises OSError."""
+        """Whether the bytes of a batch's header are there. Raises OSError."""
         return os.pread(self._descriptor, len(header), position) == header
 
     def _hinted(self, offset: int) -> tuple[int, int] | None:

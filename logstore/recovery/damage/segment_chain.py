@@ -37,7 +37,7 @@ class SegmentChain:
     """Looks for the first place where a log's segments break off; changes nothing."""
 
     def __init__(self, directory: Path, *, is_compacted: bool) -> None:
-        """Take the log of a directory; one that is compacted lacks offsets in any place."""
+        """Create a chain of a directory's segments; one that is compacted may lack offsets anywhere."""
         self._directory: Final = directory
         self._may_skip: bool | None = is_compacted or None
         """Whether it lacks offsets that nobody misses; None as long as nobody has asked."""
@@ -78,7 +78,7 @@ class SegmentChain:
             yield Break(base_offset, base_offset, base_offset, what)
 
     def _skips(self, before: int, following: int, base_offsets: Sequence[int]) -> bool:
-        """Whether any segment shows that the log was compacted, or copied from one that was; the nearest tell first."""
+        """Whether any segment shows that the log was compacted, or copied from one that was; the nearest first."""
         if self._may_skip is None:
             nearest = dict.fromkeys([before, following, *base_offsets])
             files = (self._directory / file_name(FileKind.LOG, each) for each in nearest)

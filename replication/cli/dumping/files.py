@@ -16,16 +16,16 @@ from logstore.offline.offline_log_directory import (
     BOOTSTRAP_CHECKPOINT_NAME,
     ROOT_FILES,
     OfflineLogDirectory,
-    open_offline,
 )
 from logstore.topic_partition import is_partition_directory_name
+from replication.base.errors import PartitionVanishedError
 from replication.cli.dumping import small_files
 from replication.cli.dumping.log_dump import dump_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Printer
 from replication.cli.dumping.small_files import ZERO_TAIL, Entry
-from replication.cli.output import complain, told
-from replication.errors import PartitionVanishedError
+from replication.cli.output.printing import Advance, complain, told
+from replication.copies.planning.named_roots import directories_in
 
 Kind = FileKind | str
 """The kind that a file's name says, or the whole name of a file that there is one of in a root."""
@@ -66,11 +66,17 @@ class Dump:
     not, and a partition that it deletes is only mentioned.
     """
 
-    def __init__(self, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
-        """Limit what is printed to some offsets, and to batches unless the records are requested too."""
+    def __init__(
+        self, printer: Printer, offsets: OffsetRange, *, records: bool, progress: Advance | None = None
+    ) -> None:
+        """Limit what is printed to some offsets, and to batches unless the records are requested too.
+
+        `progress` is called with the bytes of logs that were printed.
+        """
         self._printer = printer
         self._offsets = offsets
         self._records = records
+        self._progress = progress
         self.failed = False
         """Whether anything could not be read."""
 
@@ -83,10 +89,11 @@ class Dump:
 
     def _dump(self, path: Path) -> None:
         if path.is_dir():
-            if isinstance(open_offline(path), OfflineLogDirectory):
-                self._root(path)
-            else:
-                self._partition(path, root=path)
+            for opened in directories_in(path):
+                if isinstance(opened, OfflineLogDirectory):
+                    self._root(path if opened.path == path.absolute() else opened.path)
+                else:
+                    self._partition(path, root=path)
             return
         path.stat()
         kind = _kind_of(path.name)
@@ -162,7 +169,7 @@ class Dump:
         self._printer.begin(str(path))
         try:
             if kind in LOGS:
-                dump_log(path, self._printer, self._offsets, records=self._records)
+                dump_log(path, self._printer, self._offsets, records=self._records, progress=self._progress)
             elif kind in READERS:
                 self._entries(READERS[kind](path, parse_file_name(path.name)))
             else:
@@ -180,3 +187,15 @@ class Dump:
 
 def _kind_of(name: str) -> Kind:
     return name if name in ROOT_FILES else parse_file_name(name).kind
+
+
+def bytes_of_logs(path: Path) -> int:
+    """Return how many bytes of log a dump of a path reads; 0 where that cannot be said."""
+    from logstore.verify import bytes_to_read
+
+    try:
+        if path.is_dir():
+            return sum(map(bytes_to_read, directories_in(path)))
+        return path.stat().st_size
+    except (EpochError, LogStoreError, OSError):
+        return 0

@@ -1,6 +1,6 @@
 """Dumps a log file: its batches, and the records in them if requested."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -11,20 +11,28 @@ from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.offline_log_directory import BOOTSTRAP_CHECKPOINT_NAME
+from replication.base.metadata_partition import METADATA_PARTITION
 from replication.cli.dumping.log_reading import Damage, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer
-from replication.metadata.errors import MetadataError
-from replication.metadata_partition import METADATA_PARTITION
+from replication.cli.output.printing import Advance
+from replication.records.metadata.errors import MetadataError
 
 METADATA_DIRECTORY_NAME: Final = str(METADATA_PARTITION)
 SMALL_LOG: Final = 4 << 20
 """Bytes of a log whose records plain Python prints before numba were loaded."""
 
 
-def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
-    """Print the batches of a log file that have any of the offsets, with their records if requested. Raises OSError."""
+def dump_log(
+    path: Path, printer: Printer, offsets: OffsetRange, *, records: bool, progress: Advance | None = None
+) -> None:
+    """Print the batches of a log file that have any of the offsets, with their records if requested. Raises OSError.
+
+    `progress` is called with the bytes of each batch.
+    """
     items = read_log(path)
+    if progress is not None:
+        items = _watched(items, progress)
     if offsets != OffsetRange():
         items = (item for item in items if _is_wanted(item, offsets))
     if not records:
@@ -40,6 +48,12 @@ def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: boo
             _write_records(item, printer, offsets)
     else:
         _render_records(items, printer, offsets)
+
+
+def _watched(items: Iterator[Batch | Gap], progress: Advance) -> Iterator[Batch | Gap]:
+    for item in items:
+        yield item
+        progress(item.size)
 
 
 def _holds_metadata(path: Path) -> bool:

@@ -2,10 +2,10 @@
 
 from logstore.batch.record import Record
 from replication.cli.dumping.printer import Fields
-from replication.metadata.control_messages import decode_control
-from replication.metadata.description import describe
-from replication.metadata.errors import UnknownMetadataRecordError
-from replication.metadata.framing import decode, read_frame
+from replication.records.metadata.control_messages import decode_control
+from replication.records.metadata.description import describe
+from replication.records.metadata.errors import UnknownMetadataRecordError
+from replication.records.metadata.framing import decode, read_frame
 
 
 def metadata_fields(record: Record) -> Fields:

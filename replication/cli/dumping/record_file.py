@@ -9,16 +9,16 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from epoch.filesystem import new_part
-from epoch.resource_limits import ResourceLimitError
+from epoch.base.resource_limits import ResourceLimitError
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.columns.arrow_records import RECORDS
 from logstore.offline.log_file import LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
+from replication.base.new_target import new_target
 from replication.cli.dumping.offset_range import END, OffsetRange
-from replication.cli.failure import CommandError
-from replication.cli.output import complain, told
+from replication.cli.output.failure import CommandError
+from replication.cli.output.printing import Advance, complain, told
 
 _BYTES_AT_ONCE: Final = 64 << 20
 """Of one row group, which is what readers of Parquet take at once."""
@@ -42,8 +42,11 @@ class RecordFile:
         self.found_damage = False
         """Whether records are missing."""
 
-    def add(self, path: Path) -> None:
-        """Write the records of a log file, or of all those of a partition, each up to the first damage in it."""
+    def add(self, path: Path, progress: Advance = lambda _amount, /: None) -> None:
+        """Write the records of a log file, or of all those of a partition, each up to the first damage in it.
+
+        `progress` is called with the bytes of each file.
+        """
         for file in log_files(path):
             try:
                 with LogFile.open(file) as log:
@@ -53,6 +56,8 @@ class RecordFile:
             except LogStoreError as error:
                 self.found_damage = True
                 complain(told(error))
+            else:
+                progress(file.stat().st_size)
 
     def _write(self, batches: Iterable[pa.RecordBatch]) -> None:
         waiting: list[pa.RecordBatch] = []
@@ -76,19 +81,20 @@ class RecordFile:
 
 @contextmanager
 def record_file(path: Path, offsets: OffsetRange) -> Iterator[RecordFile]:
-    """Begin a file that takes its name once all is written. Raises RecordFileError where it exists, and OSError."""
+    """Begin a file that takes its name once all is written.
+
+    Raises RecordFileError where it exists or the disk is full, and OSError.
+    """
     ensure_new(path)
-    part = new_part(path)
-    try:
-        with open(part, "xb") as file:
-            with pq.ParquetWriter(file, RECORDS, compression="zstd") as writer:
-                yield RecordFile(writer, offsets)
-            file.flush()
-            os.fsync(file.fileno())
-        ensure_new(path)  # it may have come meanwhile
-        part.rename(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_target(path, "a file", _refused) as part, open(part, "xb") as file:
+        with pq.ParquetWriter(file, RECORDS, compression="zstd") as writer:
+            yield RecordFile(writer, offsets)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _refused(path: Path, reason: str) -> RecordFileError:
+    return RecordFileError(f"{path}: {reason}")
 
 
 def ensure_new(path: Path) -> None:

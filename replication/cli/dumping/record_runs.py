@@ -62,7 +62,7 @@ class RunRenderer:
     """Renders runs of one log file, limited to a range of offsets."""
 
     def __init__(self, prefix: bytes, offsets: OffsetRange, *, json: bool) -> None:
-        """Take what goes before each record's offset."""
+        """Create a renderer with the text before each record's offset."""
         self._lines = LineRenderer(prefix, json=json)
         self._offsets = offsets
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 SUFFIX: Final = ".json"
 COMMON: Final = "common.json"
 FORM: Final = "x-form"
-"""Says `object` of a command that prints one, and `lines` of one that prints one a line."""
+"""`object` for a command that prints one, and `lines` for one that prints one a line."""
 _DEFINITIONS: Final = "#/$defs/"
 
 

@@ -8,14 +8,14 @@ from random import Random
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.decision import Decision
-from replication.metadata.batches import MetadataBatch
-from replication.metadata.image import ClusterImage
-from replication.metadata.image_changes import ImageChanges
-from replication.metadata.image_publisher import ImagePublisher, PublishedImage
-from replication.node.metadata_feed import MetadataNews
-from replication.standalone.requests.broker_requests import BrokerRequests
+from replication.cluster.controller.controller import Controller, ControllerSettings
+from replication.cluster.controller.decision import Decision
+from replication.cluster.node.metadata_feed import MetadataNews
+from replication.cluster.standalone.requests.broker_requests import BrokerRequests
+from replication.records.metadata.batches import MetadataBatch
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.image_changes import ImageChanges
+from replication.records.metadata.image_publisher import ImagePublisher, PublishedImage
 from replication.testing.simulated.metadata_poll import MetadataPoll
 from replication.testing.simulated.network import Reply
 from replication.testing.simulated.process import Alarm, Process
@@ -58,7 +58,7 @@ class ControllerProcess:
         return self._publisher.published
 
     def decide(self, make: Callable[[Controller], Decision[T]]) -> T:
-        """Let the controller decide, and return its answer. Raises Refusal."""
+        """Make the controller decide, and return its answer. Raises Refusal."""
         try:
             decision = make(self.controller)
             return self._commit(decision)
@@ -73,7 +73,7 @@ class ControllerProcess:
         reply(self._requests.answer(request))
 
     def end_session(self, broker_id: int) -> None:
-        """Let a broker that starts anew register at once, where that is wanted: who asks holds its directory."""
+        """End a restarting broker's old session, if so configured: the caller holds the broker's directory."""
         if self._ends_sessions:
             self.controller.sessions.end(broker_id)
 

@@ -61,7 +61,7 @@ class Machine:
         self._network.servers[self.broker_id] = self.broker
 
     def stop(self) -> None:
-        """Let the broker leave in order: it hands over what it leads first, and is down some time later."""
+        """Shut down the broker in a controlled way: it hands over what it leads first, and is down some time later."""
         self._up().leave()
 
     def kill(self, *, lose_unflushed: bool) -> int:

@@ -41,7 +41,7 @@ class Network:
     """Delays, loses and cuts; connections are between nodes, by their ids."""
 
     def __init__(self, timeline: Timeline, random: Random, faults: NetworkFaults, trace: Trace) -> None:
-        """Let all reach all."""
+        """Create a network in which all nodes reach each other."""
         self.faults: NetworkFaults = faults
         """May be replaced at any time."""
         self.servers: Final[dict[int, Served]] = {}
@@ -53,15 +53,15 @@ class Network:
         self._open: Final[dict[_Exchange, None]] = {}
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes not reach each other: what is under way is lost."""
+        """Cut the link between two nodes: what is under way is lost."""
         self._cut.add(frozenset((one, other)))
 
     def mend(self, one: int, other: int) -> None:
-        """Let two nodes reach each other again."""
+        """Restore the link between two nodes."""
         self._cut.discard(frozenset((one, other)))
 
     def heal(self) -> None:
-        """Let all nodes reach each other again."""
+        """Restore all links."""
         self._cut.clear()
 
     def is_cut(self, one: int, other: int) -> bool:
@@ -69,7 +69,7 @@ class Network:
         return frozenset((one, other)) in self._cut
 
     def lose_server(self, node: int) -> None:
-        """Let nobody answer for a node any more, and let those know who wait for its answers."""
+        """Remove a node's server, and fail the requests that wait for its answers."""
         server = self.servers.pop(node, None)
         for exchange in tuple(self._open):
             if exchange.server is server and server is not None:
@@ -182,7 +182,7 @@ class _Exchange:
         self._answered(answer)
 
     def reset(self) -> None:
-        """Let the client know that nobody answers, if that reaches it."""
+        """Fail the request, as nobody answers, if that reaches the client."""
         if not self._network.is_cut(self._link.client_id, self._link.server_id):
             self._link.client.after(self._network.faults.longest_delay_ms, partial(self._fail, "nobody answers there"))
 

@@ -11,7 +11,7 @@ class Process:
     """What it has yet to do waits while it is paused, and is forgotten when it ends."""
 
     def __init__(self, timeline: Timeline) -> None:
-        """Be alive."""
+        """Create a process that is alive."""
         self.is_alive: bool = True
         self.is_paused: bool = False
         self._timeline: Final = timeline
@@ -51,7 +51,7 @@ class Process:
 
 
 class Alarm:
-    """Lets a process do one thing at a time that may be moved."""
+    """Schedules one thing at a time in a process, which may be moved."""
 
     def __init__(self, process: Process, do: Callable[[], object]) -> None:
         """Do nothing yet."""

@@ -6,26 +6,26 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
-from replication.broker.partitions.hosted_partitions import HostedPartitions
-from replication.broker.requests.epoch_ends import EpochEnds
-from replication.broker.requests.fetch.fetch_session_cache import FetchSessionCache
-from replication.broker.requests.fetch.fetches import Fetches
-from replication.broker.requests.fetch.pending_fetch import PendingFetch
-from replication.broker.requests.known_cluster import KnownCluster
-from replication.broker.requests.listed_offsets import ListedOffsets
-from replication.broker.requests.partition_lookup import PartitionLookup
-from replication.broker.requests.writing.pending_outcomes import PendingOutcomes
-from replication.broker.requests.writing.produces import Produces
-from replication.broker.requests.writing.transaction_verification import NoCoordinator
-from replication.node.session_guard import SessionGuard
-from replication.protocol.messages import list_offsets, offset_for_leader_epoch, produce
-from replication.protocol.messages.fetch import FetchRequest, FetchResponse, fetch_versions
-from replication.protocol.messages.list_offsets import ListOffsetsRequest
-from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from replication.protocol.messages.produce import ProduceRequest
-from replication.server.call import Call, Caller
+from replication.cluster.broker.partitions.hosted_partitions import HostedPartitions
+from replication.cluster.broker.requests.epoch_ends import EpochEnds
+from replication.cluster.broker.requests.fetch.fetch_session_cache import FetchSessionCache
+from replication.cluster.broker.requests.fetch.fetches import Fetches
+from replication.cluster.broker.requests.fetch.pending_fetch import PendingFetch
+from replication.cluster.broker.requests.known_cluster import KnownCluster
+from replication.cluster.broker.requests.listed_offsets import ListedOffsets
+from replication.cluster.broker.requests.partition_lookup import PartitionLookup
+from replication.cluster.broker.requests.writing.pending_outcomes import PendingOutcomes
+from replication.cluster.broker.requests.writing.produces import Produces
+from replication.cluster.broker.requests.writing.transaction_verification import NoCoordinator
+from replication.cluster.node.session_guard import SessionGuard
 from replication.testing.simulated.network import Reply
 from replication.testing.simulated.process import Process
+from replication.wire.messages import list_offsets, offset_for_leader_epoch, produce
+from replication.wire.messages.fetch import FetchRequest, FetchResponse, fetch_versions
+from replication.wire.messages.list_offsets import ListOffsetsRequest
+from replication.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.wire.messages.produce import ProduceRequest
+from replication.wire.server.call import Call, Caller
 
 LISTENER: Final = "PLAINTEXT"
 _CALLER: Final = Caller("simulated", listener=LISTENER)

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from replication.node.asking.controller_requests import ControllerRequests
+from replication.cluster.node.asking.controller_requests import ControllerRequests
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.simulated_channel import SimulatedChannel
 

@@ -9,28 +9,21 @@ from uuid import UUID
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
-from replication.broker.broker_identity import BrokerIdentity
-from replication.broker.broker_settings import SUPPORTED_FEATURES
-from replication.broker.lifecycle.errors import BrokerStoppedError
-from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue
-from replication.broker.lifecycle.own_session import OwnSession
-from replication.broker.replicas.replica_manager import ReplicaManager
-from replication.broker.replicas.topic_settings import TopicSettings
-from replication.broker.requests.known_cluster import KnownCluster
-from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.metadata.image import ClusterImage
-from replication.node.asking.directory_assignments import DirectoryAssignments
-from replication.node.asking.isr_queue import IsrQueue
-from replication.node.metadata_feed import MetadataNews
-from replication.node.own_metadata import OwnMetadata
-from replication.node.session_guard import SessionGuard
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from replication.protocol.messages.broker_registration import (
-    BrokerRegistrationRequest,
-    BrokerRegistrationResponse,
-    Listener,
-)
+from replication.cluster.broker.broker_identity import BrokerIdentity
+from replication.cluster.broker.broker_settings import SUPPORTED_FEATURES
+from replication.cluster.broker.lifecycle.errors import BrokerStoppedError
+from replication.cluster.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue
+from replication.cluster.broker.lifecycle.own_session import OwnSession
+from replication.cluster.broker.replicas.replica_manager import ReplicaManager
+from replication.cluster.broker.replicas.topic_settings import TopicSettings
+from replication.cluster.broker.requests.known_cluster import KnownCluster
+from replication.cluster.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.cluster.node.asking.directory_assignments import DirectoryAssignments
+from replication.cluster.node.asking.isr_queue import IsrQueue
+from replication.cluster.node.metadata_feed import MetadataNews
+from replication.cluster.node.own_metadata import OwnMetadata
+from replication.cluster.node.session_guard import SessionGuard
+from replication.records.metadata.image import ClusterImage
 from replication.testing.links import CONTROLLER
 from replication.testing.simulated.metadata_poll import MetadataPoll
 from replication.testing.simulated.network import Network, Reply
@@ -40,6 +33,13 @@ from replication.testing.simulated.simulated_asking import SimulatedAsking
 from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.simulated_fetchers import FetchingProcess, SimulatedFetchers
 from replication.testing.simulated.simulated_ranges import SimulatedRanges
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.wire.messages.broker_registration import (
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    Listener,
+)
 
 _NEVER_MS: Final = 1 << 40
 _AGAIN_MS: Final = 50
@@ -221,7 +221,7 @@ class SimulatedBroker:
     # --- what it does there
 
     def _begin(self, broker_epoch: int) -> None:
-        """Take up its work as it is registered."""
+        """Begin its work as registered."""
         times = self._times
         changing = SimulatedAsking(self.process, self._channel(), broker_epoch)
         assigning = SimulatedAsking(self.process, self._channel(), broker_epoch)

@@ -12,15 +12,12 @@ from typing import Final, Self
 
 from logstore import Log, Record, TopicPartition
 from logstore.batch.batches import read_batches
-from replication.broker.partitions.led_partition import LedPartition
-from replication.controller.controller import ControllerSettings
-from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION
-from replication.metadata.image import ClusterImage
-from replication.metadata.partition import PartitionRegistration
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.elect_leaders import ElectionType
-from replication.protocol.messages.fetch import FetchPartition, FetchRequest
-from replication.standalone.new_cluster import begin_cluster
+from replication.cluster.broker.partitions.led_partition import LedPartition
+from replication.cluster.controller.controller import ControllerSettings
+from replication.cluster.standalone.new_cluster import begin_cluster
+from replication.records.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION
+from replication.records.metadata.image import ClusterImage
+from replication.records.metadata.partition import PartitionRegistration
 from replication.testing.errors import NotReachedError
 from replication.testing.links import CONTROLLER
 from replication.testing.simulated.controller_process import ControllerProcess
@@ -32,6 +29,9 @@ from replication.testing.simulated.simulated_producer import CLIENT, SimulatedPr
 from replication.testing.simulated.timeline import Timeline
 from replication.testing.simulated.trace import Trace
 from replication.testing.topic_creation import create_topic
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.elect_leaders import ElectionType
+from replication.wire.messages.fetch import FetchPartition, FetchRequest
 
 _CLUSTER_ID: Final = "epochlog-simulated-clu"
 _BEGIN_MS: Final = 1_700_000_000_000
@@ -148,7 +148,7 @@ class SimulatedCluster:
         self.close()
 
     def close(self) -> None:
-        """Let go of all files. It may be called again."""
+        """Close all files. It may be called again."""
         self._open.close()
 
     # --- time
@@ -159,7 +159,7 @@ class SimulatedCluster:
         return self._timeline.now_ms
 
     def run(self, milliseconds: int, *, after_each: Callable[[], object] | None = None) -> None:
-        """Let time pass in the cluster; `after_each` is called after each message that has arrived."""
+        """Advance the cluster's time; `after_each` is called after each message that has arrived."""
         end_ms = self.clock_ms + milliseconds
         while self._step(end_ms, after_each):
             pass
@@ -172,7 +172,10 @@ class SimulatedCluster:
         milliseconds: int = 60_000,
         after_each: Callable[[], object] | None = None,
     ) -> None:
-        """Let time pass until something holds; `wanted` says what. Raises NotReachedError after so long."""
+        """Advance the cluster's time until something holds; `wanted` describes it.
+
+        Raises NotReachedError after so many milliseconds.
+        """
         end_ms = self.clock_ms + milliseconds
         while not holds():
             if not self._step(end_ms, after_each):
@@ -305,7 +308,7 @@ class SimulatedCluster:
     # --- what happens to it
 
     def stop(self, broker_id: int) -> None:
-        """Let a broker leave in order: it hands over what it leads, and is down some time later."""
+        """Shut down a broker in a controlled way: it hands over what it leads, and is down some time later."""
         self._note(f"stop {broker_id}")
         self._machines[broker_id].stop()
 
@@ -322,35 +325,35 @@ class SimulatedCluster:
             self._controller.end_session(broker_id)
 
     def elect_uncleanly(self, topic: str, number: int = 0) -> None:
-        """Let any replica lead whose broker is there, where no other can, as an administrator may."""
+        """Elect any replica whose broker is up, if no other can lead, as an administrator may."""
         partition = TopicPartition(topic, number)
         self._note(f"an unclean election of {partition}")
         self._controller.decide(lambda controller: controller.elect_leaders(ElectionType.UNCLEAN, [partition]))
 
     def pause(self, broker_id: int) -> None:
-        """Let a broker do nothing, as SIGSTOP does. Raises ValueError where it is down."""
+        """Pause a broker, as SIGSTOP does. Raises ValueError where it is down."""
         self._note(f"pause {broker_id}")
         self._up(broker_id).process.pause()
 
     def resume(self, broker_id: int) -> None:
-        """Let a broker go on with all that it has missed. Raises ValueError where it is down."""
+        """Resume a broker with all that it has missed. Raises ValueError where it is down."""
         self._note(f"resume {broker_id}")
         self._up(broker_id).process.resume()
 
     def cut(self, one: int, other: int) -> None:
-        """Let two nodes not reach each other, by broker ids, CONTROLLER or CLIENT. Raises ValueError for others."""
+        """Cut the link between two nodes, by broker ids, CONTROLLER or CLIENT. Raises ValueError for others."""
         self._ensure_nodes(one, other)
         self._note(f"cut {one} {other}")
         self._network.cut(one, other)
 
     def mend(self, one: int, other: int) -> None:
-        """Let two nodes reach each other again. Raises ValueError as `cut` does."""
+        """Restore the link between two nodes. Raises ValueError for unknown ones."""
         self._ensure_nodes(one, other)
         self._note(f"mend {one} {other}")
         self._network.mend(one, other)
 
     def heal(self, *, faults: NetworkFaults | None = None) -> None:
-        """Let all nodes reach each other again; with `faults`, let the network work like that from now on."""
+        """Restore all links; `faults` become the network's from now on."""
         self._note("heal")
         self._network.heal()
         if faults is not None:

@@ -8,12 +8,12 @@ from random import Random
 from typing import Any, Final, cast
 
 from logstore import Log
-from replication.back_off import BackOff
-from replication.fetcher.fetch_observer import Cut, FetchObserver
-from replication.fetcher.fetcher import Fetcher
-from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
-from replication.fetcher.fetcher_settings import FetcherSettings
-from replication.fetcher.fetcher_thread import FetcherThread
+from replication.base.back_off import BackOff
+from replication.cluster.fetcher.fetch_observer import Cut, FetchObserver
+from replication.cluster.fetcher.fetcher import Fetcher
+from replication.cluster.fetcher.fetcher_manager import FetcherManager, LeaderAddress
+from replication.cluster.fetcher.fetcher_settings import FetcherSettings
+from replication.cluster.fetcher.fetcher_thread import FetcherThread
 from replication.testing.simulated.network import Network
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.simulated_channel import SimulatedChannel
@@ -75,7 +75,7 @@ class SimulatedFetcher:
 
     @contextmanager
     def fetching(self) -> Iterator[Fetcher]:
-        """Let others do something to the fetcher, and look again afterwards."""
+        """Give access to the fetcher, and look again afterwards."""
         try:
             yield self.fetcher
         finally:

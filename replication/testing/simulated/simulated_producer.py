@@ -9,12 +9,12 @@ from typing import Final
 from logstore import Record, TopicPartition
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
-from replication.metadata.records import NO_LEADER
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.produce import ProduceRequest, ProduceResponse
+from replication.records.metadata.records import NO_LEADER
 from replication.testing.simulated.network import Network
 from replication.testing.simulated.process import Alarm, Process
 from replication.testing.simulated.simulated_channel import SimulatedChannel
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.produce import ProduceRequest, ProduceResponse
 
 CLIENT: Final = -2
 """Who produces, among the nodes."""

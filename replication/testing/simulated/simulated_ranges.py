@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from replication.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
-from replication.protocol.messages.list_offsets import ListOffsetsResponse
-from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
+from replication.cluster.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.testing.simulated.process import Alarm
 from replication.testing.simulated.simulated_channel import SimulatedChannel
 from replication.testing.simulated.simulated_fetchers import FetchingProcess
+from replication.wire.messages.list_offsets import ListOffsetsResponse
+from replication.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 
 _AGAIN_MS: Final = 100
 

@@ -17,7 +17,7 @@ class Timeline:
         self._count = 0
 
     def after(self, milliseconds: int, do: Deed) -> None:
-        """Let something happen so much later."""
+        """Schedule a call after this many milliseconds."""
         self._count += 1
         heappush(self._due, (self.now_ms + max(0, milliseconds), self._count, do))
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Final
 
-from replication.node.metadata_feed import MetadataNews
-from replication.protocol.messages.fetch import FetchRequest, FetchResponse
-from replication.protocol.messages.produce import ProduceRequest, ProduceResponse
+from replication.cluster.node.metadata_feed import MetadataNews
+from replication.wire.messages.fetch import FetchRequest, FetchResponse
+from replication.wire.messages.produce import ProduceRequest, ProduceResponse
 
 _LINES: Final = 20_000
 

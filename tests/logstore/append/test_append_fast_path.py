@@ -12,7 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.append import append_fast_path, encoding
 from logstore.append.append_info import AppendInfo
 from logstore.batch.compression.codec import Codec, compress

@@ -58,6 +58,17 @@ def test_the_leader_gives_offsets_epoch_and_codec_and_keeps_the_records(source: 
     assert list(batch.records()) == expected
 
 
+@pytest.mark.parametrize(("codec", "fast", "slow"), [("gzip", "1", "9"), ("zstd", "-100", "19")])
+def test_the_leader_compresses_at_the_level_that_is_set(codec: str, fast: str, slow: str) -> None:
+    sent = encode_batch([Record(0, 1, None, b"the quick brown fox " * 9 + bytes([i])) for i in range(99)])
+    of_levels = [
+        lead(sent, LogConfig.of({"compression.type": codec, f"compression.{codec}.level": level}))
+        for level in (fast, slow)
+    ]
+    assert of_levels[0].size > of_levels[1].size
+    assert [list(each.records()) for each in of_levels] == [list(lead(sent).records())] * 2
+
+
 def test_an_empty_append_writes_nothing() -> None:
     for data in (b"", bytes(encode_batch(records(2)))[:-1]):
         assert validate_for_leader(data, next_offset=0, leader_epoch=0, now_ms=0, config=CONFIG).batches == ()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.append.encoding import encode_batch, encode_columns, encode_values
 from logstore.append.value_batch import encode_value_batch
 from logstore.batch.batch import RecordBatch

@@ -1,17 +1,24 @@
 """Inspecting a producer's records: plain Python and the kernel tell the same, of sound and of damaged bytes."""
 
+import tracemalloc
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logstore.append import record_inspection
 from logstore.append.record_inspection import (
     FEW_RECORDS,
+    NO_RECORD,
     RecordInspection,
     inspect_plainly,
     inspect_records,
     renumber_records,
 )
+from logstore.batch.compression.decompression_limit import MOST_HEADERS
 from logstore.batch.decoding.record_decoder import decode_records
+from logstore.errors import RecordTooLargeError
 from logstore.kernels.inspect import first_corrupt
 from logstore.kernels.inspect import inspect_records as inspect_by_kernel
 from tests.logstore import batches
@@ -60,6 +67,36 @@ def test_the_first_fault_of_each_kind_is_told() -> None:
 def test_no_timestamp_is_never_out_of_bounds() -> None:
     assert inspect_both(batches.record(timestamp_delta=-1_001), 1, 1_000).untimely == -1
     assert inspect_both(batches.record(timestamp_delta=-1_002), 1, 1_000).untimely == 0
+
+
+def with_headers(count: int) -> bytes:
+    """A record of so many headers, all without name and value."""
+    body = bytes(3) + batches.nullable(None) + batches.nullable(b"") + batches.varint(count) + b"\0\1" * count
+    return batches.varint(len(body)) + body
+
+
+def test_a_record_of_too_many_headers_is_broken() -> None:
+    assert inspect_both(with_headers(MOST_HEADERS), 1).broken == NO_RECORD
+    assert inspect_both(with_headers(0) + with_headers(MOST_HEADERS + 1), 2).broken == 1
+
+
+def test_a_record_of_many_headers_takes_little_memory() -> None:
+    section = with_headers(1 << 18)
+    tracemalloc.start()
+    assert inspect_plainly(memoryview(section), 1, 1_000, 0, 2_000).broken == 0
+    renumber_records(memoryview(section), 1, same_time=True)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+
+
+def test_plain_python_gives_up_on_a_batch_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    section = memoryview(b"".join(batches.record(offset_delta=i) for i in range(1_000)))
+    calls = [lambda: inspect_plainly(section, 1_000, 0, 0, 9), lambda: renumber_records(section, 1_000, same_time=True)]
+    for call in calls:
+        clock = iter(range(100))
+        monkeypatch.setattr(record_inspection, "monotonic", lambda clock=clock: next(clock))
+        with pytest.raises(RecordTooLargeError, match="more than 5 s"):
+            call()
 
 
 def test_many_records_are_inspected_as_few_are() -> None:

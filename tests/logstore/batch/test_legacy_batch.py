@@ -10,6 +10,8 @@ import cramjam
 import pytest
 
 from logstore.batch.batch_attributes import TimestampType
+from logstore.batch.compression import codec as codecs
+from logstore.batch.compression import decompressed_pieces
 from logstore.batch.compression.codec import Codec
 from logstore.batch.legacy_batch import LegacyBatch
 from logstore.errors import CorruptRecordError, DecompressionError, DecompressionLimitError
@@ -90,6 +92,17 @@ def test_records_are_as_kafka_reads_them(name: str) -> None:
         assert each.record_count == len(said["records"])
 
 
+@pytest.mark.parametrize("piece", [1, 40, 1 << 20])
+@pytest.mark.parametrize("path", sorted(LEGACY.glob("*.log")), ids=lambda path: path.stem)
+def test_sets_that_are_too_much_to_be_decompressed_at_once_are_read_in_pieces(
+    monkeypatch: pytest.MonkeyPatch, path: Path, piece: int
+) -> None:
+    expected = [(each.base_offset, list(each.records())) for each in LogFile.open(path).batches()]
+    monkeypatch.setattr(codecs, "decompression_limit", lambda _: 0)
+    monkeypatch.setattr(decompressed_pieces, "PIECE_BYTES", piece)
+    assert [(each.base_offset, list(each.records())) for each in LogFile.open(path).batches()] == expected
+
+
 def test_every_codec_and_both_magics_are_among_the_files() -> None:
     seen = {(said["magic"], said["codec"]) for name in FILES for said in kafka_says(name)}
     assert seen >= {(magic, codec) for magic in (0, 1) for codec in ("none", "gzip", "snappy", "lz4")}
@@ -146,7 +159,7 @@ def test_the_leader_s_append_time_stands_for_the_producer_s_times() -> None:
         wrapped(9),
         wrapped(9, message(0, b"a")[:-1]),
         wrapped(9, message(0, bytes(cramjam.gzip.compress(message(0, b"a"))), attributes=GZIP)),
-        wrapped(9, message(0, b"a")[:-1] + b"b"),
+        wrapped(9, message(0, b"a"), message(0, b"b")[:-1] + b"c"),
         wrapped(1, message(0, b"a"), message(2**63 - 1, b"b")),
         wrapped(0, message(0, b"a"), message(5, b"b")),
         LegacyBatch(memoryview(message(9, None, attributes=GZIP))),
@@ -157,6 +170,12 @@ def test_a_wrapped_set_that_cannot_be_is_an_error_with_its_place(batch: LegacyBa
     with pytest.raises(CorruptRecordError) as caught:
         list(batch.records())
     assert (caught.value.position, caught.value.offset) == (0, batch.last_offset)
+
+
+def test_a_message_that_the_end_of_its_set_cuts_short_is_passed_over_as_by_kafka() -> None:
+    for cut in (1, 20, 26):
+        batch = wrapped(9, message(0, b"a"), message(1, b"b")[:-cut])
+        assert [(each.offset, each.value) for each in batch.records()] == [(9, b"a")]
 
 
 def test_fields_that_do_not_fit_the_message_are_an_error() -> None:
@@ -184,7 +203,8 @@ def test_a_value_that_does_not_decompress_is_an_error() -> None:
 def test_wrapped_offsets_that_cannot_be_are_refused(inner: tuple[int, int]) -> None:
     batch = wrapped(2**63 - 1 if inner[0] else 5, *(message(offset, b"v") for offset in inner))
     with pytest.raises(CorruptRecordError, match="offset"):
-        _ = batch.base_offset
+        _ = batch.record_count
+    assert batch.base_offset == batch.last_offset
     columns = next(LogFile(batch.data).scan())
     assert columns.base_offset.tolist() == [batch.last_offset]
     assert columns.record_count.tolist() == [0]

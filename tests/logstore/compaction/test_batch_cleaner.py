@@ -7,6 +7,7 @@ import pytest
 from logstore.append.encoding import encode_batch, encode_end_transaction
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression import codec as codecs
 from logstore.batch.compression.codec import Codec
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Header, Record
@@ -64,6 +65,17 @@ def test_what_is_left_of_a_batch_keeps_its_offsets_times_headers_and_codec(codec
     ]
     assert (left.base_offset, left.last_offset, left.codec, left.leader_epoch) == (10, 12, codec, 3)
     assert (left.base_timestamp, left.max_timestamp) == (9, 9)
+
+
+@pytest.mark.parametrize("codec", [codec for codec in Codec if codec])
+def test_a_batch_that_is_too_much_to_be_decompressed_at_once_is_cleaned_as_any_other(
+    monkeypatch: pytest.MonkeyPatch, codec: Codec
+) -> None:
+    given = batch(*(record(b"%d" % (number % 7), bytes(number)) for number in range(60)), codec=codec)
+    latest = {b"%d" % key: 40 + key for key in range(7)}
+    expected = cleaner(latest, end=50).clean(given, {})
+    monkeypatch.setattr(codecs, "decompression_limit", lambda _: 0)
+    assert cleaner(latest, end=50).clean(given, {}) == expected
 
 
 def test_what_lies_behind_the_map_stays() -> None:

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
+from epoch.base.resource_limits import OUT_OF_SPACE
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import OUT_OF_SPACE
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.state.disk_space import LOOK_INTERVAL_MS, DiskSpace

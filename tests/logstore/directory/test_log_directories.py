@@ -23,6 +23,7 @@ from logstore.errors import (
     PartitionExistsError,
     UnknownPartitionError,
 )
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
 
@@ -45,6 +46,14 @@ def roots(tmp_path: Path) -> list[Path]:
     return [tmp_path / "disk-1", tmp_path / "disk-2"]
 
 
+def whole_roots(tmp_path: Path) -> list[Path]:
+    """Return new roots of which somebody has said that they lack nothing."""
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        for root in directories.roots:
+            root.miss({})
+    return roots(tmp_path)
+
+
 def test_partitions_are_spread_and_found_again(tmp_path: Path) -> None:
     with LogDirectories.open(roots(tmp_path)) as directories:
         for partition in PARTITIONS:
@@ -60,7 +69,7 @@ def test_partitions_are_spread_and_found_again(tmp_path: Path) -> None:
 
 
 def test_the_brokers_epoch_is_known_where_all_roots_were_closed_in_order_after_it(tmp_path: Path) -> None:
-    with LogDirectories.open(roots(tmp_path)) as directories:
+    with LogDirectories.open(whole_roots(tmp_path)) as directories:
         assert directories.broker_epoch == -1
         directories.broker_epoch = 7
     with LogDirectories.open(roots(tmp_path)) as directories:
@@ -75,6 +84,16 @@ def test_the_brokers_epoch_is_known_where_all_roots_were_closed_in_order_after_i
         assert directories.broker_epoch == -1, "one root was not closed in order"
 
 
+def test_it_is_not_known_before_somebody_has_said_that_new_roots_lack_nothing(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        directories.broker_epoch = 7
+    with LogDirectories.open(whole_roots(tmp_path)) as directories:
+        assert directories.broker_epoch == -1
+        directories.broker_epoch = 8
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == 8
+
+
 def test_the_brokers_epoch_is_not_known_while_a_root_is_offline(tmp_path: Path) -> None:
     with LogDirectories.open(roots(tmp_path)) as directories:
         directories.broker_epoch = 7
@@ -82,6 +101,27 @@ def test_the_brokers_epoch_is_not_known_while_a_root_is_offline(tmp_path: Path) 
     (tmp_path / "disk-2").write_bytes(b"no directory")
     with LogDirectories.open(roots(tmp_path)) as directories:
         assert directories.offline
+        assert directories.broker_epoch == -1
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (RECOVERY_POINT_CHECKPOINT, None),
+        (RECOVERY_POINT_CHECKPOINT, b"0\n1\n"),
+        (HIGH_WATERMARK_CHECKPOINT, b"0\nx\n"),
+    ],
+)
+def test_it_is_not_known_where_nothing_says_how_far_logs_reached(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
+    with LogDirectories.open(whole_roots(tmp_path)) as directories:
+        directories.broker_epoch = 7
+    path = tmp_path / "disk-1" / name
+    path.unlink()
+    if content is not None:
+        path.write_bytes(content)
+    with LogDirectories.open(roots(tmp_path)) as directories:
         assert directories.broker_epoch == -1
 
 

@@ -39,7 +39,7 @@ from logstore.errors import (
 from logstore.files.offset_checkpoint import OffsetCheckpoint
 from logstore.files.partition_metadata import PartitionMetadata
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.topic_partition import TopicPartition

@@ -142,5 +142,5 @@ def test_what_was_kept_and_is_damaged_is_refused_and_found(roots: list[Path]) ->
     path.write_bytes(path.read_bytes().replace(b"10", b"11"))
     (found,) = verify(OfflineLogDirectory.open(roots[1]))
     assert (found.kind, found.file) == ("own-file-unparsable", OTHER_ROOTS_NAME)
-    with pytest.raises(CorruptMetadataError, match="see that none of these is an older copy"):
+    with pytest.raises(CorruptMetadataError, match="check that none of these is an older copy"):
         opened(roots)

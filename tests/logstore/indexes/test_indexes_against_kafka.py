@@ -11,8 +11,8 @@ import pytest
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from tests.campaign import Campaign
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
 from tests.oracle.kafka import JavaProgram

@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from epoch.kept_code.awaited_kernel import AwaitedKernel
-from epoch.kernel import machine_code
+from epoch.compiling.awaited_kernel import AwaitedKernel
+from epoch.compiling.kernel import machine_code
 from logstore.indexes import live_index
 from logstore.indexes.live_index import LiveIndex, load_floor
 from logstore.indexes.live_offset_index import LiveOffsetIndex
@@ -99,6 +99,6 @@ def test_entries_may_be_added_while_the_compiled_search_is_loaded(tmp_path: Path
         return machine_code(kernel, *examples)
 
     unloaded = {"i": AwaitedKernel(lambda: load_floor("i", "I"))}
-    with patch("epoch.kernel.machine_code", load), patch.dict(live_index.FLOORS, unloaded):
+    with patch("epoch.compiling.kernel.machine_code", load), patch.dict(live_index.FLOORS, unloaded):
         answers = [index.lookup(10) for _ in range(3)]
     assert answers[-1] == index.entries[-1].position == 100

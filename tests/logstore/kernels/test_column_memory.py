@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from logstore.batch.columns import BatchColumns
-from logstore.kernels.column_memory import KEPT, ColumnMemory
+from logstore.kernels.column_memory import KEPT, ColumnMemory, SpareMemory
 from logstore.kernels.column_scan import scan
 from tests.logstore.batches import log
 
@@ -71,3 +71,23 @@ def test_a_scan_leaves_the_columns_of_others_as_they_are() -> None:
     logs = [np.frombuffer(log(batches=count, records_each=count), np.uint8) for count in range(1, 2 * KEPT)]
     kept = [scan(data, check_crc=True) for data in logs]
     assert [rows(columns) for columns in kept] == [rows(scan(data, check_crc=True)) for data in logs]
+
+
+def test_a_block_that_was_given_back_is_the_next_and_others_are_new() -> None:
+    memory = SpareMemory(10, kept=2)
+    first, second = memory.take(), memory.take()
+    assert first is not second
+    assert len(first) == 10
+    memory.give(first)
+    assert len(memory) == 1
+    assert memory.take() is first
+    assert len(memory) == 0
+
+
+def test_no_more_blocks_are_kept_than_it_says() -> None:
+    memory = SpareMemory(10, kept=2)
+    blocks = [memory.take() for _ in range(3)]
+    for block in blocks:
+        memory.give(block)
+    assert len(memory) == 2
+    assert memory.take() is blocks[2]

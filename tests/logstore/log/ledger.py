@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from logstore.append.append_info import AppendInfo
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,15 @@ def settle(log: Log, times: list[int]) -> None:
             os.utime(segment.path, ns=(times[-1], times[-1]))
 
 
+def next_epoch(log: Log, epoch: int) -> int:
+    """Return `epoch`, or the lowest above it that the log takes: a cut ends those whose records are gone."""
+    latest, reserved = log.epochs.latest_epoch or 0, log.epochs.reserved
+    return max(epoch, latest, reserved.epoch if reserved else 0)
+
+
 def change(log: Log, random: Random, epoch: int) -> None:
     """Do one of the things that happen to logs."""
+    epoch = next_epoch(log, epoch)
     values = [random.choice([b"same", random.randbytes(random.randrange(80))]) for _ in range(random.randint(1, 4))]
     match random.randrange(10):
         case 0 | 1 | 2 | 3:

@@ -13,7 +13,7 @@ import pytest
 from logstore.batch.record import Record
 from logstore.errors import CorruptBatchError, LogClosedError, ReentrantCallError
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=20_000, cleanup_policy=frozenset({"compact", "delete"}), retention_ms=-1)

@@ -14,8 +14,8 @@ from logstore.append.append_info import AppendInfo
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 from tests.campaign import Campaign
 from tests.crash_states import crash_states, write_state

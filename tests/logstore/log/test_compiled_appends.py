@@ -14,8 +14,8 @@ from unittest.mock import patch
 
 import pytest
 
+from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.filesystem import FileSystem
-from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.append_fast_path import APPEND_ONE
 from logstore.append.append_info import AppendInfo
 from logstore.errors import LogPoisonedError, LogStoreError

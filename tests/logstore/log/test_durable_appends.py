@@ -40,6 +40,14 @@ def records(value: bytes = b"value") -> list[Record]:
     return [Record.of(value)]
 
 
+@pytest.fixture
+def filled(log: Log) -> Log:
+    """The log with a record, with whose flush the checkpoints were written: no later one in this segment writes any."""
+    log.append(records())
+    log.flush()
+    return log
+
+
 def test_it_is_done_once_its_record_is_on_stable_storage(log: Log, disk: HeldDisk) -> None:
     disk.hold()
     appended = log.append(records(), durable=True)
@@ -53,25 +61,25 @@ def test_it_is_done_once_its_record_is_on_stable_storage(log: Log, disk: HeldDis
     assert (info.first_offset, info.last_offset, log.recovery_point) == (0, 0, 1)
 
 
-def test_appends_that_are_made_during_a_flush_share_the_next(log: Log, disk: HeldDisk) -> None:
+def test_appends_that_are_made_during_a_flush_share_the_next(filled: Log, disk: HeldDisk) -> None:
     disk.hold()
-    first = log.append(records(), durable=True)
+    first = filled.append(records(), durable=True)
     assert disk.is_reached.wait(SECONDS)
     before = disk.fsyncs
-    others = [log.append(records(), durable=True) for _ in range(MANY)]
+    others = [filled.append(records(), durable=True) for _ in range(MANY)]
     disk.let_go()
-    assert [each.result(SECONDS).last_offset for each in (first, *others)] == list(range(1 + MANY))
+    assert [each.result(SECONDS).last_offset for each in (first, *others)] == list(range(1, 2 + MANY))
     assert disk.fsyncs == before + 2
 
 
-def test_many_threads_share_their_flushes(log: Log, disk: HeldDisk) -> None:
+def test_many_threads_share_their_flushes(filled: Log, disk: HeldDisk) -> None:
     disk.hold()
     with ThreadPoolExecutor(16) as threads:
-        appended = [threads.submit(lambda: log.append(records(), durable=True).result(SECONDS)) for _ in range(16)]
-        wait_until(lambda: log.log_end_offset == 16)
+        appended = [threads.submit(lambda: filled.append(records(), durable=True).result(SECONDS)) for _ in range(16)]
+        wait_until(lambda: filled.log_end_offset == 17)
         before = disk.fsyncs
         disk.let_go()
-        assert {each.result().last_offset for each in appended} == set(range(16))
+        assert {each.result().last_offset for each in appended} == set(range(1, 17))
     assert disk.fsyncs - before <= 2
 
 
@@ -137,13 +145,13 @@ def test_a_thread_without_work_ends_and_another_takes_its_place(log: Log, monkey
     assert log.append(records(), durable=True).result(SECONDS).last_offset == 1
 
 
-def test_appends_linger_until_enough_bytes_have_gathered(log: Log, disk: HeldDisk) -> None:
-    size = log.append(records()).size
-    log.config = replace(log.config, durable_linger_ms=SECONDS * 1000, durable_linger_bytes=3 * size)
+def test_appends_linger_until_enough_bytes_have_gathered(filled: Log, disk: HeldDisk) -> None:
+    size = filled.append(records()).size
+    filled.config = replace(filled.config, durable_linger_ms=SECONDS * 1000, durable_linger_bytes=3 * size)
     before = disk.fsyncs
-    appended = [log.append(records(), durable=True) for _ in range(2)]
+    appended = [filled.append(records(), durable=True) for _ in range(2)]
     assert not wait(appended, 0.05).done
-    appended.append(log.append(records(), durable=True))
+    appended.append(filled.append(records(), durable=True))
     assert len(wait(appended, SECONDS).done) == 3
     assert disk.fsyncs == before + 1
 

@@ -283,6 +283,21 @@ def test_a_flush_syncs_the_records_alone_once_the_segment_has_its_name(log: Log,
     assert disk.directory_fsyncs > before[1]
 
 
+def test_a_log_that_is_flushed_empty_writes_its_checkpoints_once_more_with_its_first_records(
+    tmp_path: Path, disk: HeldDisk
+) -> None:
+    with Log.open(tmp_path / "t-1", filesystem=disk) as log:
+        log.flush()
+        costs = []
+        for count in (0, 0, 1, 1, 1):
+            append(log, count)
+            before = disk.fsyncs, disk.directory_fsyncs
+            log.flush()
+            costs.append((disk.fsyncs - before[0], disk.directory_fsyncs - before[1]))
+    # With the first records: the recovery point and the high watermark.
+    assert costs == [(1, 0), (1, 0), (3, 2), (1, 0), (1, 0)]
+
+
 def test_a_signal_handler_may_flush_while_a_flush_waits(log: Log, disk: HeldDisk) -> None:
     """The handler runs in the thread that waits, and has its turn already."""
     ends: list[int] = []

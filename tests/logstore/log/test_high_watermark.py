@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from logstore import Isolation, Log, LogConfig, LogDirectory, TopicPartition
+import pytest
+
+from logstore import Isolation, Log, LogConfig, LogDirectory, OffsetOutOfRangeError, TopicPartition
 
 
 def test_it_advances_and_never_goes_back(tmp_path: Path) -> None:
@@ -39,6 +41,16 @@ class TestOfTheOnlyCopy:
             assert log.high_watermark == 2
             log.append([b"c"], durable=True).result()
             assert log.high_watermark == 3
+
+    def test_who_deletes_above_it_is_told_to_flush(self, tmp_path: Path) -> None:
+        with Log.open(tmp_path / "t-0") as log:
+            log.append([b"a", b"b"])
+            with pytest.raises(OffsetOutOfRangeError, match="flush the log first"):
+                log.delete_records(1)
+            log.flush()
+            assert log.delete_records(1)
+            with pytest.raises(OffsetOutOfRangeError, match="wait until the high watermark"):
+                log.delete_records(9)
 
     def test_a_roll_takes_it_along(self, tmp_path: Path) -> None:
         with Log.open(tmp_path / "t-0", LogConfig(segment_bytes=200)) as log:

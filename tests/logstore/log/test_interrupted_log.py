@@ -6,7 +6,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -19,12 +20,13 @@ from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.log.appender import Appender
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
+from logstore.log.reading.isolation import Isolation
 from logstore.log.state.log_state import LogState
 from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
+from tests.interruption import InterruptedDisk as Disk
 from tests.interruption import Interrupter
 from tests.logstore.directories import assert_sound
 from tests.open_files import open_files
@@ -36,6 +38,10 @@ SECONDS = 5
 
 class Interruption(BaseException):
     """What nobody expects."""
+
+
+def interrupt() -> None:
+    raise Interruption
 
 
 class InterruptedDisk(FileSystem):
@@ -535,3 +541,28 @@ def test_an_opening_that_is_broken_off_leaves_no_file_open(tmp_path: Path) -> No
     with pytest.raises(Interruption):
         Log.open(tmp_path / "t-0", observer=RaisingOnceItIsOpen())
     assert not open_files(tmp_path)
+
+
+@pytest.mark.parametrize("ends_in_order", [True, False], ids=["closed", "abandoned"])
+def test_a_deletion_that_is_broken_off_anywhere_leaves_files_that_agree(tmp_path: Path, *, ends_in_order: bool) -> None:
+    """A checkpoint file that was replaced already must not contradict what the log goes on to note."""
+    interrupter = Interrupter()
+    for at in count():
+        log = Log.open(tmp_path / f"t-{at}", LogConfig(segment_bytes=1_000), filesystem=Disk(interrupter))
+        for number in range(12):
+            lead(log, b"%d" % number)
+        log.flush()
+        with interrupter.beside_steps(at, interrupt), suppress(Interruption):
+            log.delete_records(7)
+        log = log.recover() if log.failure is not None else log
+        lead(log, b"next")
+        if ends_in_order:
+            log.close()
+        log.abandon()
+        with Log.open(tmp_path / f"t-{at}") as again:
+            assert again.log_start_offset in {0, 7}, interrupter.place
+            values_left = [record.value for record in again.records(again.log_start_offset)]
+        assert values_left == [*BEFORE, b"next"][again.log_start_offset :], interrupter.place
+        if not interrupter.place:
+            break
+    assert at > 10

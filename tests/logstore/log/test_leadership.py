@@ -1,6 +1,7 @@
 """Who leads a log says in which epoch, and appends nothing once another does."""
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from logstore.log.log import Log
 from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from tests.crash_states import crash_states, write_state
+from tests.disk import FailingDisk
 from tests.recording_disk import RecordingDisk
 
 
@@ -173,6 +175,73 @@ def test_the_leader_of_the_latest_epoch_that_ever_was_may_go_on_in_it(log: Log, 
     log.lead(5).append([b"six"])
     assert epochs_of(log)[-3:] == [4, 4, 5]
     log.close()
+
+
+@pytest.mark.parametrize("lead", ["lead", "assign"])
+def test_an_epoch_that_was_begun_fences_those_before_also_once_the_log_is_opened_again(log: Log, lead: str) -> None:
+    log.lead(1) if lead == "lead" else log.assign_epoch(1, log.log_end_offset)
+    log.close()
+    log = Log.open(log.directory)
+    for late in (lambda: log.append([b"late"], leader_epoch=0), lambda: log.assign_epoch(0, log.log_end_offset)):
+        with pytest.raises(FencedLeaderEpochError, match="leader epoch 0 is fenced: epoch 1 leads from offset 2 on"):
+            late()
+    log.append([b"three"], leader_epoch=1)
+    assert epochs_of(log) == [0, 1]
+    log.close()
+
+
+@pytest.mark.parametrize("stop", ["close", "abandon"])
+def test_nothing_is_said_to_be_gone_where_an_epoch_was_begun_that_is_not_the_next(log: Log, stop: str) -> None:
+    log.flush()
+    log.lead(5)
+    log.close() if stop == "close" else log.abandon()
+    log = Log.open(log.directory)
+    next_epoch = 5 if stop == "close" else 6
+    told = rf"what was written in epochs up to {next_epoch - 1} may be gone.*begin epoch {next_epoch}, or pass that"
+    for epoch in range(next_epoch):
+        with pytest.raises(FencedLeaderEpochError, match=rf"leader epoch {epoch} is over: {told}"):
+            log.append([b"late"], leader_epoch=epoch)
+    assert [record.value for record in log.records()] == [b"one", b"two"]
+    log.append([b"three"])
+    assert epochs_of(log) == [0, next_epoch]
+    log.close()
+
+
+UNDONE: dict[str, Callable[[Log], object]] = {
+    "the leader of the latest epoch": lambda log: log.append([b"late"], leader_epoch=4),
+    "the next leader": lambda log: log.append([b"late"]),
+    "a later leader": lambda log: log.append([b"late"], leader_epoch=7),
+    "a follower": lambda log: log.append_batches(fetched(log, 4)),
+    "a follower of the next leader": lambda log: log.append_batches(fetched(log, 5)),
+}
+
+
+@pytest.mark.parametrize("append", UNDONE)
+def test_an_append_that_was_undone_leaves_the_epoch_that_is_kept_for_the_next_leader(
+    tmp_path: Path, append: str
+) -> None:
+    """Else whoever appends next goes on in an epoch of which readers have seen what is gone."""
+    disk = FailingDisk(0)
+    for step in count(1):
+        log = Log.open(tmp_path / f"t-{step}", filesystem=disk)
+        log.append([b"one"], leader_epoch=4)
+        log.append([b"two"], leader_epoch=4)
+        log.truncate_to(1)
+        before = log.epochs.entries, log.epochs.reserved
+        assert before == ([(4, 0)], (5, 1))
+        disk.steps_left = step
+        try:
+            UNDONE[append](log)
+        except OSError:
+            assert (log.epochs.entries, log.epochs.reserved) == before
+        has_failed = not disk.steps_left
+        disk.steps_left = 0
+        log.close()
+        if not has_failed:
+            break
+        with Log.open(log.directory) as again:
+            assert again.epochs.reserved == (5, 1)
+    assert step > 1
 
 
 def test_of_a_log_that_has_followed_it_is_said_which_epoch_to_be_elected_in(log: Log) -> None:

@@ -15,8 +15,8 @@ from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair

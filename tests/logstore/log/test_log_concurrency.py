@@ -13,8 +13,8 @@ from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.errors import OffsetOutOfRangeError
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 from logstore.segment import segment_file
 from logstore.segment.open_files import OpenFiles

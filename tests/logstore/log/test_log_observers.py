@@ -18,7 +18,7 @@ import pytest
 from logstore.batch.record import Record
 from logstore.clock import WatchedClock
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LOGGING
 from logstore.log.observers.logging_thread import LoggingThread

@@ -16,7 +16,7 @@ from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedErr
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.topic_partition import TopicPartition
 from tests.disk import FailingDisk as FailingStep
 from tests.logstore.directories import assert_sound

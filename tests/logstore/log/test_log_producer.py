@@ -9,9 +9,9 @@ import pytest
 from logstore.append.append_info import AppendInfo
 from logstore.batch.record import Record
 from logstore.errors import InvalidProducerEpochError, InvalidTransactionStateError
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
-from logstore.log.producing.log_producer import LogProducer
+from logstore.log.log_producer import LogProducer
+from logstore.log.reading.isolation import Isolation
 from tests.logstore.directories import assert_sound
 
 

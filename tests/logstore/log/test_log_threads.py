@@ -12,8 +12,8 @@ import pytest
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, OffsetOutOfRangeError, OutOfOrderSequenceError
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 from logstore.segment import segment_file
 from logstore.segment.read_view import ReadView

@@ -4,15 +4,20 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from epoch.filesystem import REAL, FileSystem
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import LogTruncatedError
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.live.read_only_log import ReadOnlyLog
 from logstore.offline.log_file import LogFile
+from logstore.topic_partition import TopicPartition
 from tests.campaign import Campaign
 from tests.crash_states import crash_states, write_state
 from tests.recording_disk import RecordingDisk
@@ -244,3 +249,72 @@ def test_no_reader_goes_on_behind_what_a_power_loss_took(tmp_path: Path) -> None
         crashed.log.abandon()
         tried += 1
     STATES.report(tried, f"of {len(states):,}")
+
+
+def test_nothing_is_promised_behind_a_cut_in_the_middle_of_a_batch_by_a_later_cut(tmp_path: Path) -> None:
+    """The next batch is not on stable storage, and a loss of power may take a part of it."""
+    log = Log.open(tmp_path / "t-0", CONFIG)
+    log.append([b"one"])
+    [(_, _, flushed)] = starts_and_sizes(log.segments[0].path)
+    log.append([b"two", b"three"])
+    log.flush()
+    log.truncate_to(2)
+    log.append([b"another"])
+    log.append([b"and one more"])
+    log.truncate_to(3)
+    log.abandon()
+    os.truncate(log.segments[0].path, flushed + 20)
+    with Log.open(log.directory, CONFIG) as again:
+        assert [record.value for record in again.records()] == [b"one"]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(st.tuples(st.integers(1, 5), st.integers(0, 12)), min_size=2, max_size=5), last=st.integers(0, 2))
+@example(steps=[(5, 2), (2, 3), (5, 6)], last=0)
+def test_a_log_is_opened_again_whatever_batches_it_was_cut_in(
+    memory_dir: Path, steps: list[tuple[int, int]], last: int
+) -> None:
+    """Its process died: each batch was of so many records, all but those up to an offset were cut, one was flushed."""
+    with TemporaryDirectory(dir=memory_dir) as place:
+        log = Log.open(Path(place) / "t-0", CONFIG)
+        for number, (count, end) in enumerate(steps):
+            log.append([b"one"] * count)
+            if number == last:
+                log.flush()
+            log.truncate_to(end)
+        kept = [record.offset for record in log.records()]
+        log.abandon()
+        with Log.open(log.directory, CONFIG) as again:
+            assert [record.offset for record in again.records()] == kept
+
+
+@pytest.mark.parametrize("stop", [LogDirectory.close, LogDirectory.abandon])
+@pytest.mark.parametrize("end", range(1, 11))
+def test_a_log_in_a_root_is_opened_again_whatever_batch_it_was_cut_in(
+    tmp_path: Path, end: int, stop: Callable[[LogDirectory], None]
+) -> None:
+    partition = TopicPartition("t", 0)
+    root = LogDirectory.open(tmp_path, CONFIG)
+    log = root.create(partition)
+    for _ in range(2):
+        log.append([b"one"] * 5)
+        log.flush()
+    log.truncate_to(end)
+    root.checkpoint()
+    kept = [record.offset for record in log.records()]
+    stop(root)
+    with LogDirectory.open(tmp_path, CONFIG) as again:
+        assert [record.offset for record in again.log(partition).records()] == kept
+
+
+def test_no_earlier_epoch_begins_where_a_log_is_truncated_to_its_end_of_which_all_was_deleted(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"one"] * 3, leader_epoch=3)
+        log.flush()
+        log.delete_records(3)
+        log.truncate_to(3)
+        log.append([b"another"])
+        assert log.epochs.latest_epoch == 3
+        log.flush()
+    with Log.open(log.directory, CONFIG, check_all=True) as again:
+        assert [record.value for record in again.records()] == [b"another"]

@@ -8,7 +8,7 @@ import pytest
 from logstore.batch.record import Record
 from logstore.file_name import FileFate, parse_file_name
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from tests.logstore.batches import batch, record, simple_batch
 from tests.logstore.golden import LEGACY

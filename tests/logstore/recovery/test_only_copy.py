@@ -1,15 +1,32 @@
 """A log that is the only copy: what was promised is never given up in silence, whatever is damaged or missing."""
 
 import shutil
+import struct
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
+from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
+from epoch.entry import EpochEntry
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.layout import LENGTH_AT
+from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import CorruptBatchError, DamagedLogError, HoleError, LogStoreError, UnknownPartitionError
-from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
+from logstore.errors import (
+    CorruptBatchError,
+    DamagedLogError,
+    FencedLeaderEpochError,
+    HoleError,
+    LogStoreError,
+    UnknownPartitionError,
+)
+from logstore.files.followed_mark import FOLLOWED_MARK
+from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
 from logstore.log.log import Log
@@ -213,6 +230,22 @@ def test_a_hole_that_was_truncated_away_is_not_back_once_there_are_records_again
         assert read(log) == set(range(hole.end_offset + 1))
 
 
+def test_a_log_of_which_only_deleted_records_are_left_begins_anew_at_its_start(tmp_path: Path) -> None:
+    """A truncation within a batch has left it without the last offsets, and its start is among these."""
+    log = Log.open(tmp_path / "t-0", CONFIG)
+    log.append([value(0)])
+    log.append([value(offset) for offset in range(1, 5)])
+    log.flush()
+    log.truncate_to(4)
+    log.update_high_watermark(4)
+    log.delete_records(3)
+    log.abandon()
+    for _ in range(2):
+        with Log.open(log.directory, CONFIG) as again:
+            assert (again.log_start_offset, again.log_end_offset) == (3, 3)
+            assert not list(again.records())
+
+
 def test_a_hole_below_the_start_is_known_as_long_as_there_are_segments_around_it(tmp_path: Path) -> None:
     with Log.open(tmp_path / "t-0", CONFIG) as log:
         for offset in range(RECORDS):
@@ -327,7 +360,7 @@ class TestAStartWithinABatch:
         root.abandon()
         with LogDirectory.open(tmp_path) as again:
             log = again.log(TopicPartition("t", 0))
-            assert (log.log_start_offset, log.log_end_offset) == (int(is_checkpointed), 2)
+            assert (log.log_start_offset, log.log_end_offset) == (1, 2)
 
 
 class TestInARoot:
@@ -369,12 +402,14 @@ class TestInARoot:
             assert (logs.log(self.DAMAGED).holes, logs.log(self.DAMAGED).log_end_offset) == ((hole,), 10)
             assert logs.log(self.SOUND).log_end_offset == 9
 
-    def test_a_first_segment_that_is_lost_after_a_stop_in_order_is_missed(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("is_closed", [True, False])
+    def test_a_first_segment_that_is_lost_is_missed(self, tmp_path: Path, *, is_closed: bool) -> None:
         partition = TopicPartition("t", 0)
-        with LogDirectory.open(tmp_path, CONFIG) as logs:
-            log = logs.create(partition)
-            for offset in range(RECORDS):
-                log.append([value(offset)])
+        logs = LogDirectory.open(tmp_path, CONFIG)
+        log = logs.create(partition)
+        for offset in range(RECORDS):
+            log.append([value(offset)])
+        logs.close() if is_closed else logs.abandon()
         first_segment_missing(tmp_path / "t-0")
         with LogDirectory.open(tmp_path, CONFIG) as logs:
             assert isinstance(logs.unreadable[partition], DamagedLogError)
@@ -465,10 +500,33 @@ class TestReadersBesideIt:
         middle_segment_missing(directory)
         with Log.open_read_only(directory) as log:
             found = list[int]()
-            with pytest.raises(CorruptBatchError, match=f"segment of {missing}") as refused:
+            with pytest.raises(CorruptBatchError, match=f"end at offset {missing - 1}, and") as refused:
                 found += (record.offset for record in log.records(missing - 1))
             assert refused.value.offset == missing
             assert [record.offset for record in log.records(behind)] == list(range(behind, RECORDS))
+
+    @pytest.mark.parametrize("is_in_root", [False, True])
+    def test_a_first_segment_that_is_missing_is_damage(self, tmp_path: Path, *, is_in_root: bool) -> None:
+        partition = TopicPartition("t", 1)
+        with ExitStack() as stack:
+            if is_in_root:
+                log = stack.enter_context(LogDirectory.open(tmp_path, CONFIG)).create(partition)
+            else:
+                log = stack.enter_context(Log.open(tmp_path / "t-1", CONFIG))
+            for offset in range(RECORDS):
+                log.append([value(offset)])
+            log.flush()
+            log.delete_records(3)
+        directory = log.directory
+        with Log.open_read_only(directory) as reader:
+            assert [record.offset for record in reader.records()] == list(range(3, RECORDS))
+        first_segment_missing(directory)
+        behind = int(segments(directory)[0].stem)
+        with Log.open_read_only(directory) as reader:
+            assert reader.log_start_offset == 3
+            with pytest.raises(CorruptBatchError, match="first segment is missing"):
+                list(reader.records())
+            assert [record.offset for record in reader.records(behind)] == list(range(behind, RECORDS))
 
     @pytest.mark.parametrize("fault", [middle_segment_missing, middle_segment_short, last_segment_missing])
     def test_a_hole_is_told_of_as_by_the_log(self, directory: Path, fault: Callable[[Path], None]) -> None:
@@ -495,6 +553,150 @@ def test_a_promise_that_is_older_than_the_stop_in_order_brings_no_deleted_record
     (directory / PROMISED_OFFSETS_NAME).write_bytes(older)
     with Log.open(directory, CONFIG) as log:
         assert (log.log_start_offset, read(log)) == (30, set(range(30, RECORDS)))
+
+
+class TestOtherSmallFiles:
+    """What one of them says is not believed where the log knows that it has said something else since."""
+
+    def test_epochs_of_before_are_rebuilt_and_none_goes_on_whose_records_are_gone(self, tmp_path: Path) -> None:
+        log = Log.open(tmp_path / "t-0")
+        log.append([value(0)], leader_epoch=3)
+        log.flush()
+        checkpoint = log.directory / "leader-epoch-checkpoint"
+        older, size = checkpoint.read_bytes(), log.size
+        log.append([value(1)], leader_epoch=4)
+        log.abandon()
+        [path] = segments(log.directory)
+        path.write_bytes(path.read_bytes()[:size])
+        checkpoint.write_bytes(older)
+        with Log.open(log.directory) as log:
+            assert "its latest epoch is 3, and epoch 4 had begun" in log.report.damaged_epoch_checkpoint
+            log.append([value(1)])
+            assert log.epochs.entries == [(3, 0), (5, 1)]
+
+    @pytest.mark.parametrize("fault", [first_segment_missing, last_segment_short], ids=lambda fault: fault.__name__)
+    def test_checkpoints_know_the_records_of_a_log_that_was_flushed_empty(
+        self, tmp_path: Path, fault: Callable[[Path], None]
+    ) -> None:
+        log = Log.open(tmp_path / "t-0")
+        log.flush()
+        log.append([value(0)])
+        log.flush()
+        log.abandon()
+        (log.directory / PROMISED_OFFSETS_NAME).unlink()
+        fault(log.directory)
+        with pytest.raises(DamagedLogError):
+            Log.open(log.directory)
+
+    @pytest.mark.parametrize("is_closed", [False, True])
+    def test_a_log_that_has_followed_others_is_known_without_its_mark(self, tmp_path: Path, *, is_closed: bool) -> None:
+        log = Log.open(tmp_path / "t-0")
+        log.append_batches(bytes(encode_batch([Record.of(value(0))], BatchTemplate(leader_epoch=4))))
+        log.close() if is_closed else (log.flush(), log.abandon())
+        (log.directory / FOLLOWED_MARK).unlink()
+        with Log.open(log.directory) as log:
+            with pytest.raises(FencedLeaderEpochError, match="others lead this log, too"):
+                log.append([value(1)])
+            log.append_batches(bytes(encode_batch([Record.of(value(1))], BatchTemplate(1, leader_epoch=4))))
+
+    def test_checkpoints_of_a_log_of_another_name_are_told_of(
+        self, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with Log.open(tmp_path / "t-0") as log:
+            log.append([value(0), value(1)])
+            log.flush()
+            log.delete_records(1)
+        shutil.copytree(log.directory, tmp_path / "copy-0")
+        with Log.open(tmp_path / "copy-0") as log:
+            assert RECOVERY_POINT_CHECKPOINT in log.report.ignored_checkpoints
+            assert (log.log_start_offset, log.log_end_offset) == (1, 2)
+        assert "which is of a log of another name" in caplog.text
+        with Log.open(tmp_path / "copy-0") as log:
+            assert not log.report.ignored_checkpoints
+
+    @pytest.mark.parametrize("content", [None, "0\n"])
+    def test_deleted_records_are_not_back_in_a_root_whose_checkpoint_is_lost_or_older(
+        self, tmp_path: Path, content: str | None
+    ) -> None:
+        with LogDirectory.open(tmp_path, CONFIG) as root:
+            log = root.create(TopicPartition("t", 0))
+            for offset in range(RECORDS):
+                log.append([value(offset)])
+            log.flush()
+            log.delete_records(30)
+        checkpoint = tmp_path / LOG_START_OFFSET_CHECKPOINT
+        checkpoint.unlink() if content is None else checkpoint.write_text("0\n1\nt 0 3\n")
+        with LogDirectory.open(tmp_path, CONFIG) as root:
+            assert root.log(TopicPartition("t", 0)).log_start_offset == 30
+
+    def test_a_truncation_whose_files_are_left_does_not_tell_that_the_first_segment_was_deleted(
+        self, tmp_path: Path
+    ) -> None:
+        partition = TopicPartition("t", 0)
+        root = LogDirectory.open(tmp_path, replace(CONFIG, file_delete_delay_ms=60_000))
+        log = root.create(partition)
+        for offset in range(20):
+            log.append([value(offset)])
+        second = log.segments[1].base_offset
+        log.truncate_to(1)
+        for _ in range(1, 20):
+            log.append([b"x"])
+        log.flush()
+        root.abandon()
+        assert list(log.directory.glob(f"*{second}.log.deleted"))
+        segments(log.directory)[0].unlink()
+        with LogDirectory.open(tmp_path, CONFIG) as again:
+            assert "the first segment is missing" in str(again.unreadable[partition])
+
+    def test_no_epoch_goes_on_that_a_root_may_know_of_although_it_is_not_believed(self, tmp_path: Path) -> None:
+        partition = TopicPartition("t", 0)
+        with LogDirectory.open(tmp_path, CONFIG) as root:
+            log = root.create(partition)
+            for offset in range(RECORDS):
+                log.append([value(offset)])
+            log.flush()
+            log.truncate_to(12)
+            earlier = (log.directory / PROMISED_OFFSETS_NAME).read_bytes()
+            log.append([value(12)], leader_epoch=3)
+        (log.directory / PROMISED_OFFSETS_NAME).write_bytes(earlier)
+        segments(log.directory)[-1].unlink()
+        with LogDirectory.open(tmp_path, CONFIG) as root:
+            log = root.log(partition)
+            assert log.log_end_offset == 12
+            log.append([b"more"])
+            assert log.epochs.entries[-1] == (4, 12)
+
+    @pytest.mark.parametrize("cut", [Log.truncate_to, Log.truncate_fully_and_start_at], ids=lambda cut: cut.__name__)
+    def test_a_promise_of_just_after_a_truncation_leaves_the_checkpoints_in_force(
+        self, tmp_path: Path, cut: Callable[[Log, int], object]
+    ) -> None:
+        log = Log.open(tmp_path / "t-0", CONFIG)
+        for offset in range(RECORDS):
+            log.append([value(offset)])
+        log.flush()
+        cut(log, 12)
+        earlier = (log.directory / PROMISED_OFFSETS_NAME).read_bytes()
+        for offset in range(12, 40):
+            log.append([value(offset)])
+        log.flush()
+        log.delete_records(14)
+        log.flush()
+        log.abandon()
+        (log.directory / PROMISED_OFFSETS_NAME).write_bytes(earlier)
+        with Log.open(log.directory, CONFIG) as log:
+            assert (log.log_start_offset, log.recovery_point) == (14, 40)
+        (log.directory / PROMISED_OFFSETS_NAME).write_bytes(earlier)
+        last_segment_missing(log.directory)
+        with pytest.raises(DamagedLogError, match="the recovery point is 40"):
+            Log.open(log.directory, CONFIG)
+
+    def test_a_promise_of_the_first_releases_is_read(self, directory: Path) -> None:
+        slot = struct.pack(">qq", RECORDS, 0)
+        (directory / PROMISED_OFFSETS_NAME).write_bytes(slot + struct.pack(">I", crc32(slot)))
+        assert PromisedOffsets(directory).read() == (RECORDS, 0, 0, (-1, 0, 0, False), -1, 0)
+        last_segment_missing(directory)
+        with pytest.raises(DamagedLogError, match=f"the recovery point is {RECORDS}"):
+            Log.open(directory, CONFIG)
 
 
 def records_or_error(log: Log, offset: int) -> bytes | None:
@@ -633,3 +835,122 @@ class TestArguments:
             Log.open(tmp_path / "t-0", damage="ignore")  # type: ignore[call-overload]
         with pytest.raises(TypeError, match="replicated"):
             Log.open(tmp_path / "t-0", damage="hole", replicated=True)
+
+
+class TestDamageInASegmentThatAnOpenNeedNotCheck:
+    """It was flushed long ago, and its indexes fit: who reads there comes across it."""
+
+    @pytest.fixture
+    def damaged(self, directory: Path) -> Path:
+        Log.open(directory, CONFIG).close()
+        flip(segments(directory)[1], segments(directory)[1].stat().st_size // 2)
+        return directory
+
+    def test_is_read_with_the_way_to_keep_the_rest(self, damaged: Path) -> None:
+        with Log.open(damaged, CONFIG) as log:
+            for read in (log.records, log.cursor("reader").records, lambda: iter(log.tail(0))):
+                with pytest.raises(CorruptBatchError, match='check_all=True and damage="hole"'):
+                    for _ in read():
+                        pass
+
+    def test_is_found_where_all_is_checked(self, damaged: Path) -> None:
+        before = files(damaged)
+        with pytest.raises(DamagedLogError, match='check_all=True and damage="hole"') as caught:
+            Log.open(damaged, CONFIG, check_all=True)
+        assert files(damaged) == before
+        with Log.open(damaged, CONFIG, damage="hole", check_all=True) as log:
+            [hole] = log.holes
+            assert (hole.start_offset, hole.end_offset) == (caught.value.offset, caught.value.end_offset)
+            kept = [record.offset for record in log.records(skip_holes=True)]
+        assert kept == [each for each in range(RECORDS + 1) if not hole.start_offset <= each < hole.end_offset]
+        with Log.open(damaged, CONFIG, check_all=True) as log:
+            assert log.holes == (hole,)
+
+    @pytest.mark.parametrize("epoch", [0, 2, 1 << 17])
+    def test_is_found_in_a_leader_epoch_too_which_no_checksum_covers(self, tmp_path: Path, epoch: int) -> None:
+        directory = tmp_path / "t-0"
+        with Log.open(directory, CONFIG) as log:
+            for offset in range(RECORDS):
+                log.append([value(offset)], leader_epoch=1 + offset // 40)
+        [path] = (path for path in segments(directory) if int(path.stem) == 12)
+        with LogFile.open(path) as segment:
+            batch = list(segment.batches())[3]
+        assert batch.leader_epoch == 1
+        data = bytearray(path.read_bytes())
+        data[batch.position + 12 : batch.position + 16] = epoch.to_bytes(4)
+        path.write_bytes(data)
+        with pytest.raises(DamagedLogError, match="leader epoch fits neither") as caught:
+            Log.open(directory, CONFIG, check_all=True)
+        assert caught.value.position == batch.position
+        with Log.open(directory, CONFIG, damage="hole", check_all=True) as log:
+            assert log.holes == (Hole(batch.base_offset, batch.base_offset + 1),)
+            assert len(list(log.records(skip_holes=True))) == RECORDS - 1
+
+    def test_is_found_in_the_leader_epoch_of_the_last_batch_before_another_segment(self, directory: Path) -> None:
+        """Where the latest epoch goes on, only the batch behind it contradicts a later one."""
+        Log.open(directory, CONFIG).close()
+        before, behind = segments(directory)[-3:-1]
+        with LogFile.open(before) as segment:
+            *_, batch = segment.batches()
+        flip(before, batch.position + 15)
+        with pytest.raises(DamagedLogError, match="leader epoch fits neither") as caught:
+            Log.open(directory, CONFIG, check_all=True)
+        assert caught.value.position == batch.position
+        with Log.open(directory, CONFIG, damage="hole", check_all=True) as log:
+            assert log.holes == (Hole(batch.base_offset, int(behind.stem)),)
+
+    def test_is_none_in_the_leader_epoch_of_what_was_deleted(self, tmp_path: Path) -> None:
+        """Its replica forgets all epochs of a log without records; the next leader may begin with an earlier one."""
+        with Log.open(tmp_path / "t-0", CONFIG) as log:
+            log.append([value(0)], leader_epoch=3)
+            log.flush()
+            log.delete_records(1)
+        Log.open(log.directory, CONFIG, replicated=True).close()
+        with Log.open(log.directory, CONFIG) as log:
+            log.append([value(1), value(2)], leader_epoch=0)
+        with Log.open(log.directory, CONFIG, check_all=True) as log:
+            assert [record.value for record in log.records()] == [value(1), value(2)]
+            assert [record.value for record in log.records(2)] == [value(2)]
+
+    @pytest.mark.parametrize("damage", ["raise", "hole", "cut"])
+    @pytest.mark.parametrize(
+        ("entry", "epoch", "start"), [(1, 2, 3), (1, 2, 38), (1, 10, 25), (2, 20, 28), (2, 21, 50)]
+    )
+    def test_is_not_found_in_batches_that_a_damaged_history_of_epochs_contradicts(
+        self, tmp_path: Path, entry: int, epoch: int, start: int, damage: Damage
+    ) -> None:
+        directory = tmp_path / "t-0"
+        with Log.open(directory, CONFIG) as log:
+            for offset in range(RECORDS):
+                log.append([value(offset)], leader_epoch=(1, 2, 20)[offset // 25])
+        checkpoint = LeaderEpochCheckpoint(directory)
+        before = checkpoint.read()
+        checkpoint.write([EpochEntry(epoch, start) if each == before[entry] else each for each in before])
+        with Log.open(directory, CONFIG, damage=damage, check_all=True) as log:
+            assert LEADER_EPOCH_CHECKPOINT in log.report.damaged_epoch_checkpoint
+            assert (log.holes, log.report.dropped) == ((), [])
+            for offset in range(RECORDS):
+                assert next(iter(log.records(offset))).value == value(offset)
+        assert checkpoint.read()[: len(before)] == before
+
+    def test_ends_a_log_that_is_to_be_cut(self, damaged: Path) -> None:
+        with Log.open(damaged, CONFIG, damage="cut", check_all=True) as log:
+            end = log.log_end_offset
+            assert [record.offset for record in log.records()] == list(range(end))
+            assert all(tail.set_aside for tail in log.report.dropped)
+        assert 0 < end < RECORDS
+
+    def test_is_found_in_a_root(self, damaged: Path) -> None:
+        partition = TopicPartition("t", 0)
+        with LogDirectory.open(damaged.parent, CONFIG) as logs:
+            assert not logs.unreadable
+        with LogDirectory.open(damaged.parent, CONFIG, check_all=True) as logs:
+            assert list(logs.unreadable) == [partition]
+            assert logs.open_unreadable(partition, damage="hole").holes
+
+    def test_changes_no_sound_log(self, directory: Path) -> None:
+        Log.open(directory, CONFIG).close()
+        with Log.open(directory, CONFIG, check_all=True) as log:
+            assert [record.offset for record in log.records()] == list(range(RECORDS + 1))
+            assert log.report.recovered_segments == len(segments(directory))
+            assert not log.report.dropped

@@ -8,8 +8,8 @@ import pytest
 
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
 from tests.interruption import Bystander, Interrupter

@@ -6,8 +6,8 @@ import pytest
 
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 
 TRANSACTIONAL = BatchTemplate(producer_id=7, producer_epoch=0, base_sequence=0, is_transactional=True)
 

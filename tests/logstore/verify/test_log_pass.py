@@ -1,6 +1,7 @@
 """What verify says of bytes that are no batches, and of files that vanish or cannot be read."""
 
 import shutil
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +18,11 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, bytes_to_read, verify_partition, verify_root
 from logstore.verify.finding import Reporter
-from logstore.verify.log_pass import LogPass, Scan
+from logstore.verify.log_pass import LogPass, Scan, read_ahead
 from tests.logstore.batches import simple_batch
 
 NAMES = [f"{base:020d}.log" for base in range(3)]
+SECONDS = 30
 
 
 def write(directory: Path, *contents: bytes) -> Path:
@@ -265,3 +267,41 @@ def test_the_work_of_searching_behind_damage_is_limited_for_a_whole_file() -> No
         spent += 1
         assert spent < 1_000
     assert scan.find_next_batch(log.array, 0, len(data), 0) == end
+
+
+def test_all_items_come_in_their_order() -> None:
+    assert list(read_ahead(iter(range(1, 6)))) == [1, 2, 3, 4, 5]
+    assert list(read_ahead(iter(()))) == []
+
+
+def test_the_next_item_is_made_while_one_is_worked_on() -> None:
+    second_is_made = threading.Event()
+
+    def items() -> Iterator[str]:
+        yield "first"
+        second_is_made.set()
+        yield "second"
+
+    coming = read_ahead(items())
+    assert next(coming) == "first"
+    assert second_is_made.wait(SECONDS)
+    assert list(coming) == ["second"]
+
+
+def test_an_error_comes_where_its_item_would_have() -> None:
+    def items() -> Iterator[str]:
+        yield "first"
+        raise OSError("the disk is gone")
+
+    coming = read_ahead(items())
+    assert next(coming) == "first"
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(coming)
+
+
+def test_nothing_goes_on_behind_the_back_of_who_stops_early() -> None:
+    before = set(threading.enumerate())
+    coming = read_ahead(iter(range(1, 6)))
+    next(coming)
+    coming.close()
+    assert set(threading.enumerate()) <= before  # those of earlier tests may end meanwhile

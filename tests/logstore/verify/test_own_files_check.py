@@ -114,7 +114,7 @@ def test_a_damaged_list_of_holes_is_told_of_when_the_log_is_opened(
 
 
 def test_a_damaged_list_is_told_of_by_who_only_reads_too(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    from logstore.log.frozen.frozen_log import FrozenLog
+    from logstore.log.frozen_log import FrozenLog
 
     path = tmp_path / "queue-0"
     with Log.open(path) as log:

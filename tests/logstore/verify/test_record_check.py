@@ -8,7 +8,7 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from logstore.verify import record_check
+from logstore.offline.columns import record_faults
 from tests.logstore.batches import GZIP, LOG_APPEND_TIME, batch, record
 from tests.logstore.golden import LEGACY
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, write_log
@@ -28,24 +28,25 @@ def message(offset: int, value: bytes, attributes: int = 0) -> bytes:
 
 @pytest.mark.parametrize(("codec", "compress"), CODECS, ids=["plain", "compressed"])
 @pytest.mark.parametrize(
-    ("records", "meaning"),
+    ("records", "kind", "meaning"),
     [
-        ([record(), record(offset_delta=1, length=50)], "length is impossible"),
-        ([record(), record(offset_delta=1, header_count=1)], "do not fill its length"),
-        ([record()], "not as many as the header counts"),
-        ([record(), record(offset_delta=2)], "outside its batch"),
-        ([record(offset_delta=1), record(offset_delta=1)], "does not rise"),
+        ([record(), record(offset_delta=1, length=50)], "record-unreadable", "length is impossible"),
+        ([record(), record(offset_delta=1, header_count=1)], "record-unreadable", "do not fill its length"),
+        ([record()], "record-unreadable", "not as many as the header counts"),
+        ([record(), record(offset_delta=2)], "record-offset-wrong", "outside its batch"),
+        ([record(offset_delta=1), record(offset_delta=1)], "record-offset-wrong", "does not rise"),
+        ([record(offset_delta=2), record(offset_delta=1, length=50)], "record-unreadable", "its length is"),
     ],
 )
 def test_each_fault_is_found_compressed_or_not(
-    tmp_path: Path, codec: int, compress: Callable[[bytes], bytes], records: list[bytes], meaning: str
+    tmp_path: Path, codec: int, compress: Callable[[bytes], bytes], records: list[bytes], kind: str, meaning: str
 ) -> None:
     section = compress(b"".join(records))
     bad = batch(section=section, attributes=codec, base_offset=1, record_count=2, last_offset_delta=1)
     directory = write_log(tmp_path, {0: [SOUND, bad]})
     assert kinds(directory) == []
     (found,) = findings(directory, records=True)
-    assert (found.kind, found.offset) == ("record-unreadable", 1)
+    assert (found.kind, found.offset) == (kind, 1)
     assert meaning in found.message
     position = found.position or 0
     assert position == len(SOUND) if codec else len(SOUND) <= position <= len(SOUND + bad)
@@ -57,11 +58,11 @@ def test_records_that_do_not_decompress(tmp_path: Path) -> None:
     assert [(each.kind, each.position, each.offset) for each in found] == [("record-unreadable", len(SOUND), 1)]
 
 
-@pytest.mark.parametrize("at_once", [1, 20, record_check._AT_ONCE])
+@pytest.mark.parametrize("at_once", [1, 20, record_faults._AT_ONCE])
 def test_of_batches_that_are_decoded_at_once_each_keeps_its_own_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(record_check, "_AT_ONCE", at_once)
+    monkeypatch.setattr(record_faults, "_AT_ONCE", at_once)
     kinds = {"sound": [record()], "late": [record(), record()], "short": [record(length=50)]}
     sections = {name: bytes(cramjam.gzip.compress(b"".join(records))) for name, records in kinds.items()}
     sections["broken"] = b"no gzip"

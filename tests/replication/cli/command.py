@@ -6,8 +6,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
-from replication.cli.main import main
+from replication.cli.main import GROUPS, main
 from tests.replication.cli.schemas import validate_output
+
+COMMANDS = [command for group in GROUPS.values() for command in group]
 
 
 @dataclass(frozen=True)

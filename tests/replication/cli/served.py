@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from tests.replication.serving.served_process import ServedProcess
+from tests.replication.cluster.serving.served_process import ServedProcess
 
 
 @contextmanager

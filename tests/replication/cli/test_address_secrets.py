@@ -12,11 +12,11 @@ import pytest
 import typer
 
 from replication.audit import audit_locally, find_snapshots
-from replication.audit.log_rows.options.source_options import SourceOptions
-from replication.audit.pipeline.history import History
-from replication.cli.main import COMMANDS, app
-from tests.replication.audit.snapshot_roots import batches, write_root
-from tests.replication.cli.command import epochlog
+from replication.cli.main import app
+from replication.copies.audit.log_rows.source_options import SourceOptions
+from replication.copies.audit.pipeline.history import History
+from tests.replication.cli.command import COMMANDS, epochlog
+from tests.replication.copies.audit.snapshot_roots import batches, write_root
 
 KEY = "AKIAIOSFODNN7EXAMPLE"
 SECRETS = {"plain": "wJalrXUtnFEMIK7MDENG", "of marks": "wJalr/XUtn+FEMI=K7MDENG"}

@@ -1,5 +1,6 @@
 """Every command: help, JSON, exit status, and one clear line for what it cannot do."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,33 +9,73 @@ import pytest
 
 from logstore import LogFile
 from logstore.offline.batch_scan import SMALL
-from replication.cli.main import COMMANDS
+from replication.cli.main import GROUPS
 from tests.data.replicas import damaged, replicas
 from tests.logstore.batches import batch, record
 from tests.logstore.kernels.sizes import JIT
 from tests.logstore.verify.logs import write_log
-from tests.replication.cli.command import epochlog
+from tests.replication.cli.command import COMMANDS, epochlog
 
 NAMES = [command.__name__ for command in COMMANDS]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_has_help(name: str) -> None:
+def test_every_command_has_help_in_two_ways(name: str) -> None:
     outcome = epochlog(name, "-h")
     assert outcome.status == 0
     assert len(outcome.out) > 100
+    assert epochlog("help", name) == outcome
+
+
+def test_help_by_itself_is_that_of_epochlog() -> None:
+    outcome = epochlog("--help")
+    assert outcome.status == 0
+    assert epochlog("help") == epochlog("help", "help") == outcome
+
+
+def test_help_for_no_command_says_so() -> None:
+    outcome = epochlog("help", "audits")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "No such command 'audits'. Did you mean 'audit'" in outcome.err
+
+
+def test_help_lists_the_commands_in_groups() -> None:
+    listed = re.findall(r"^(?:([A-Z]\w+):|  ([a-z]+)  .+)$", epochlog("--help").out, re.MULTILINE)
+    groups: dict[str, list[str]] = {}
+    for group, name in listed:
+        if group:
+            groups[group] = []
+        else:
+            groups[[*groups][-1]].append(name)
+    groups.pop("Options", None)
+    assert groups == {
+        "Incident": ["incident", "audit", "advise", "salvage"],
+        "Inspect": ["verify", "epochs", "dump", "plan", "explain"],
+        "Change": ["recover", "repair", "truncate"],
+        "Clusters": ["cluster", "elect", "transactions", "mirror"],
+        "Brokers": ["serve", "format", "broker"],
+        "Tool": ["demo", "schema", "warm", "version"],
+    }
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_command_shows_an_example_and_speaks_json(name: str) -> None:
+def test_every_command_speaks_json_and_shows_two_or_three_examples_of_what_it_takes(name: str) -> None:
     help_text = epochlog(name, "-h").out
-    assert f"epochlog {name}" in help_text
     assert "--json" in help_text
+    examples = re.findall(rf"^    epochlog {name}\b.*$", help_text.partition("\n  Examples:\n")[2], re.MULTILINE)
+    assert len(examples) in {2, 3}
+    options = set(re.findall(r"(?<!\S)--[a-z][a-z-]+", " ".join(examples)))
+    assert options <= set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", help_text, re.MULTILINE))
 
 
-def test_no_command_is_left_out_of_the_readme() -> None:
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
-    assert [name for name in NAMES if f"epochlog {name}" not in readme] == []
+def test_the_page_of_commands_has_all_of_them_in_the_same_groups() -> None:
+    page = (Path(__file__).parents[3] / "docs/commands.md").read_text()
+    listed = re.findall(
+        r"^(?:### (.+)|\| `epochlog ([a-z]+)` \| .+)$", page.partition("\n## Exit status")[0], re.MULTILINE
+    )
+    assert [group or name for group, name in listed] == [
+        each for group, commands in GROUPS.items() for each in (group, *(command.__name__ for command in commands))
+    ]
 
 
 @pytest.mark.parametrize("name", ["verify", "epochs", "dump"])
@@ -57,10 +98,17 @@ def test_a_directory_without_logs_is_one_line_and_status_2(name: str, content: s
     assert outcome.err.count("\n") == 1
 
 
-def test_a_directory_that_holds_several_roots_is_refused() -> None:
-    outcome = epochlog("verify", replicas("diverged"))
-    assert (outcome.status, outcome.out) == (2, "")
-    assert "name each" in outcome.err
+def test_a_directory_that_holds_several_brokers_roots_is_read_and_not_changed() -> None:
+    brokers = replicas("diverged")
+    apart = [epochlog("verify", brokers / f"broker-{node}").out for node in (1, 2, 3)]
+
+    together = epochlog("verify", brokers)
+    refused = epochlog("recover", brokers, "--output", "nowhere")
+
+    assert together.status == 0
+    assert all(f"broker-{node}" in together.out for node, out in enumerate(apart, 1) if len(out.splitlines()) > 2)
+    assert (refused.status, refused.out) == (2, "")
+    assert "name" in refused.err
 
 
 def test_directories_that_are_only_called_like_partitions_are_refused(tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import TopicPartition
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import NO_LEADER
+from replication.records.metadata.partition import PartitionRegistration
+from replication.records.metadata.records import NO_LEADER
 from tests.oracle.cluster import CLUSTER_ID, KafkaCluster
 from tests.oracle.release import KafkaRelease
-from tests.replication.broker.member import SESSION_MS, controllers
 from tests.replication.cli.command import epochlog
-from tests.replication.cli.joining import SECONDS, joined, server_properties
-from tests.replication.lost_files import DAMAGES, LOSSES, Loss
+from tests.replication.cli.settings.joining import SECONDS, joined, server_properties
+from tests.replication.cluster.broker.member import SESSION_MS, controllers
+from tests.replication.lost_files import DAMAGES, LOSSES, Loss, lose_all_but_the_marker, unchanged
 from tests.replication.testing.stopped_replicas import loaded
 from tests.replication.waiting import wait_until
 
@@ -132,8 +132,8 @@ def lose_files(setting: Setting) -> None:
             loss(setting.ours(topic, number), older / f"{topic}-{number}")
 
 
-def test_what_the_last_in_the_isr_has_lost_is_copied_from_the_others(setting: Setting) -> None:
-    lose_files(setting)
+def ensure_it_is_copied_from_the_others(setting: Setting, accepted: int, left: int) -> None:
+    """But for the partition whose loss is accepted: of its records so many are left."""
     theirs = setting.theirs.log_dir(THEIRS)
     sent = {topic: setting.values(theirs, topic, 0) for topic in (SAFE, PLAIN)}
     assert [len(each) for each in sent.values()] == [2 * EACH] * 2
@@ -144,21 +144,34 @@ def test_what_the_last_in_the_isr_has_lost_is_copied_from_the_others(setting: Se
         setting.theirs.start(THEIRS)
         wait_until(lambda: setting.leaders(SAFE) == {THEIRS})
         assert setting.leaders(PLAIN) == {NO_LEADER}
-        setting.elect_uncleanly(PLAIN, [each for each in setting.partitions if each != ACCEPTED])
+        setting.elect_uncleanly(PLAIN, [each for each in setting.partitions if each != accepted])
     withheld = {(each["topic"], each["partition"]) for each in setting.told if each["standing"] == "withheld"}
     assert {(PLAIN, number) for number in setting.partitions} <= withheld
 
-    with setting.joined("--accept-loss", f"{PLAIN}-{ACCEPTED}"):
+    with setting.joined("--accept-loss", f"{PLAIN}-{accepted}"):
         wait_until(setting.are_in_sync)
     told = {(each["topic"], each["partition"]): each["standing"] for each in setting.told}
-    assert told[PLAIN, ACCEPTED] == "accepted"
+    assert told[PLAIN, accepted] == "accepted"
     setting.theirs.stop(THEIRS)
     for topic in (SAFE, PLAIN):
         for number in setting.partitions:
             ours = setting.values(setting.ours(topic, number).parent, topic, number)
             assert ours == setting.values(theirs, topic, number)
-            is_accepted = (topic, number) == (PLAIN, ACCEPTED)
-            assert ours == sent[topic][: EACH if is_accepted else None]
+            is_accepted = (topic, number) == (PLAIN, accepted)
+            assert ours == sent[topic][: left if is_accepted else None]
+
+
+def test_what_the_last_in_the_isr_has_lost_is_copied_from_the_others(setting: Setting) -> None:
+    lose_files(setting)
+    ensure_it_is_copied_from_the_others(setting, ACCEPTED, EACH)
+
+
+def test_what_it_has_lost_with_all_that_spoke_of_it_is_copied_too(setting: Setting) -> None:
+    """Its copy of the metadata as well, which it fetches anew: that speaks of it."""
+    setting.losses = dict.fromkeys(("elected", "accepted"), unchanged)
+    lose_files(setting)
+    lose_all_but_the_marker(setting.ours(SAFE, 0).parent)
+    ensure_it_is_copied_from_the_others(setting, accepted=1, left=0)
 
 
 def test_what_is_damaged_is_cut_once_kafkas_leader_has_it(setting: Setting) -> None:

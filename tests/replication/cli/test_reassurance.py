@@ -10,8 +10,8 @@ import pytest
 from logstore import LogConfig, LogDirectory, Record, TopicPartition
 from logstore.offline.log_file import LogFile
 from replication.audit import audit_locally
-from replication.audit.report import render
-from replication.cli.audit import _tell, exit_status
+from replication.cli.commands.audit import _tell, exit_status
+from replication.copies.audit.report import render
 from tests.data.replicas import LABELS, damage_kinds, damaged, replicas
 from tests.replication.cli.command import epochlog
 

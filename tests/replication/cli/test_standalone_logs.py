@@ -6,9 +6,9 @@ import pytest
 
 from logstore.batch.record import Record
 from logstore.log.log import Log
-from tests.replication.audit.one_process import audit_here
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.dumps import lines
+from tests.replication.copies.audit.one_process import audit_here
 
 LOGS = ("queue-0", "queue-1")
 

@@ -3,10 +3,10 @@
 from enum import StrEnum
 from typing import NamedTuple
 
+from tests.replication.cluster.fetcher.model.replica import Log
 from tests.replication.cluster_model.metadata import Metadata
 from tests.replication.cluster_model.node import Node
 from tests.replication.cluster_model.violations import Violation
-from tests.replication.fetcher.model.replica import Log
 
 
 class What(StrEnum):

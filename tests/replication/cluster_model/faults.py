@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from replication.broker.partitions.follower_progress import FollowerProgress
-from replication.broker.partitions.led_partition import LedPartition
-from replication.controller.brokers import broker_changes
-from replication.metadata.partition import PartitionRegistration
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.alter_partition import IsrAnswer, IsrChange
+from replication.cluster.broker.partitions.follower_progress import FollowerProgress
+from replication.cluster.broker.partitions.led_partition import LedPartition
+from replication.cluster.controller.brokers import broker_changes
+from replication.records.metadata.partition import PartitionRegistration
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.alter_partition import IsrAnswer, IsrChange
 from tests.replication.cluster_model.memory_log import MemoryLog
 
 

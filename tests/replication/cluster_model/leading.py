@@ -6,22 +6,22 @@ from typing import Any, Final, cast
 
 from epoch import UNDEFINED_END_OFFSET
 from logstore import Log
-from replication.broker.partitions.follower_progress import FollowerProgress
-from replication.broker.partitions.followers import Followers
-from replication.broker.partitions.hosted_partition import HostedPartition
-from replication.broker.partitions.leader_settings import LeaderSettings
-from replication.broker.partitions.led_partition import LedPartition
-from replication.broker.requests.partition_lookup import refusal
-from replication.fetcher.decisions.actions import Append
-from replication.metadata.nodes import BrokerRegistration
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.alter_partition import IsrChange
+from replication.cluster.broker.partitions.follower_progress import FollowerProgress
+from replication.cluster.broker.partitions.followers import Followers
+from replication.cluster.broker.partitions.hosted_partition import HostedPartition
+from replication.cluster.broker.partitions.leader_settings import LeaderSettings
+from replication.cluster.broker.partitions.led_partition import LedPartition
+from replication.cluster.broker.requests.partition_lookup import refusal
+from replication.cluster.fetcher.decisions.actions import Append
+from replication.records.metadata.nodes import BrokerRegistration
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.alter_partition import IsrChange
+from tests.replication.cluster.fetcher.model import leader as answers
+from tests.replication.cluster.fetcher.model.replica import Answer, Record
 from tests.replication.cluster_model.memory_log import MemoryLog
 from tests.replication.cluster_model.metadata import PARTITION, TOPIC_ID, Granted, registration
 from tests.replication.cluster_model.node import Leadership, Node, Progress, SentChange, SentFetch
 from tests.replication.cluster_model.scope import Scope
-from tests.replication.fetcher.model import leader as answers
-from tests.replication.fetcher.model.replica import Answer, Record
 
 NOW_MS: Final = 0
 LAG_MS: Final = 30_000

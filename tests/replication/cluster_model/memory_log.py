@@ -2,8 +2,8 @@
 
 from epoch import EpochHistory
 from logstore import AppendOrigin
-from tests.replication.fetcher.model.leader import decoded
-from tests.replication.fetcher.model.replica import Replica
+from tests.replication.cluster.fetcher.model.leader import decoded
+from tests.replication.cluster.fetcher.model.replica import Replica
 
 
 class MemoryLog:

@@ -11,22 +11,22 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from logstore import TopicPartition
-from replication.controller.brokers.sessions import BrokerIncarnation
-from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.decision import Decision
-from replication.controller.isr_changes import IsrChangeAnswer
-from replication.controller.partition_index import PartitionKey
-from replication.controller.refusal import Refusal
-from replication.leadership.rules import ELR_FEATURE
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
-from replication.metadata.nodes import BrokerRegistration
-from replication.metadata.partition import PartitionRegistration
-from replication.metadata.records import FeatureLevelRecord, RegisterBrokerRecord, TopicRecord
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.alter_partition import AlterPartitionRequest, IsrChange
-from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
-from replication.protocol.messages.elect_leaders import ElectionType
+from replication.cluster.controller.brokers.sessions import BrokerIncarnation
+from replication.cluster.controller.controller import Controller, ControllerSettings
+from replication.cluster.controller.decision import Decision
+from replication.cluster.controller.isr_changes import IsrChangeAnswer
+from replication.cluster.controller.partition_index import PartitionKey
+from replication.cluster.controller.refusal import Refusal
+from replication.records.leadership.rules import ELR_FEATURE
+from replication.records.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
+from replication.records.metadata.nodes import BrokerRegistration
+from replication.records.metadata.partition import PartitionRegistration
+from replication.records.metadata.records import FeatureLevelRecord, RegisterBrokerRecord, TopicRecord
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.alter_partition import AlterPartitionRequest, IsrChange
+from replication.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.wire.messages.broker_registration import BrokerRegistrationRequest
+from replication.wire.messages.elect_leaders import ElectionType
 from tests.replication.cluster_model.canonical import Canonical
 from tests.replication.cluster_model.scope import Scope
 

@@ -10,19 +10,19 @@ from functools import cache
 from typing import Final
 
 from epoch import UNDEFINED_END_OFFSET
-from replication.fetcher.decisions.fetch_rules import FetchRules
-from replication.fetcher.decisions.fetch_state_machine import FetchQuestion
-from replication.metadata.records import NO_LEADER
-from replication.protocol.error_code import ErrorCode
+from replication.cluster.fetcher.decisions.fetch_rules import FetchRules
+from replication.cluster.fetcher.decisions.fetch_state_machine import FetchQuestion
+from replication.records.metadata.records import NO_LEADER
+from replication.wire.error_code import ErrorCode
+from tests.replication.cluster.fetcher.model import follower
+from tests.replication.cluster.fetcher.model import leader as answers
+from tests.replication.cluster.fetcher.model.replica import Answer, Record, Replica
 from tests.replication.cluster_model import violations
 from tests.replication.cluster_model.cluster import Cluster, Event, Successor, What
 from tests.replication.cluster_model.leading import RECORDS_PER_FETCH, Leaders
 from tests.replication.cluster_model.metadata import Decisions, Metadata, first_metadata
 from tests.replication.cluster_model.node import Node, SentChange, SentFetch
 from tests.replication.cluster_model.scope import Scope
-from tests.replication.fetcher.model import follower
-from tests.replication.fetcher.model import leader as answers
-from tests.replication.fetcher.model.replica import Answer, Record, Replica
 
 RULES: Final = FetchRules(back_off_ms=0)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from replication.fetcher.decisions.fetch_state_machine import FetchQuestion
-from replication.protocol.messages.alter_partition import IsrChange
+from replication.cluster.fetcher.decisions.fetch_state_machine import FetchQuestion
+from replication.wire.messages.alter_partition import IsrChange
+from tests.replication.cluster.fetcher.model.replica import Replica
 from tests.replication.cluster_model.canonical import Canonical
 from tests.replication.cluster_model.metadata import Granted, Metadata
-from tests.replication.fetcher.model.replica import Replica
 
 
 class SentChange(NamedTuple):

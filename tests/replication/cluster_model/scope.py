@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from replication.broker.partitions.led_partition import LedPartition
+from replication.cluster.broker.partitions.led_partition import LedPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from replication.broker.partitions.led_partition import LedPartition
+from replication.cluster.broker.partitions.led_partition import LedPartition
 from tests.replication.cluster_model import faults, scopes
 from tests.replication.cluster_model.checker import check
 from tests.replication.cluster_model.scope import Scope

@@ -7,9 +7,9 @@ from shutil import rmtree
 from logstore import Log
 from logstore.append.encoding import encode_batch
 from tests.campaign import Campaign
+from tests.replication.cluster.fetcher.model.leader import encoded
+from tests.replication.cluster.fetcher.model.replica import Record, Replica
 from tests.replication.cluster_model.memory_log import MemoryLog
-from tests.replication.fetcher.model.leader import encoded
-from tests.replication.fetcher.model.replica import Record, Replica
 
 CAMPAIGN = Campaign("the model's log beside the real one", full=500, share=40)
 STEPS = 25

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from replication.broker.partitions.led_partition import LedPartition
+from replication.cluster.broker.partitions.led_partition import LedPartition
 from tests.campaign import Campaign, is_full
 from tests.replication.cluster_model import scopes
 from tests.replication.cluster_model.checker import check

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from replication.fetcher.decisions.fetch_state import Phase
-from replication.metadata.partition import LeaderRecoveryState
-from replication.metadata.records import NO_LEADER
-from tests.replication.fetcher.model.replica import Log
+from replication.cluster.fetcher.decisions.fetch_state import Phase
+from replication.records.metadata.partition import LeaderRecoveryState
+from replication.records.metadata.records import NO_LEADER
+from tests.replication.cluster.fetcher.model.replica import Log
 
 if TYPE_CHECKING:
     from tests.replication.cluster_model.cluster import Cluster

@@ -12,7 +12,8 @@ from functools import cache
 from random import Random
 from typing import Final
 
-from replication.metadata.records import NO_LEADER
+from replication.records.metadata.records import NO_LEADER
+from tests.replication.cluster.fetcher.model.replica import forget_replicas
 from tests.replication.cluster_model.cluster import Cluster, Event, Successor, What
 from tests.replication.cluster_model.metadata import Metadata
 from tests.replication.cluster_model.model import Model
@@ -20,7 +21,6 @@ from tests.replication.cluster_model.node import Leadership, Node
 from tests.replication.cluster_model.scope import Scope
 from tests.replication.cluster_model.trace import rendered
 from tests.replication.cluster_model.violations import Violation
-from tests.replication.fetcher.model.replica import forget_replicas
 
 STEPS: Final = 60
 SETTLING_STEPS: Final = 400

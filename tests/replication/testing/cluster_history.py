@@ -7,11 +7,11 @@ from random import Random
 from typing import ClassVar, Final, TypeVar
 
 from logstore import TopicPartition
-from replication.errors import ReplicationError
-from replication.protocol.client.connection import Connection
-from replication.protocol.messages.list_offsets import LATEST, ListOffsetsRequest, OffsetQuestion
-from replication.protocol.messages.replica_id import CONSUMER, DEBUGGER
+from replication.base.errors import ReplicationError
 from replication.testing import CONTROLLER, Cluster
+from replication.wire.client.connection import Connection
+from replication.wire.messages.list_offsets import LATEST, ListOffsetsRequest, OffsetQuestion
+from replication.wire.messages.replica_id import CONSUMER, DEBUGGER
 from tests.replication.testing.history_writer import Writer
 from tests.replication.testing.stopped_replicas import check_stopped
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from logstore import TopicPartition
 from logstore.errors import LogStoreError
-from replication.planning.plan import plan
-from replication.planning.truncation_plan import TruncationPlan
+from replication.copies.planning.plan import plan
+from replication.copies.planning.truncation_plan import TruncationPlan
 from replication.testing import Cluster
 from tests.replication.testing.stopped_replicas import loaded
 

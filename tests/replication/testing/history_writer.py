@@ -9,13 +9,13 @@ from typing import Final
 from logstore import Record, TopicPartition
 from logstore.append.encoding import encode
 from logstore.batch.batch_template import BatchTemplate
-from replication.errors import ReplicationError
-from replication.metadata.records import NO_LEADER
-from replication.protocol.client.client_settings import ClientSettings
-from replication.protocol.client.connection import Connection
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.produce import ProduceRequest
+from replication.base.errors import ReplicationError
+from replication.records.metadata.records import NO_LEADER
 from replication.testing import Cluster
+from replication.wire.client.client_settings import ClientSettings
+from replication.wire.client.connection import Connection
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.produce import ProduceRequest
 
 MOST_RECORDS: Final = 5
 """In one batch."""

@@ -8,12 +8,12 @@ from unittest.mock import patch
 from epoch import TruncationProtocol
 from logstore import Log
 from logstore.log.state.leader_epochs import LeaderEpochs
-from replication.broker.partitions.led_partition import LedPartition
-from replication.controller import cluster_state
-from replication.fetcher import fetcher_settings
-from replication.fetcher.decisions.fetch_rules import FetchRules
-from replication.leadership.rules import ELR_FEATURE, Rules, rules_of
-from replication.protocol.error_code import ErrorCode
+from replication.cluster.broker.partitions.led_partition import LedPartition
+from replication.cluster.controller import cluster_state
+from replication.cluster.fetcher import fetcher_settings
+from replication.cluster.fetcher.decisions.fetch_rules import FetchRules
+from replication.records.leadership.rules import ELR_FEATURE, Rules, rules_of
+from replication.wire.error_code import ErrorCode
 from tests.replication.cluster_model import faults
 
 Fault = Callable[[], AbstractContextManager[Any]]
@@ -43,7 +43,7 @@ class AnswersAtOnce(LedPartition):
 
 def leading(led: type[LedPartition]) -> Fault:
     """Let brokers lead by another class."""
-    return lambda: patch("replication.broker.replicas.replica_manager.LedPartition", led)
+    return lambda: patch("replication.cluster.broker.replicas.replica_manager.LedPartition", led)
 
 
 def truncates_by_high_watermark() -> AbstractContextManager[Any]:

@@ -9,7 +9,7 @@ from logstore import Log
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify.finding import Severity
 from logstore.verify.verify import verify_root
-from replication.broker.partitions.led_partition import LedPartition
+from replication.cluster.broker.partitions.led_partition import LedPartition
 from replication.testing import CONTROLLER, NetworkFaults, SimulatedCluster, SimulatedRecord
 
 TOPIC, BROKERS = "history", (1, 2, 3)

@@ -9,8 +9,8 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.verify.finding import Severity
 from logstore.verify.verify import verify_root
-from replication.audit.local.auditing import audit_locally
-from replication.metadata_partition import METADATA_PARTITION
+from replication.base.metadata_partition import METADATA_PARTITION
+from replication.copies.audit.local.auditing import audit_locally
 from tests.replication.testing.history_writer import MOST_RECORDS, value_of
 
 

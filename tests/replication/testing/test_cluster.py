@@ -9,7 +9,7 @@ import pytest
 
 from replication.testing import CONTROLLER, Cluster
 from replication.testing.errors import NotReachedError
-from tests.replication.standalone.clients import produce, read
+from tests.replication.cluster.standalone.clients import produce, read
 
 SAFE = {"min.insync.replicas": "2"}
 
@@ -51,6 +51,20 @@ def test_a_broker_that_stops_in_order_loses_nothing_and_hands_over_first(cluster
     assert (cluster.root(1) / ".kafka_cleanshutdown").exists()
     cluster.start(1)
     cluster.wait_for_isr("orders", size=3)
+
+
+def test_a_topic_that_is_made_again_while_a_broker_is_down_comes_onto_it(cluster: Cluster) -> None:
+    assert not produce(cluster.bootstrap, "orders", [b"earlier"])
+    cluster.kill(3)
+    cluster.wait_for_isr("orders", size=2)
+    cluster.controller.decide(lambda deciding: deciding.delete_topics(["orders"]))
+    cluster.create_topic("orders", replicas=[[1, 2, 3]], configs=SAFE)
+    cluster.start(3)
+    cluster.wait_for_isr("orders", size=3)
+    assert not produce(cluster.bootstrap, "orders", [b"later"])
+    cluster.wait_until(lambda: cluster.log(3, "orders").log_end_offset == 1, "the new topic's record is there")
+    (stray,) = cluster.root(3).glob("orders-0.*-stray")
+    assert (stray / f"{0:020}.log").stat().st_size > 0
 
 
 def test_too_few_in_sync_refuse_what_asks_for_all(cluster: Cluster) -> None:

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Producer
 
-from replication.metadata.settings.topic_settings import SHARED_SETTINGS, TOPIC_SETTINGS
-from replication.protocol.addresses import Address
-from replication.protocol.client.connection import Connection
-from replication.protocol.errors import RequestTimedOutError
+from replication.records.metadata.settings.topic_settings import SHARED_SETTINGS, TOPIC_SETTINGS
 from replication.testing import Cluster, SimulatedCluster
 from replication.testing.cluster_defaults import ClusterDefaults
 from replication.testing.node_settings import NodeSettings
-from tests.replication.broker.groups.test_beside_kafka import join
+from replication.wire.addresses import Address
+from replication.wire.client.connection import Connection
+from replication.wire.errors import RequestTimedOutError
+from tests.replication.cluster.broker.groups.test_beside_kafka import join
 
 GIVEN = {
     "log.retention.ms": "12345",
@@ -29,6 +29,9 @@ WRONG = [
     ({"group.initial.rebalance.delay.ms": "soon"}, "group.initial.rebalance.delay.ms"),
     ({"log.cleaner.backoff.ms": "-1"}, "log.cleaner.backoff.ms"),
     ({"retention.ms": "-2"}, "retention.ms"),
+    ({"preallocate": "true"}, "preallocate: makes no difference"),
+    ({"log.local.retention.ms": "5"}, "local.retention.ms: makes no difference"),
+    ({"retention.ms": "5", "log.retention.ms": "6"}, "retention.ms and log.retention.ms are one setting"),
 ]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from replication.testing import CONTROLLER, Cluster
 from replication.testing.errors import BrokerProcessError
-from tests.replication.standalone.clients import produce, read
+from tests.replication.cluster.standalone.clients import produce, read
 
 SAFE = {"min.insync.replicas": "2"}
 SECONDS = 60.0

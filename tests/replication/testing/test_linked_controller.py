@@ -4,13 +4,13 @@ from typing import Any, cast
 
 import pytest
 
-from replication.broker.lifecycle.controller_channel import Channel
-from replication.broker.lifecycle.errors import NoControllerError
-from replication.node.controller_link import ControllerLink
+from replication.cluster.broker.lifecycle.controller_channel import Channel
+from replication.cluster.broker.lifecycle.errors import NoControllerError
+from replication.cluster.node.controller_link import ControllerLink
 from replication.testing import CONTROLLER, Links
-from replication.testing.linked.linked_controller import LinkedController
-from tests.replication.broker.lifecycle.scripted_channel import ScriptedChannel
-from tests.replication.broker.lifecycle.scripted_controller import HEARTBEAT, alive
+from replication.testing.linked_controller import LinkedController
+from tests.replication.cluster.broker.lifecycle.scripted_channel import ScriptedChannel
+from tests.replication.cluster.broker.lifecycle.scripted_controller import HEARTBEAT, alive
 
 
 class Behind:

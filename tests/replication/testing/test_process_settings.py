@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from replication.protocol.addresses import Address
 from replication.testing.links import Links
 from replication.testing.node_settings import NodeSettings
 from replication.testing.process_settings import ProcessSettings
+from replication.wire.addresses import Address
 
 
 def test_settings_are_the_same_in_the_process() -> None:

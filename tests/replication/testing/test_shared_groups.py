@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from replication.node.coordinators.other_coordinators import GROUPS, coordinating_partition
-from replication.protocol.client.connection import Connection
-from replication.protocol.error_code import ErrorCode
+from replication.cluster.node.coordinators.other_coordinators import GROUPS, coordinating_partition
 from replication.testing import Cluster
-from tests.replication.broker.authorization.random_questions import kio_request
+from replication.wire.client.connection import Connection
+from replication.wire.error_code import ErrorCode
+from tests.replication.cluster.broker.authorization.random_questions import kio_request
 
 NAMES = [f"group-{number}" for number in range(12)]
 FIND, DESCRIBE, FETCH = 10, 15, 9

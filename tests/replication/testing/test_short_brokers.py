@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from replication.metadata.records import NO_LEADER
+from replication.records.metadata.records import NO_LEADER
 from replication.testing import SimulatedCluster
 from tests.campaign import Campaign
-from tests.replication.lost_files import DAMAGES, LOSSES, LOST_SEGMENTS, Loss
+from tests.replication.lost_files import DAMAGES, LOSSES, LOST_SEGMENTS, Loss, lose_all_but_the_marker
 
 LAST, OTHERS = 1, (2, 3)
 EARLIER, LATER = 8, 12
@@ -121,6 +121,15 @@ def test_others_lead_what_the_last_in_the_isr_has_lost(tmp_path: Path, loss: Los
         with stopped(directory, seed=seed, with_eligible=with_eligible, min_isr=min_isr) as cluster:
             ensure_nothing_is_lost(cluster, loss, directory / "older")
     campaign.report(campaign.count, loss.__name__)
+
+
+@pytest.mark.parametrize(("with_eligible", "min_isr"), [*product([True, False], [1, 2])])
+def test_others_lead_what_a_root_had_of_which_no_file_speaks(
+    tmp_path: Path, min_isr: int, *, with_eligible: bool
+) -> None:
+    """The metadata does: the broker was the last in the ISR with a replica in this root."""
+    with stopped(tmp_path, seed=1, with_eligible=with_eligible, min_isr=min_isr) as cluster:
+        ensure_nothing_is_lost(cluster, lambda directory, _: lose_all_but_the_marker(directory.parent), tmp_path)
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES.keys())

@@ -11,10 +11,10 @@ import pytest
 
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify.verify import verify_root
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.broker_registration import BrokerRegistrationResponse
 from replication.testing import CLIENT, CONTROLLER, NetworkFaults, SimulatedCluster, SimulatedRecord
 from replication.testing.errors import NotReachedError
+from replication.wire.error_code import ErrorCode
+from replication.wire.messages.broker_registration import BrokerRegistrationResponse
 
 TOPIC = "orders"
 TWO_IN_SYNC = {"min.insync.replicas": "2"}

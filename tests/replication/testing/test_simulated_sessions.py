@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from replication.broker.lifecycle.own_session import OwnSession
+from replication.cluster.broker.lifecycle.own_session import OwnSession
 from replication.testing import CONTROLLER, NetworkFaults, SimulatedCluster
 from tests.campaign import Campaign
 

@@ -13,8 +13,7 @@ from logstore import Isolation, Log, LogConfig
 from logstore.batch.batches import read_batches
 from logstore.errors import LogStoreError
 from logstore.log.cursors.cursor import Cursor
-from logstore.log.frozen.checked_log import CheckedLog
-from logstore.log.frozen.frozen_log import FrozenLog
+from logstore.log.frozen_log import CheckedLog, FrozenLog
 from logstore.log.readable_log import ReadableLog
 from logstore.offline.live.read_only_log import ReadOnlyLog
 from tests.campaign import Campaign

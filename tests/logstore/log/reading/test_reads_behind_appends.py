@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from logstore.files.mapped_files import map_file
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.isolation import Isolation
 from logstore.segment import segment_file
 
 APPENDS = 300

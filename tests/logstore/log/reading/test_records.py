@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from logstore.batch.record import Record
-from logstore.errors import LogClosedError, LogTruncatedError, OffsetOutOfRangeError
-from logstore.log.isolation import Isolation
+from logstore.errors import CorruptBatchError, LogClosedError, LogTruncatedError, OffsetOutOfRangeError
 from logstore.log.log import Log
 from logstore.log.reading import view_source
+from logstore.log.reading.isolation import Isolation
 from logstore.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=300, retention_ms=-1, file_delete_delay_ms=0)
@@ -75,7 +75,7 @@ def test_a_truncation_below_is_told_with_where_it_cut(log: Log) -> None:
     log.truncate_to(12)
     log.truncate_to(4)
     write(log, range(4, 20))
-    with pytest.raises(LogTruncatedError, match=r"histories diverge at offset 4; take back") as told:
+    with pytest.raises(LogTruncatedError, match=r"histories diverge at offset 4; undo the effects of") as told:
         next(records)
     assert told.value.offset == 4
 
@@ -114,6 +114,36 @@ def test_a_closed_log_is_told(tmp_path: Path) -> None:
         next(records)
     with pytest.raises(LogClosedError):
         log.records()
+
+
+# --- damage
+
+
+@pytest.mark.parametrize("at", [5, 40], ids=["base-offset", "checksum"])
+@pytest.mark.parametrize("start", [0, 9, 11, 12])
+def test_damage_is_told_with_its_place_in_its_file_wherever_reading_began(log: Log, start: int, at: int) -> None:
+    [(segment, position)] = [
+        (each, batch.position) for each in log.segments for batch in each.batches() if batch.base_offset == 12
+    ]
+    log.flush()
+    flip(segment.path, position + at)
+    with Log.open_read_only(log.directory) as read_only:
+        for records in (
+            lambda: log.records(start),
+            lambda: log.records(start, 15),
+            lambda: log.read(max(start, segment.base_offset), 10_000).records(),
+            lambda: log.tail(start),
+            lambda: read_only.records(start),
+        ):
+            with pytest.raises(CorruptBatchError) as raised:
+                offsets(iter(records()))
+            assert (raised.value.file, raised.value.position) == (str(segment.path), position)
+
+
+def flip(path: Path, position: int) -> None:
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
 
 
 # --- by time

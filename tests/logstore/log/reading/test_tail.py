@@ -24,9 +24,9 @@ from logstore.errors import (
     OffsetOutOfRangeError,
     ReentrantCallError,
 )
-from logstore.log.isolation import Isolation
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
+from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.tail import Tail
 from logstore.log_config import LogConfig
 from tests.interruption import Interrupter, Interruption, exit_status_of

@@ -25,7 +25,7 @@ from logstore.errors import (
     ReadOnlyError,
 )
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.offline.live import following
 from logstore.offline.live.read_only_log import ReadOnlyLog
@@ -136,6 +136,18 @@ def test_a_truncation_is_told_with_the_place_where_histories_diverge(log: Log, r
         with pytest.raises(LogTruncatedError) as told:
             list(each)
         assert told.value.offset == 6
+
+
+def test_a_log_that_begins_anew_within_a_batch_has_lost_it(log: Log, reader: ReadOnlyLog) -> None:
+    """A batch that was deleted at the log's start would end there, or before."""
+    log.append([b"20", b"21"])
+    tail = iter(reader.tail(0))
+    for _ in range(22):
+        next(tail)
+    log.truncate_fully_and_start_at(21)
+    with pytest.raises(LogTruncatedError) as told:
+        next(tail)
+    assert told.value.offset == 20
 
 
 def test_a_truncation_above_the_place_is_followed(log: Log, reader: ReadOnlyLog) -> None:
@@ -253,6 +265,51 @@ def test_tasks_follow_too(log: Log, reader: ReadOnlyLog) -> None:
         return found
 
     assert asyncio.run(main()) == [18, 19, 20]
+
+
+def test_who_waits_at_the_end_is_told_of_a_cut_below_it(log: Log, reader: ReadOnlyLog) -> None:
+    end = log.log_end_offset
+    place = following.Following(reader, end)
+    assert list(place.records()) == []
+
+    log.truncate_to(end - 2)
+    write(log, 3)
+
+    with pytest.raises(LogTruncatedError) as told:
+        list(place.records())
+    assert told.value.offset == end - 2
+
+
+def test_who_waits_at_the_end_of_an_emptied_log_is_told_of_a_cut_below_its_start(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        for _ in range(4):
+            write(log, 1)
+        log.flush()
+        log.update_high_watermark(4)
+        log.delete_records(4)
+        place = following.Following(ReadOnlyLog.open(log.directory), 4)
+        assert list(place.records()) == []
+
+        log.truncate_to(3)
+        write(log, 1)
+
+        with pytest.raises(LogTruncatedError) as told:
+            list(place.records())
+        assert told.value.offset == 3
+
+
+def test_who_waits_in_an_empty_log_is_told_when_it_begins_sooner(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.truncate_fully_and_start_at(3)
+        place = following.Following(ReadOnlyLog.open(log.directory), 3)
+        assert list(place.records()) == []
+
+        log.truncate_to(2)
+        write(log, 1)
+
+        with pytest.raises(LogTruncatedError) as told:
+            list(place.records())
+        assert told.value.offset == 2
 
 
 STEPS = st.lists(

@@ -1,0 +1,1 @@
+"""What every package may use: limits of the system, forked processes, names that have changed."""

@@ -1,0 +1,1 @@
+"""How kernels are compiled, kept on disk as machine code, awaited, and run without numba."""

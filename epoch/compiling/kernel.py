@@ -1,0 +1,80 @@
+"""How kernels are compiled: numba without the GIL, cached on disk, recompiled when any source beside them changes.
+
+    @kernel
+    def count_zeros(data: NDArray[np.uint8]) -> int: ...
+
+With NUMBA_DISABLE_JIT=1 kernels and their helpers run as plain Python.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import config, njit, typeof, types
+from numba.extending import lower_builtin, type_callable
+
+from epoch.compiling.kernel_cache import KernelCache
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Array = TypeVar("Array", bound=np.ndarray[Any, Any])
+
+
+def kernel(function: Function) -> Function:
+    """Compile a module-level function on its first call and keep the machine code on disk.
+
+    `KernelCache` says where. Where nothing can be written it is compiled anew in each process.
+    """
+    return _compiled(function, nogil=True)
+
+
+def brief_kernel(function: Function) -> Function:
+    """Compile a function of a microsecond: it keeps the GIL, and may look at arrays that other threads append to."""
+    return _compiled(function, nogil=False)
+
+
+def _compiled(function: Function, *, nogil: bool) -> Function:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set while numba is imported
+        # Machine integers wrap around silently; NumPy's scalars, which stand in for them here, would warn.
+        return np.errstate(over="ignore")(function)
+    dispatcher: Any = njit(nogil=nogil, error_model="numpy", boundscheck=False)(function)
+    dispatcher._cache = KernelCache(function)  # noqa: SLF001  what numba's cache=True does with its own class
+    return cast("Function", dispatcher)
+
+
+def machine_code(function: Function, *arguments: object) -> Function:
+    """Return a kernel as compiled for the types of these arguments, at less than half the cost of a short call.
+
+    A kernel looks at the type of each argument at each call; here nobody looks. All calls must have arguments of these
+    types, or other buffers in place of buffers: contiguous, and of elements of the same size.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # as above
+        return function
+    dispatcher: Any = function
+    return cast("Function", dispatcher.compile(tuple(map(typeof, arguments))))
+
+
+def inlined(function: Function) -> Function:
+    """Compile a helper into each kernel that calls it. LLVM inlines it, which costs half of numba's own inlining."""
+    return cast("Function", njit(nogil=True, error_model="numpy", boundscheck=False, forceinline=True)(function))
+
+
+def borrowed(array: Array) -> Array:
+    """View an array of the caller's without counting references to it; for kernels that hand it to helpers.
+
+    The caller holds the array as long as the kernel runs. numba counts even so, atomically and at each call of a
+    helper that returns in more than one place: ten times the cost of what such a helper does.
+    """
+    return array
+
+
+@type_callable(borrowed)
+def _type_of_borrowed(_context: Any) -> Callable[[Any], Any]:
+    return lambda array: array if isinstance(array, types.Array) else None
+
+
+@lower_builtin(borrowed, types.Array)  # type: ignore[no-untyped-call,untyped-decorator]
+def _compile_borrowed(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    view = context.make_array(signature.return_type)(context, builder, arguments[0])
+    view.meminfo = view.meminfo.type(None)
+    view.parent = view.parent.type(None)
+    return view._getvalue()  # noqa: SLF001  numba's name for it

@@ -1,1 +1,0 @@
-"""A log that nobody writes, read as one that is in use."""

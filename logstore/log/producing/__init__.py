@@ -1,1 +1,0 @@
-"""Writing to a log as an idempotent producer."""

@@ -1,0 +1,59 @@
+"""Leader epochs of batches that cannot be: no checksum covers them, and readers refuse such batches."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from pathlib import Path
+
+from epoch.history import EpochHistory
+from logstore.batch.batch_attributes import NO_LEADER_EPOCH
+from logstore.batch.batches import Batch
+from logstore.errors import LogStoreError
+from logstore.offline.log_file import LogFile
+
+WRONG_EPOCH = "a batch's leader epoch fits neither the batches around it nor the history of epochs"
+
+
+@dataclass(frozen=True, slots=True)
+class EpochOrder:
+    """What the leader epochs of a segment's batches have to fit."""
+
+    history: EpochHistory
+    """It counts, and may not know the latest epochs yet: there epochs do not fall."""
+    log_start_offset: int
+    """Nobody reads what lies below, of which the history knows nothing."""
+    behind: int = NO_LEADER_EPOCH
+    """That of the first batch of a later segment; -1 where it is not known."""
+
+    def end_of_fitting(self, log: LogFile) -> int:
+        """Return where the first batch begins whose leader epoch cannot be; the file's size where there is none."""
+        latest, history = NO_LEADER_EPOCH, self.history
+        for batch, following in pairwise(chain(_batches(log), [None])):
+            epoch = NO_LEADER_EPOCH if batch is None else batch.leader_epoch
+            if batch is None or epoch == NO_LEADER_EPOCH or batch.last_offset < self.log_start_offset:
+                continue
+            known = history.epoch_for_offset(batch.base_offset)
+            is_open = known is None or known == history.latest_epoch  # the history need not have the last word there
+            next_epoch = self.behind if following is None else following.leader_epoch
+            is_between = max(latest, known or 0) <= epoch and not 0 <= next_epoch < epoch
+            if epoch != known and not (is_open and is_between):
+                return batch.position
+            latest = epoch
+        return log.size
+
+
+def first_epoch(segments: Iterable[Path]) -> int:
+    """Return the leader epoch of the first batch of segments in a row; -1 without one. Raises OSError."""
+    for path in segments:
+        with LogFile.open(path) as log:
+            if log.size:
+                return next((batch.leader_epoch for batch in _batches(log)), NO_LEADER_EPOCH)
+    return NO_LEADER_EPOCH
+
+
+def _batches(log: LogFile) -> Iterator[Batch]:
+    """Give those before the first that is torn, or has no header: that is found by other means."""
+    try:
+        yield from log.batches()
+    except LogStoreError:
+        return

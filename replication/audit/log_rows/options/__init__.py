@@ -1,1 +1,0 @@
-"""The options of the data source `kafka-log`."""

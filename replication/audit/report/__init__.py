@@ -1,6 +1,0 @@
-"""Audits as self-contained HTML pages: one run, and trends over many."""
-
-from replication.audit.report.page import render
-from replication.audit.report.trends import render_trends
-
-__all__ = ["render", "render_trends"]

@@ -1,0 +1,1 @@
+"""What everything may use: errors, the clock, back-off, stop requests, words for counts."""

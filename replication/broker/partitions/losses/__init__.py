@@ -1,1 +1,0 @@
-"""What a replica has lost, and what may become of it."""

@@ -1,0 +1,1 @@
+"""What commands that write to copies share."""

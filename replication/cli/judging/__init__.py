@@ -1,0 +1,1 @@
+"""What commands that judge copies share."""

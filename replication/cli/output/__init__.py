@@ -1,0 +1,1 @@
+"""How commands print, and how they fail."""

@@ -1,0 +1,1 @@
+"""What commands that run until they are stopped share."""

@@ -1,0 +1,1 @@
+"""Files of properties, under the names of Kafka's."""

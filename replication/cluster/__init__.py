@@ -1,0 +1,1 @@
+"""Nodes that live: followers, mirrors, controllers, brokers, servers of copies, operators' questions."""

@@ -1,0 +1,1 @@
+"""Moves of a replica from one directory of its broker to another."""

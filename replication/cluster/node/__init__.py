@@ -1,0 +1,1 @@
+"""One broker, wherever its controller is."""

@@ -1,0 +1,1 @@
+"""Transactions that nobody will end, on a running cluster."""

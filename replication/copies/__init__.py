@@ -1,0 +1,1 @@
+"""Forensics on files, with nothing alive: plan, audit, explain, repair, salvage, the controllers' copies."""

@@ -1,0 +1,306 @@
+"""Examines the copies of one task, wherever they are: what cannot be read, or changes meanwhile, is a finding."""
+
+import json
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from logstore.errors import LogStoreError
+from logstore.file_name import FileKind
+from logstore.offline.offline_log_directory import OfflineLogDirectory
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
+from logstore.verify.root_check import check_root
+from replication.base.errors import PartitionVanishedError, ReplicationError
+from replication.copies.audit.examination.examination import (
+    Examination,
+    PieceExamination,
+    examine,
+    examine_lineage,
+    examine_piece,
+)
+from replication.copies.audit.examination.header_cache import CopyHeaders, HeaderCache, not_kept
+from replication.copies.audit.examination.range_digests import RangeDigests
+from replication.copies.audit.examination.transfers import (
+    WRONG_LENGTH,
+    FetchedDamage,
+    altered_once,
+    fetched_damage,
+    transfer_damaged,
+    transfers_differ,
+)
+from replication.copies.audit.replica_finding import ReplicaFinding
+from replication.copies.audit.snapshots.changes import changes, listed_again
+from replication.copies.audit.snapshots.storage import Altered, Storage
+from replication.copies.audit.snapshots.work import Copy, Job
+
+Row = dict[str, Any]
+"""As `tables.EXAMINED` has it; what is left out is null."""
+Look = Callable[[Path, Copy, CopyHeaders], Examination]
+VANISHED: Final = "copy-vanished"
+LOOKS_AT_DAMAGE: Final = 2
+"""How often a remote copy is fetched again in which there is damage."""
+LOOKS_AGAIN: Final = 2
+"""How often a copy is examined again that changes meanwhile."""
+FAILURES: Final = (LogStoreError, ReplicationError, OSError)
+"""Why a copy cannot be read."""
+
+
+class LocalRoots:
+    """Local directories with what stands beside the partitions of remote roots; they go when this object does."""
+
+    def __init__(self) -> None:
+        self._paths: dict[str, Path] = {}
+        self._copies = ExitStack()
+        weakref.finalize(self, self._copies.close)
+
+    def of(self, root: Storage, altered: Altered) -> Path | None:
+        """Return the one of a root, fetched at the first call; None for a local root. Raises OSError.
+
+        `altered` is told of files that were altered on their way then.
+        """
+        if root.is_local:
+            return None
+        if root.uri not in self._paths:
+            self._paths[root.uri] = self._copies.enter_context(root.own_files(altered))
+        return self._paths[root.uri]
+
+    def forget(self, uri: str) -> None:
+        """Fetch the files of a root anew the next time: it has changed."""
+        self._paths.pop(uri, None)
+
+
+class Examiner:
+    """Makes the rows of one task; the own files of remote roots are fetched once for all copies in it."""
+
+    def __init__(
+        self, *, records: bool = False, read_at: int = 0, cache: HeaderCache | None = None, is_live: bool = False
+    ) -> None:
+        """Examine for an audit that began at `read_at`, in microseconds since 1970 UTC; `cache` spares reading.
+
+        With `is_live` brokers write to the copies: what has changed meanwhile is read again by whoever looks at all
+        copies of a partition, and what `cache` has seen of files that stood still counts all the same.
+        """
+        self._records = records
+        self._read_at = read_at
+        self._cache = cache
+        self._is_live = is_live
+        self._looks_again = 0 if is_live else LOOKS_AGAIN
+        self._roots = LocalRoots()
+        self._damage: set[FetchedDamage] = set()
+        """What was wrong in the last look, of a remote copy."""
+        self._altered: set[str] = set()
+        """The files that were altered on their way in some look at the copy."""
+
+    def row(self, job: Job) -> Row:
+        """Examine a root, a copy, or a part of one, whatever is wrong with it."""
+        if job.copy is None:
+            return self._root(job)
+        if job.ranges:
+            return self._part(job, job.copy)
+        return self._whole(job.copy, self._examine)
+
+    def finish(self, copy: Copy, pieces: Sequence[PieceExamination | None]) -> Row:
+        """Examine what only the whole tells of a copy that was read in parts.
+
+        All of it is read again where it has changed, where a part could not be read, or had damage when it was fetched.
+        """
+        read = [piece for piece in pieces if piece is not None]
+        is_doubtful = not copy.is_local and any(piece.corrupt or piece.findings for piece in read)
+        if len(read) < len(pieces) or is_doubtful or any(changes(copy)):
+            return self._whole(copy, self._examine)
+
+        def finish(directory: Path, copy: Copy, headers: CopyHeaders) -> Examination:
+            spared = frozenset().union(*(piece.cached for piece in read))
+            if not spared.issubset(headers.cached):
+                return self._examine(directory, copy, headers)
+            headers.keep_only(spared)
+            return examine_lineage(self._open(directory), copy.replica, read, headers)
+
+        return self._whole(copy, finish)
+
+    def _root(self, job: Job) -> Row:
+        try:
+            with Storage(job.root).local_copy("") as path:
+                findings = [
+                    ReplicaFinding(job.replica, finding) for finding in check_root(OfflineLogDirectory.open(path))
+                ]
+        except FAILURES as error:
+            findings = [_unread(job.replica, Reporter(None), UNREADABLE, f"nothing was checked: {error}")]
+        return {"replica": job.replica, "root": job.root, "is_part": False, "findings": _as_json(findings)}
+
+    def _part(self, job: Job, copy: Copy) -> Row:
+        files = {segment.base_offset: segment.file for segment in copy.segments}
+        wanted = {files[part.base_offset] for part in job.ranges}
+        row = {**copy_row(copy), "is_part": True}
+        try:
+            headers = self._headers(copy)
+            with self._local_copy(copy, headers, wanted) as directory:
+                partition = self._open(directory)
+                if not wanted.issubset(partition.listing.files):
+                    return row
+                piece = examine_piece(partition, copy.replica, job.ranges, records=self._records, headers=headers)
+        except FAILURES:  # all of the copy is read again, and says why
+            return row
+        return {
+            **row,
+            "findings": _as_json(piece.findings),
+            "digests": piece.digests.to_bytes(),
+            "piece": json.dumps({"corrupt": piece.corrupt, "cached": sorted(piece.cached)}).encode(),
+        }
+
+    def _whole(self, copy: Copy, look: Look) -> Row:
+        """Examine a copy; again, where it has changed meanwhile. One that changes each time counts as not read."""
+        self._altered.clear()
+        try:
+            examination, changed, headers = self._confirmed(copy, look)
+            for _ in range(self._looks_again if changed else 0):
+                copy = listed_again(copy)
+                examination, changed, headers = self._confirmed(copy, self._examine)
+                if not changed:
+                    break
+        except FAILURES as error:
+            return {**copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
+        summary = examination.summary
+        segments = list(self._segment_rows(examination, headers))
+        if changed:
+            summary = replace(summary, unread=summary.unread + len(changed))
+        return {
+            **copy_row(copy),
+            "is_part": False,
+            "findings": _as_json([*examination.findings, *changed]),
+            "summary": summary.to_bytes(),
+            "digests": examination.digests.to_bytes(),
+            "segments": segments,
+            "epochs": [epoch._asdict() for epoch in examination.epochs],
+            "bytes_read": sum(segment["bytes"] for segment in segments if segment["read_at"] == self._read_at),
+            "oldest_read": min((segment["read_at"] for segment in segments), default=None),
+        }
+
+    def _confirmed(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
+        """Examine a copy once; a remote one in which there is damage until a look finds none, or the same once more.
+
+        Each look fetches the files anew, over connections of its own: a transfer may have damaged them.
+        """
+        seen = self._look(copy, look)
+        told: list[ReplicaFinding] = []
+        for _ in range(0 if copy.is_local else LOOKS_AT_DAMAGE):
+            damage = self._damage
+            if not damage or seen[1]:
+                break
+            again = self._look(copy, self._examine)
+            if self._damage == damage and WRONG_LENGTH not in {each.kind for each in damage}:
+                break
+            told = [transfer_damaged(copy, damage)]
+            seen = again
+        else:
+            if told and self._damage and not seen[1]:
+                summary = replace(seen[0].summary, unread=seen[0].summary.unread + 1)
+                seen = replace(seen[0], summary=summary), *seen[1:]
+                told = [transfers_differ(copy)]
+        examination, changed, headers = seen
+        told += (altered_once(copy, file) for file in sorted(self._altered))
+        return replace(examination, findings=(*examination.findings, *told)), changed, headers
+
+    def _look(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
+        """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
+        headers = self._headers(copy)
+        with self._local_copy(copy, headers) as directory:
+            examination = look(directory, copy, headers)
+            changed = tuple(changes(copy))
+            self._damage = set() if copy.is_local else fetched_damage(copy, examination, directory)
+        if changed:
+            self._roots.forget(copy.root)
+        is_log_damaged = any(each.file.endswith(f".{FileKind.LOG}") for each in self._damage)
+        if self._cache is not None and (self._is_live or not changed) and not is_log_damaged:
+            examination = self._keep(self._cache, copy, headers, examination)
+        return examination, changed, headers
+
+    def _examine(self, directory: Path, copy: Copy, headers: CopyHeaders) -> Examination:
+        return examine(self._open(directory), copy.replica, records=self._records, headers=headers)
+
+    def _headers(self, copy: Copy) -> CopyHeaders:
+        return self._cache.of(copy) if self._cache is not None else CopyHeaders()
+
+    @staticmethod
+    def _keep(cache: HeaderCache, copy: Copy, headers: CopyHeaders, examination: Examination) -> Examination:
+        """Keep what was read for the next audit; what cannot be kept is a finding."""
+        faulty = {finding.finding.file for finding in examination.findings if finding.finding.file}
+        try:
+            cache.save(copy, headers, faulty)
+        except OSError as error:
+            return replace(examination, findings=(*examination.findings, not_kept(copy, error)))
+        return examination
+
+    def _segment_rows(self, examination: Examination, headers: CopyHeaders) -> Iterator[Row]:
+        for segment in examination.segments:
+            known = headers.cached.get(segment.file)
+            yield {**segment._asdict(), "read_at": known.read_at if known else self._read_at}
+
+    def _local_copy(
+        self, copy: Copy, headers: CopyHeaders, only: Collection[str] | None = None
+    ) -> AbstractContextManager[Path]:
+        storage = Storage(copy.root)
+        altered = self._altered.add
+        root = self._roots.of(storage, altered)
+        return storage.local_copy(copy.directory, only=only, stand_ins=headers.stand_ins, root=root, altered=altered)
+
+    @staticmethod
+    def _open(directory: Path) -> PartitionDirectory:
+        return PartitionDirectory.open(directory, root=directory.parent)
+
+
+def piece_of(row: Row) -> PieceExamination | None:
+    """Return what was found in a part, from its row; None where it could not be read."""
+    if row["digests"] is None:
+        return None
+    found = json.loads(row["piece"])
+    corrupt = tuple((file, position) for file, position in found["corrupt"])
+    findings = tuple(
+        ReplicaFinding(finding.pop("replica"), Finding(**{**finding, "severity": Severity(finding["severity"])}))
+        for finding in map(dict, row["findings"])
+    )
+    return PieceExamination(RangeDigests.from_bytes(row["digests"]), corrupt, findings, frozenset(found["cached"]))
+
+
+def copy_of(row: Row) -> Copy:
+    """Return the copy that a row is about."""
+    return Copy.from_json(json.loads(row["copy"]))
+
+
+def copy_row(copy: Copy) -> Row:
+    """Return a row that names its copy."""
+    topic, partition = copy.topic_partition
+    return {
+        "replica": copy.replica,
+        "topic": topic,
+        "partition": partition,
+        "root": copy.root,
+        "copy": json.dumps(copy.to_json()),
+    }
+
+
+def _failure(copy: Copy, error: Exception) -> ReplicaFinding:
+    place = Storage(copy.root).child(copy.directory)
+    gone = isinstance(error, (PartitionVanishedError, FileNotFoundError)) or (
+        place.is_local and not place.path.exists()
+    )
+    report = Reporter(copy.topic_partition)
+    if gone:
+        what = (
+            f"{place.shown} was there when the snapshot was listed, but is gone: the contents of this copy are "
+            "unknown; audit a snapshot that no process changes"
+        )
+        return _unread(copy.replica, report, VANISHED, what)
+    return _unread(copy.replica, report, UNREADABLE, f"{place.shown}: nothing was checked: {error}")
+
+
+def _unread(replica: str, report: Reporter, kind: str, what: str) -> ReplicaFinding:
+    return ReplicaFinding(replica, report.error(kind, what, file=None))
+
+
+def _as_json(findings: Iterable[ReplicaFinding]) -> list[Row]:
+    return [finding.as_json() for finding in findings]

@@ -1,0 +1,190 @@
+"""Spares the bytes of segments that an earlier audit has read: closed ones that are unchanged since."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from logstore.batch.columns import BatchColumns
+from logstore.batch.layout import CRC_AT, CRC_START
+from logstore.offline.log_file import LogFile
+from logstore.verify.finding import Reporter
+from logstore.verify.log_pass import Scan
+from replication.base.errors import UnreadableLocationError
+from replication.copies.audit.examination.cached_segment import (
+    CachedSegment,
+    HeaderFileError,
+    decode_segments,
+    encode_segments,
+)
+from replication.copies.audit.examination.header_keeper import HeaderKeeper
+from replication.copies.audit.replica_finding import ReplicaFinding
+from replication.copies.audit.snapshots.storage import StandIn, Storage, StoredFile
+from replication.copies.audit.snapshots.work import Copy
+
+UNREADABLE_HISTORY: Final = "history-unreadable"
+HISTORY_NOT_KEPT: Final = "history-not-kept"
+SETTLED_NS: Final = 2_000_000_000
+"""A file that was modified less than this before an audit began is not kept: file systems round such times."""
+_MICROSECONDS: Final = 1_000
+_MOST_BYTES: Final = 1 << 30
+_SUFFIX: Final = ".headers"
+
+StoredFiles = Mapping[str, StoredFile]
+
+
+@dataclass(slots=True)
+class CopyHeaders:
+    """What is known of one copy's segments while it is examined; nothing at all without a history."""
+
+    cached: dict[str, CachedSegment] = field(default_factory=dict)
+    """By the names of `.log` files: those that need not be read."""
+    findings: tuple[ReplicaFinding, ...] = ()
+    """Why nothing is known."""
+    keeper: HeaderKeeper | None = None
+    """Sees what is read, where that is to be kept."""
+
+    def scanning(self, otherwise: Scan = LogFile.scan) -> Scan:
+        """Return what reads batches for a pass: from here those that are known, else as it is told."""
+
+        def scan(log: LogFile, position: int) -> Iterator[BatchColumns]:
+            known = self.cached.get(log.path.name) if log.path else None
+            return known.chunks() if known and position == 0 else otherwise(log, position)
+
+        return scan if self.cached else otherwise
+
+    def watch(self) -> list[HeaderKeeper]:
+        """Return what is to see another pass over the copy."""
+        if self.keeper is None:
+            return []
+        self.keeper = HeaderKeeper()
+        return [self.keeper]
+
+    def keep_only(self, files: Collection[str]) -> None:
+        """Forget what is known of other files."""
+        self.cached = {name: segment for name, segment in self.cached.items() if name in files}
+
+    @property
+    def with_records(self) -> frozenset[str]:
+        """The files whose records were decoded too."""
+        return frozenset(name for name, segment in self.cached.items() if segment.has_records)
+
+    @property
+    def stand_ins(self) -> dict[str, StandIn]:
+        """Make what a pass needs of the files that it does not read: their sizes, and control batches."""
+        return {name: StandIn(segment.stored.size, segment.controls) for name, segment in self.cached.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderCache:
+    """The headers that the audits of one history have kept: a file for each copy, by replica and partition.
+
+    A segment is unchanged where its name, its size, the time of its modification and the checksum of its last batch
+    are. What a disk has done to other bytes of it is not noticed: `full` reads all.
+    """
+
+    place: Storage
+    read_at: int
+    """When this audit began, in microseconds since 1970 UTC."""
+    records: bool
+    """Whether this audit decodes records: then headers of segments whose records nobody has decoded do not help."""
+    full: bool = False
+
+    def of(self, copy: Copy) -> CopyHeaders:
+        """Look up what is known of a copy. Raises OSError where the copy cannot be looked at."""
+        found = CopyHeaders(keeper=HeaderKeeper())
+        if self.full:
+            return found
+        try:
+            kept = self._load(copy)
+        except (HeaderFileError, OSError) as error:
+            found.findings = (_unreadable(copy, error),)
+            return found
+        storage = Storage(copy.root).child(copy.directory)
+        files = storage.stored_files() if kept else {}
+        active = copy.segments[-1].file if copy.segments else None
+        found.cached = {
+            segment.file: segment
+            for segment in kept
+            if segment.file != active
+            and files.get(segment.file) == segment.stored
+            and (segment.has_records or not self.records)
+            and _ends_as(segment, storage)
+        }
+        return found
+
+    def save(self, copy: Copy, headers: CopyHeaders, faulty: Collection[str]) -> None:
+        """Keep what is known by now of a copy that has not changed meanwhile, but for `faulty` files.
+
+        Raises OSError.
+        """
+        if headers.keeper is None:
+            return
+        files = Storage(copy.root).child(copy.directory).stored_files()
+        segments = [
+            segment
+            for segment in (*headers.cached.values(), *self._read(headers.keeper, files, headers.cached))
+            if segment.file not in faulty
+        ]
+        if segments and [segment.file for segment in segments] != list(headers.cached):
+            directory, name = _place_of(copy)
+            self.place.child(directory).write(name, encode_segments(segments), durably=False)
+
+    def _read(self, keeper: HeaderKeeper, files: StoredFiles, cached: Collection[str]) -> Iterator[CachedSegment]:
+        """Name the segments that this audit has read as they still are."""
+        latest = self.read_at * _MICROSECONDS - SETTLED_NS
+        for name, (columns, controls) in keeper.kept.items():
+            stored = files.get(name)
+            is_whole = stored is not None and stored.size == columns.next_position
+            if stored and is_whole and stored.modified_ns < latest and name not in cached:
+                yield CachedSegment(name, stored, self.read_at, self.records, columns, controls)
+
+    def _load(self, copy: Copy) -> list[CachedSegment]:
+        directory, name = _place_of(copy)
+        try:
+            data = self.place.child(directory).read(name, _MOST_BYTES)
+        except FileNotFoundError:
+            return []
+        return decode_segments(data)
+
+
+def remove_others(place: Storage, copies: Iterable[Copy]) -> None:
+    """Forget the copies that are not among these. Raises OSError."""
+    kept = {"/".join(_place_of(copy)) for copy in copies}
+    try:
+        tree = place.tree(depth=1)
+    except UnreadableLocationError:  # nothing was kept so far
+        return
+    for directory, files in tree.items():
+        for name in files:
+            if f"{directory}/{name}" not in kept:
+                place.child(directory).remove(name)
+
+
+def _place_of(copy: Copy) -> tuple[str, str]:
+    """Name the directory and the file of a copy's headers: by a digest, as replicas may be called anything."""
+    identity = f"{copy.replica}\n{copy.topic_partition}"
+    digest = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
+    return digest[:2], f"{digest[2:]}{_SUFFIX}"
+
+
+def _ends_as(segment: CachedSegment, storage: Storage) -> bool:
+    """Look whether a segment's last batch has the checksum that it had."""
+    columns = segment.columns
+    position = int(columns.position[-1]) + CRC_AT
+    try:
+        stored = storage.read_at(segment.file, position, CRC_START - CRC_AT)
+    except OSError:
+        return False
+    return int.from_bytes(stored) == int(columns.crc[-1])
+
+
+def not_kept(copy: Copy, error: OSError) -> ReplicaFinding:
+    """Report that the next audit has to read all of a copy."""
+    message = f"what was read of this copy could not be kept for the next audit: {error}"
+    return ReplicaFinding(copy.replica, Reporter(copy.topic_partition).warning(HISTORY_NOT_KEPT, message, file=None))
+
+
+def _unreadable(copy: Copy, error: Exception) -> ReplicaFinding:
+    message = f"what earlier audits kept of this copy in the history cannot be used: {error}; all of it was read"
+    return ReplicaFinding(copy.replica, Reporter(copy.topic_partition).warning(UNREADABLE_HISTORY, message, file=None))

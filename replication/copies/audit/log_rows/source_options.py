@@ -1,0 +1,267 @@
+"""The options of the `kafka-log` format: each is checked, and none is passed over."""
+
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any, Final, Self, TypeVar
+
+from logstore.text.address_secrets import take_in
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from replication.base.errors import UnknownOptionError
+from replication.copies.audit.log_rows.conditions.column_condition import among
+from replication.copies.audit.log_rows.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
+from replication.copies.audit.log_rows.conditions.where import ALLOWED, WhereError, parse_where
+from replication.copies.audit.log_rows.corrupt_rows import ReadMode
+from replication.copies.audit.log_rows.range_options import (
+    RANGES,
+    offset_bounds,
+    range_conditions,
+    refused_option,
+)
+from replication.copies.audit.log_rows.selection import Selection
+from replication.copies.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
+
+OPTIONS: Final = (
+    "rows",
+    "columns",
+    "topics",
+    "partitions",
+    "replicas",
+    *RANGES,
+    "where",
+    "isolation",
+    "mode",
+    "failOnDataLoss",
+    "taskBytes",
+    "pushdown",
+)
+OLD_NAMES: Final = {"first_offset": "startingOffsets", "last_offset": "endingOffsets"}
+"""Options that go with the next version."""
+_LOADED: Final = ("path", "paths")
+"""How Spark hands over what `load` is given: one string, or a list of them as JSON."""
+_ISOLATIONS: Final = {"read_uncommitted": False, "read_committed": True}
+LONGEST_PATH: Final = 4_096
+"""Characters. No system that is supported opens a longer one."""
+_LONGEST_NAME: Final = 1_000
+"""Characters. A topic has 249 at most; to compare with a pattern takes longer the longer it is."""
+_DIGITS: Final = re.compile(r"\d{1,19}", re.ASCII)
+_FLAGS: Final = {"false": False, "true": True}
+Value = TypeVar("Value")
+
+
+class Rows(Enum):
+    """What a row is."""
+
+    BATCHES = "batches"
+    RECORDS = "records"
+    EPOCHS = "epochs"
+    SEGMENTS = "segments"
+
+    @property
+    def are_of_logs(self) -> bool:
+        """Whether a row is a part of a log, of which a part can be read."""
+        return self in {Rows.BATCHES, Rows.RECORDS}
+
+
+_TABLES: Final[Mapping[Rows, Columns]] = {
+    Rows.BATCHES: BATCHES,
+    Rows.RECORDS: RECORDS,
+    Rows.EPOCHS: EPOCHS,
+    Rows.SEGMENTS: SEGMENTS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What is to be read, and which columns of it."""
+
+    paths: tuple[str, ...]
+    rows: Rows
+    columns: Columns
+    """Those that are asked for, in that order."""
+    selection: Selection
+    named: Selection
+    """The part of it that names of topics, partitions and replicas make up."""
+    topics: tuple[str, ...]
+    """As they are named; none where that is left open."""
+    partitions: tuple[str, ...]
+    replicas: tuple[str, ...]
+    bounded: frozenset[TopicPartition]
+    """The partitions for which offsets are named."""
+    is_committed: bool
+    """Whether records are those that a consumer of committed ones is given."""
+    mode: ReadMode
+    fails_on_loss: bool
+    """Whether offsets that are missing, or come twice, end the read."""
+    task_bytes: int | None
+    pushes_filters: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        """Read the options, whose names Spark has turned into small letters.
+
+        Raises UnknownOptionError, NotAllowedError.
+
+        >>> SourceOptions.of({"path": "/backup/broker-1", "topics": "orders-*"}).topics
+        ('orders-*',)
+        """
+        for value in options.values():
+            take_in(value)
+        given = _named(options)
+        rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES)
+        topics, partitions, replicas = (_names(given, name) for name in ("topics", "partitions", "replicas"))
+        names: list[Condition] = []
+        if topics:
+            names.append(AnyOf(tuple(Matches("topic", pattern) for pattern in topics)))
+        if partitions:
+            names.append(AnyOf(tuple(map(_is_partition, partitions))))
+        if replicas:
+            names.append(among("replica", replicas))
+        conditions = [*names, *range_conditions(given)]
+        if "where" in given:
+            conditions.append(_where(given["where"]))
+        if not rows.are_of_logs:
+            _refuse_parts(given, rows)
+        return cls(
+            paths=_paths(options),
+            rows=rows,
+            columns=_columns(given, _TABLES[rows]),
+            selection=Selection(AllOf(tuple(conditions))),
+            named=Selection(AllOf(tuple(names))),
+            topics=topics,
+            partitions=partitions,
+            replicas=replicas,
+            bounded=frozenset(place for bounds in offset_bounds(given) for place in bounds if place is not None),
+            is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
+            mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, _mode_of(rows), change=_in_capitals),
+            fails_on_loss=_chosen(given, "failOnDataLoss", _FLAGS, default=rows is Rows.RECORDS, change=str.lower),
+            task_bytes=_task_bytes(given),
+            pushes_filters=_chosen(given, "pushdown", _FLAGS, default=False),
+        )
+
+    def where(self, condition: Condition) -> Self:
+        """Ask only for what fulfils another condition too."""
+        return replace(self, selection=self.selection.and_also(condition))
+
+
+def _named(options: Mapping[str, str]) -> dict[str, str]:
+    """Give options their names as they are documented, and old ones those that they have now."""
+    known = {name.lower(): name for name in (*OPTIONS, *OLD_NAMES)}
+    named = {}
+    for name, value in options.items():
+        if name.lower() in known:
+            named[known[name.lower()]] = value
+        elif name not in _LOADED:
+            raise UnknownOptionError(name, OPTIONS)
+    for old, new in OLD_NAMES.items():
+        if old in named:
+            warnings.warn(f"the option {old} of kafka-log is called {new} now", DeprecationWarning, stacklevel=2)
+    return named
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    allowed = "one [NAME=]URI, or a list of them: load('/backup/broker-1')"
+    if "paths" not in options:
+        if not _is_path(options.get("path")):
+            raise refused_option("path", options.get("path"), allowed)
+        return (options["path"],)
+    try:
+        paths = json.loads(options["paths"])
+    except (ValueError, RecursionError):
+        paths = None
+    if not isinstance(paths, list) or not paths or not all(map(_is_path, paths)):
+        raise refused_option("paths", options["paths"], allowed)
+    return tuple(paths)
+
+
+def _is_path(path: Any) -> bool:
+    try:
+        return isinstance(path, str) and 0 < len(path.strip()) <= LONGEST_PATH and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half a pair of UTF-16, which no file's name has
+        return False
+
+
+def _chosen(
+    options: Mapping[str, str],
+    option: str,
+    allowed: Mapping[str, Value],
+    default: Value,
+    change: Callable[[str], str] = str,
+) -> Value:
+    """Return one of a few allowed values."""
+    if option not in options:
+        return default
+    text = change(options[option])
+    if text not in allowed:
+        raise refused_option(option, options[option], " or ".join((", ".join([*allowed][:-1]), [*allowed][-1])))
+    return allowed[text]
+
+
+def _mode_of(rows: Rows) -> ReadMode:
+    """Return the mode where none is named: a row that is no record would be counted among records."""
+    return ReadMode.FAILFAST if rows is Rows.RECORDS else ReadMode.PERMISSIVE
+
+
+def _in_capitals(text: str) -> str:
+    return text.upper() if text.isascii() else text
+
+
+def _columns(options: Mapping[str, str], table: Columns) -> Columns:
+    names = _names(options, "columns") or tuple(table)
+    for place, name in enumerate(names):
+        if name not in table:
+            raise refused_option("columns", name, ", ".join(table))
+        if name in names[:place]:
+            raise refused_option("columns", options["columns"], "names of columns, each of them once")
+    return {name: table[name] for name in names}
+
+
+def _is_partition(name: str) -> Condition:
+    partition = _partition(name)
+    return AllOf((Compare("topic", "=", partition.topic), Compare("partition", "=", partition.partition)))
+
+
+def _partition(name: str) -> TopicPartition:
+    if not is_partition_directory_name(name) or parse_directory_name(name).mark is not DirectoryMark.NONE:
+        raise refused_option("partitions", name, "topics with their partitions, such as orders-0,orders-1")
+    return parse_directory_name(name).topic_partition
+
+
+def _names(options: Mapping[str, str], option: str) -> tuple[str, ...]:
+    """Split names at commas; at least one, where the option is given."""
+    if option not in options:
+        return ()
+    names = tuple(name.strip() for name in options[option].split(","))
+    if not all(names):
+        raise refused_option(option, options[option], "names with commas between; leave it out for all")
+    for name in names:
+        if len(name) > _LONGEST_NAME:
+            raise refused_option(option, name, f"names, or patterns, of {_LONGEST_NAME:,} characters at most")
+    return names
+
+
+def _where(text: str) -> Condition:
+    try:
+        return parse_where(text)
+    except WhereError as error:
+        raise refused_option("where", text, f"{ALLOWED} ({error})") from error
+
+
+def _task_bytes(options: Mapping[str, str]) -> int | None:
+    text = options.get("taskBytes")
+    if text is None:
+        return None
+    if not (_DIGITS.fullmatch(text) and int(text) > 0):
+        raise refused_option("taskBytes", text, "a whole number of bytes from 1 on")
+    return int(text)
+
+
+def _refuse_parts(options: Mapping[str, str], rows: Rows) -> None:
+    """Refuse what is about parts of logs where a row is about a whole one."""
+    for option in (*RANGES, *OLD_NAMES, "where", "isolation", "failOnDataLoss"):
+        if option in options:
+            raise refused_option(option, options[option], f"nothing with rows {rows.value}, which are of whole logs")

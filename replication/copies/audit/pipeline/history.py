@@ -1,0 +1,81 @@
+"""The directory in which audits of one cluster keep what they found and read, for the next one."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from replication.base.errors import HistoryError
+from replication.copies.audit.examination.header_cache import remove_others
+from replication.copies.audit.judgement.run import Run
+from replication.copies.audit.snapshots.storage import Storage
+from replication.copies.audit.snapshots.work import Copy
+
+_PREFIX: Final = "audit-"
+_SUFFIX: Final = ".json"
+_MOST_BYTES: Final = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """One file a run, and below `headers` one file a copy: see `HeaderCache`."""
+
+    place: Storage
+
+    @classmethod
+    def at(cls, directory: str | Path) -> Self:
+        """Use a directory, which need not be there yet: a path, or a URI that pyarrow writes to."""
+        return cls(Storage(str(directory)).absolute())
+
+    @property
+    def headers(self) -> Storage:
+        """Where the headers of segments are kept."""
+        return self.place.child("headers")
+
+    def latest_run(self) -> Run | None:
+        """Read the last run; None where there is none yet.
+
+        Raises HistoryError where its file was not written by an audit, or cannot be read.
+        """
+        names = self._names()
+        return self._read(names[-1]) if names else None
+
+    def runs(self, most: int) -> tuple[list[Run], list[HistoryError]]:
+        """Read the last runs, the oldest first, and what is wrong with files that cannot be read.
+
+        Raises HistoryError where the directory cannot be listed.
+        """
+        runs, errors = [], []
+        for name in self._names()[-most:]:
+            try:
+                runs.append(self._read(name))
+            except HistoryError as error:
+                errors.append(error)
+        return runs, errors
+
+    def _names(self) -> list[str]:
+        """List the files of runs, the oldest first."""
+        try:
+            files = self.place.stored_files()
+        except OSError as error:
+            raise HistoryError(self.place.shown, str(error)) from error
+        names = (name for name in files if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
+        return sorted(names, key=lambda name: (len(name), name))
+
+    def _read(self, name: str) -> Run:
+        try:
+            data = self.place.read(name, _MOST_BYTES)
+        except OSError as error:
+            raise HistoryError(self.place.shown, str(error)) from error
+        try:
+            return Run.from_bytes(data)
+        except ValueError as error:
+            raise HistoryError(f"{self.place.shown}/{name}", str(error)) from error
+
+    def keep(self, run: Run) -> None:
+        """Add a run, in a file that is whole or not there. Raises OSError."""
+        self.place.write(f"{_PREFIX}{int(run.metrics['time'] * 1000)}{_SUFFIX}", run.to_bytes())
+
+    def forget_others(self, copies: Iterable[Copy]) -> None:
+        """Remove the headers of copies that are not among these. Raises OSError."""
+        remove_others(self.headers, copies)

@@ -1,0 +1,1 @@
+"""Why an offset is not there: delivered, a marker, aborted, compacted, truncated, expired, or missing."""

@@ -1,0 +1,1 @@
+"""What unclean elections made of transactions, in copies."""

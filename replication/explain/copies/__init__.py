@@ -1,1 +1,0 @@
-"""Copies of a partition, and what stands beside them, before any offset is explained."""

@@ -1,1 +1,0 @@
-"""Where a broker listens, and who may log in there."""

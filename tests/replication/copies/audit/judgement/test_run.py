@@ -1,0 +1,45 @@
+"""What an audit says of the one before."""
+
+import pytest
+
+from replication.copies.audit.judgement.run import Changes, Run
+from tests.replication.copies.audit.report.documents import agreeing, document, finding, forked
+
+
+def run(*args: object, time: float = 1_700_000_000, **more: object) -> Run:
+    made = document(*args, **more)  # type: ignore[arg-type]
+    made["metrics"]["time"] = time
+    return Run.of(made)
+
+
+def test_a_run_comes_back_from_its_bytes() -> None:
+    kept = run(forked(), findings=(finding(),), time=999.5)
+    assert Run.from_bytes(kept.to_bytes()) == kept
+
+
+def test_the_same_again_is_nothing_new() -> None:
+    both = [run(forked(), findings=(finding(),), time=time) for time in (1, 2)]
+    assert Changes.between(*both) == Changes(1, (), ())
+
+
+def test_new_and_healed_partitions_and_findings_are_told() -> None:
+    before = run(agreeing("orders", 0, "lagging"), forked("ledger"), findings=(finding(kind="torn-batch"),))
+    now = run(agreeing("orders", 0), forked("payments"), agreeing("ledger", 0, "lagging"), findings=(finding(),))
+    changes = Changes.between(before, now)
+    assert changes.new == (
+        "ledger-0: lagging (was forked)",
+        "payments-0: forked (was identical)",
+        "broker-1: error corrupt-batch in payments-0, 00000000000000000000.log, offset 17",
+    )
+    assert changes.gone == (
+        "orders-0: lagging (now identical)",
+        "broker-1: error torn-batch in payments-0, 00000000000000000000.log, offset 17",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "metrics": {}, "verdicts": {}, "findings": []}']
+)
+def test_anything_else_is_no_run(text: str) -> None:
+    with pytest.raises(ValueError, match=r"run of an audit|version|Expecting"):
+        Run.from_bytes(text.encode())

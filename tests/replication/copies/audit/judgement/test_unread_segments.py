@@ -1,0 +1,93 @@
+"""Of what could not be read nothing is said: whatever is found then is also found where all is read."""
+
+import builtins
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any
+from unittest.mock import patch
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.verify.finding import UNREADABLE
+from replication.copies.audit.judgement.judgement import judge
+from replication.copies.audit.judgement.verdict import REASSURING, PartitionVerdict, Verdict
+from tests.replication.copies.audit.judgement.test_judgement import histories, range_bits, ranges_of
+from tests.replication.copies.audit.logs import Copy, Written, examined, write_copies
+
+EXAMPLES = 60
+Told = set[tuple[object, ...]]
+
+
+@contextmanager
+def refusing(*paths: Path) -> Iterator[None]:
+    """Let files be as those that belong to somebody else."""
+    refused, real = {str(path) for path in paths}, builtins.open
+
+    def open_unless_refused(file: Any, *arguments: Any, **options: Any) -> IO[Any]:
+        if str(file) in refused:
+            raise PermissionError(13, "Permission denied", str(file))
+        return real(file, *arguments, **options)
+
+    with patch.object(builtins, "open", open_unless_refused):
+        yield
+
+
+def files_of(partitions: dict[str, PartitionDirectory]) -> list[Path]:
+    return [path for partition in partitions.values() for path in sorted(partition.path.iterdir()) if path.is_file()]
+
+
+def found(verdict: PartitionVerdict) -> Told:
+    return {(each.replica, each.finding.kind) for each in verdict.findings if each.finding.kind != UNREADABLE}
+
+
+def missing(verdict: PartitionVerdict) -> Told:
+    """The single offsets that each copy is said to lack."""
+    return {
+        (replica, offset)
+        for each in verdict.comparisons
+        for replica, ranges in ((each.left, each.missing_left), (each.right, each.missing_right))
+        for lacking in ranges
+        for offset in range(lacking.first, lacking.last + 1)
+    }
+
+
+def forks(verdict: PartitionVerdict) -> Told:
+    return {(each.left, each.right) for each in verdict.forks}
+
+
+def truncations(verdict: PartitionVerdict) -> Told:
+    return {(each.leader, each.follower, each.truncate_to) for each in verdict.pairs if each.truncate_to is not None}
+
+
+def lost(verdict: PartitionVerdict) -> dict[str, int]:
+    assert verdict.recommendation is not None
+    return {each.replica: each.loss.lost.records for each in verdict.recommendation.candidates if each.loss}
+
+
+@settings(max_examples=EXAMPLES, phases=[Phase.generate])
+@given(histories(), st.data(), range_bits, st.sampled_from([150, 400, 100_000]))
+def test_nothing_is_said_of_what_is_not_read(
+    logs: tuple[tuple[Written, ...], ...], data: st.DataObject, bits: int, size: int
+) -> None:
+    common, left, right = logs
+    copies = [Copy((*common, *left), size), Copy((*common, *right), size), Copy((*common, *left), size)]
+    with TemporaryDirectory() as directory, ranges_of(bits):
+        partitions = write_copies(Path(directory), copies)
+        refused = data.draw(st.lists(st.sampled_from(files_of(partitions)), min_size=1, max_size=3, unique=True))
+        read = judge(examined(partitions))
+        with refusing(*refused):
+            unread = judge(examined(partitions))
+
+    assert set(unread.verdicts) - {Verdict.UNKNOWN} <= set(read.verdicts)
+    assert found(unread) <= found(read)
+    assert missing(unread) <= missing(read)
+    assert forks(unread) <= forks(read)
+    assert truncations(unread) <= truncations(read)
+    assert all(count <= lost(read)[replica] for replica, count in lost(unread).items())
+    if any(path.suffix == ".log" for path in refused):
+        assert unread.verdict is Verdict.UNKNOWN
+        assert not REASSURING & set(unread.verdicts)

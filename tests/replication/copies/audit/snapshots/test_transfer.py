@@ -1,0 +1,103 @@
+"""What a store is asked for is whole, and as two of its answers have it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import count
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.copies.audit.snapshots import transfer
+from replication.copies.audit.snapshots.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "PAUSE_SECONDS", 0)
+
+
+class CutFile:
+    """Says that an answer is whole, and gives less: what pyarrow makes of a body that ends early."""
+
+    def __init__(self, data: bytes, cuts: Iterator[int]) -> None:
+        self._data, self._cuts, self._position = data, cuts, 0
+
+    def size(self) -> int:
+        return len(self._data)
+
+    def seek(self, position: int) -> None:
+        self._position = position
+
+    def readinto(self, buffer: bytearray) -> int:
+        part = self._data[self._position : self._position + len(buffer)]
+        given = part[: max(len(part) - next(self._cuts), 0)]
+        buffer[: len(given)] = given
+        return len(part)
+
+
+@given(data=st.binary(max_size=300), most=st.integers(1, 400))
+def test_blocks_are_the_file(data: bytes, most: int) -> None:
+    assert b"".join(blocks(pa.BufferReader(data), most)) == data
+
+
+@given(data=st.binary(min_size=1, max_size=300), lacking=st.integers(1, 400))
+def test_an_answer_that_ends_early_is_never_taken_for_whole(data: bytes, lacking: int) -> None:
+    always, once = CutFile(data, count(lacking, 0)), CutFile(data, iter([lacking, *[0] * 9]))
+    with pytest.raises(OSError, match="an answer of the store ends early"):
+        block(always, 0, len(data))
+    with suppress(OSError):
+        assert bytes(block(once, 0, len(data))) == data
+
+
+Told = bytes | OSError
+
+
+def answering(answers: list[Told]) -> Callable[[int], bytes]:
+    def fetch(look: int) -> bytes:
+        told = answers[look]
+        if isinstance(told, OSError):
+            raise told
+        return told
+
+    return fetch
+
+
+BAD = st.one_of(st.just(OSError("503")), st.just(FileNotFoundError("404")), st.binary(min_size=1, max_size=1))
+
+
+@given(bad=BAD, at=st.integers(0, 2))
+def test_one_bad_answer_changes_nothing(bad: Told, at: int) -> None:
+    answers: list[Told] = [b"sound"] * LOOKS
+    answers.insert(at, bad)
+    differed: list[bool] = []
+    assert fetched(answering(answers), AGREED, lambda: differed.append(True)) == b"sound"
+    assert len(differed) == (isinstance(bad, bytes) and at < AGREED)
+
+
+def test_what_is_another_one_each_time_is_not_read() -> None:
+    with pytest.raises(OSError, match=f"another one in each of {LOOKS} transfers"):
+        fetched(lambda look: look, AGREED)
+
+
+def test_of_what_is_another_one_each_time_the_transfers_that_came_are_told_and_that_somebody_may_write() -> None:
+    with pytest.raises(OSError, match="in each of 2 transfers: wait until it is no longer written"):
+        fetched(answering([b"a", OSError("status 503"), b"b", OSError("status 503")]), AGREED)
+
+
+def test_what_is_not_there_twice_is_gone() -> None:
+    asked = []
+
+    def fetch(look: int) -> bytes:
+        asked.append(look)
+        raise FileNotFoundError("no such object")
+
+    with pytest.raises(FileNotFoundError, match="no such object"):
+        fetched(fetch, ONCE)
+    assert asked == [0, 1]
+
+
+def test_what_fails_each_time_says_why() -> None:
+    with pytest.raises(OSError, match="status 503"):
+        fetched(answering([OSError("status 503")] * LOOKS), AGREED)

@@ -1,0 +1,206 @@
+"""Conditions hold for the rows for which SQL says so; of what they rule out nothing could have held."""
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+
+from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS
+from replication.copies.audit.log_rows.conditions.column_condition import CONDITIONED, NUMBERS, TEXTS, compared
+from replication.copies.audit.log_rows.conditions.condition import ALWAYS, NEVER, AllOf, Condition, Span
+from replication.copies.audit.log_rows.conditions.where import parse_where
+from replication.copies.audit.spark.source.pushed_filters import pushed
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Row = dict[str, Any]
+
+names = st.sampled_from(["orders", "orders_x", "order", "pay*", "pay[1]", "", "O'Neil"])
+small = st.integers(-2, 9)
+rows = st.lists(st.fixed_dictionaries({name: names if name in TEXTS else small for name in CONDITIONED}), max_size=12)
+
+
+def literal(value: object) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> str:
+    column = draw(st.sampled_from([*NUMBERS, *TEXTS]))
+    values = names if column in TEXTS else small
+    forms = ["{c} {s} {a}", "{c} IN ({a}, {b})", "{c} BETWEEN {a} AND {b}"]
+    if column in TEXTS:
+        forms.append("{c} LIKE {a} ")
+    sign = draw(st.sampled_from(["=", "!=", "<>", "<", "<=", ">", ">="]))
+    a, b = literal(draw(values)), literal(draw(values))
+    return draw(st.sampled_from(forms)).format(c=column, s=sign, a=a, b=b)
+
+
+wheres = st.recursive(
+    comparisons(),
+    lambda inner: st.tuples(inner, st.sampled_from(["AND", "or"]), inner).map(lambda each: f"({' '.join(each)})"),
+    max_leaves=6,
+)
+
+
+def by_sqlite(where: str, rows: list[Row]) -> list[bool]:
+    with sqlite3.connect(":memory:") as database:
+        database.execute("PRAGMA case_sensitive_like = ON")
+        columns = ", ".join(f'"{name}"' for name in CONDITIONED)
+        database.execute(f"CREATE TABLE rows ({columns})")
+        database.executemany(
+            f"INSERT INTO rows VALUES ({', '.join('?' * len(CONDITIONED))})",  # noqa: S608  ours
+            [[row[name] for name in CONDITIONED] for row in rows],
+        )
+        found = [bool(row[0]) for row in database.execute(f"SELECT {where} FROM rows ORDER BY rowid")]  # noqa: S608  ours
+    database.close()
+    return found
+
+
+def holds(condition: Condition, row: Row) -> bool:
+    return bool(condition.may_hold({name: Span.of(value) for name, value in row.items()}))
+
+
+@given(where=wheres, rows=rows)
+def test_a_row_is_wanted_where_sql_says_so(where: str, rows: list[Row]) -> None:
+    condition = parse_where(where)
+
+    assert [holds(condition, row) for row in rows] == by_sqlite(where, rows)
+
+
+@given(where=wheres, rows=rows)
+def test_rows_as_columns_are_judged_like_single_ones(where: str, rows: list[Row]) -> None:
+    condition = parse_where(where)
+    for row in rows:
+        rest = condition.given({name: Span.of(row[name]) for name in (*TEXTS, "partition")})
+        alike = [{**row, **{name: each[name] for name in ("offset", "leader_epoch", "producer_id")}} for each in rows]
+        known = {
+            name: Span.of(np.array([each[name] for each in alike], np.int64))
+            for name in ("offset", "leader_epoch", "producer_id")
+        }
+        mask = np.broadcast_to(rest.may_hold(known), len(alike))
+        assert mask.tolist() == [holds(condition, each) for each in alike]
+
+
+@given(where=wheres, rows=rows)
+def test_what_is_ruled_out_by_spans_or_limits_holds_no_wanted_row(where: str, rows: list[Row]) -> None:
+    condition = parse_where(where)
+    wanted = [row for row in rows if holds(condition, row)]
+
+    if rows:
+        known = {
+            name: Span(min(row[name] for row in rows), max(row[name] for row in rows))
+            for name in ("offset", "leader_epoch", "producer_id")
+        }
+        assert bool(np.all(condition.may_hold(known))) or not wanted
+    for name in NUMBERS:
+        least, greatest = condition.limits(name)
+        assert all(least is None or row[name] >= least for row in wanted)
+        assert all(greatest is None or row[name] <= greatest for row in wanted)
+
+
+@given(
+    sign=st.sampled_from(["=", "!=", "<", "<=", ">", ">="]),
+    milliseconds=st.integers(-3, 3),
+    microseconds=st.integers(-3_500, 3_500),
+)
+def test_a_time_between_two_milliseconds_is_neither(sign: str, milliseconds: int, microseconds: int) -> None:
+    condition = compared("timestamp", sign, EPOCH + timedelta(microseconds=microseconds))
+
+    found = holds(condition, {"timestamp": milliseconds})
+
+    assert found == eval(f"{milliseconds * 1_000} {'==' if sign == '=' else sign} {microseconds}")  # noqa: S307  numbers
+
+
+def test_times_are_utc_unless_they_name_a_zone() -> None:
+    plain = parse_where("timestamp >= '2026-11-21 07:55:55'")
+    zoned = parse_where("timestamp >= '2026-11-21T09:55:55+02:00'")
+
+    assert plain == zoned
+    assert plain.limits("timestamp") == (1_795_247_755_000, MOST_MILLISECONDS)
+
+
+FILTERS: list[tuple[Filter, str]] = [
+    (EqualTo(("offset",), 3), "offset = 3"),
+    (LessThan(("offset",), 3), "offset < 3"),
+    (LessThanOrEqual(("partition",), 3), "partition <= 3"),
+    (GreaterThan(("leader_epoch",), 3), "leader_epoch > 3"),
+    (GreaterThanOrEqual(("producer_id",), 3), "producer_id >= 3"),
+    (In(("topic",), ("orders", None)), "topic IN ('orders')"),
+    (StringStartsWith(("topic",), "pay["), "topic = 'pay[1]'"),
+]
+
+
+@pytest.mark.parametrize(("filter_", "where"), FILTERS)
+@given(rows=rows)
+def test_filters_of_spark_mean_the_same(filter_: Filter, where: str, rows: list[Row]) -> None:
+    [(_, condition)] = pushed([filter_])
+
+    assert [holds(condition, row) for row in rows] == by_sqlite(where, rows)
+
+
+@pytest.mark.parametrize(
+    "filter_",
+    [
+        Not(EqualTo(("offset",), 3)),
+        IsNotNull(("offset",)),
+        EqualTo(("value",), b"x"),
+        EqualTo(("headers", "key"), "x"),
+        EqualTo(("offset",), "x"),
+        EqualTo(("offset",), None),
+    ],
+)
+def test_filters_that_spare_nothing_are_left_to_spark(filter_: Filter) -> None:
+    assert list(pushed([filter_])) == []
+
+
+def test_nothing_and_everything_are_told_apart() -> None:
+    assert AllOf((NEVER, compared("offset", ">", 3))).given({}) == NEVER
+    assert compared("topic", "=", "a").given({"topic": Span.of("a")}) == ALWAYS
+    assert NEVER.limits("offset") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("where", "limits"),
+    [
+        ("offset > 3", (4, None)),
+        ("offset < 3", (None, 2)),
+        ("offset = 3", (3, 3)),
+        ("offset != 3", (None, None)),
+        ("offset >= 3 AND offset >= 5 AND offset < 12 AND offset <= 8", (5, 8)),
+        ("offset = 3 OR offset BETWEEN 7 AND 9", (3, 9)),
+        ("offset = 3 OR leader_epoch = 1", (None, None)),
+        ("topic LIKE 'a%' AND partition = 5", (None, None)),
+    ],
+)
+def test_limits_are_as_narrow_as_can_be(where: str, limits: tuple[int | None, int | None]) -> None:
+    assert parse_where(where).limits("offset") == limits
+
+
+def test_what_is_not_known_may_be_anything() -> None:
+    orders = parse_where("topic LIKE 'orders%'")
+
+    assert orders.may_hold({}) is True
+    assert orders.given({"partition": Span.of(3)}) == orders
+    other = parse_where("offset != 3")
+    assert [bool(other.may_hold({"offset": Span(*each)})) for each in ((3, 3), (3, 4), (2, 3), (4, 5))] == [
+        False,
+        True,
+        True,
+        True,
+    ]

@@ -1,0 +1,222 @@
+"""No verdict rests on one bad transfer: a store on loopback that fails in each way, on each kind of object."""
+
+import random
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from shutil import copytree
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.log.log import Log
+from replication.audit import audit_locally
+from replication.base.errors import ReplicationError
+from replication.base.metadata_partition import METADATA_PARTITION
+from replication.copies.audit.snapshots.storage import Storage
+from replication.records.metadata.metadata_log import append_metadata
+from replication.records.metadata.records import PartitionRecord, TopicRecord
+from tests.campaign import Campaign
+from tests.data.replicas import replicas
+from tests.replication.copies.audit.loopback_store import LISTING, Answer, Fault, LoopbackStore, refused
+
+Report = dict[str, Any]
+CAMPAIGN: Final = Campaign("audit: faults of a store", full=4_000, share=8)
+PARTITIONS: Final = ("diverge-0", "hwloss-0", "compacted-0")
+NODES: Final = (1, 2, 3)
+STATUSES: Final = (204, 301, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412, 416, 429, 500, 501, 502, 503, 504)
+ONCE, ALWAYS = range(1), range(1_000_000)
+OF_A_STORE: Final = {"transfer-damaged", "file-unreadable", "copy-vanished", "snapshot-changed"}
+"""The kinds of findings that say that something was not read, or not in one transfer."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoopbackStore]:
+    """Three brokers with forked, truncated and compacted partitions, and the metadata of their cluster."""
+    place = tmp_path_factory.mktemp("store")
+    for node in NODES:
+        write_broker(replicas("diverged") / f"broker-{node}", place / f"copies/broker-{node}")
+    write_metadata(place / "copies")
+    with LoopbackStore(place).running() as running:
+        yield running
+
+
+def write_broker(source: Path, target: Path) -> None:
+    for name in PARTITIONS:
+        if (source / name).exists():
+            copytree(source / name, target / name)
+    (target / META_PROPERTIES_NAME).write_bytes((source / META_PROPERTIES_NAME).read_bytes())
+    for name in OFFSET_CHECKPOINTS:
+        offsets = OffsetCheckpoint.parse((source / name).read_bytes()) if (source / name).exists() else {}
+        OffsetCheckpoint({each: offset for each, offset in offsets.items() if str(each) in PARTITIONS}).write(
+            target / name
+        )
+
+
+def write_metadata(place: Path) -> None:
+    for node in NODES:
+        with Log.open(place / f"broker-{node}" / str(METADATA_PARTITION)) as log:
+            for name in PARTITIONS:
+                append_metadata(log, records_of(place, name), leader_epoch=1)
+
+
+def records_of(place: Path, name: str) -> list[TopicRecord | PartitionRecord]:
+    held = tuple(node for node in NODES if (place / f"broker-{node}/{name}").exists())
+    file = place / f"broker-{held[0]}" / name / PARTITION_METADATA_NAME
+    topic_id = PartitionMetadata.parse(file.read_bytes()).topic_id
+    partition = PartitionRecord(
+        partition_id=0,
+        topic_id=topic_id,
+        replicas=held,
+        isr=held,
+        leader=held[0],
+        leader_epoch=9,
+        partition_epoch=0,
+    )
+    return [TopicRecord(name=name.removesuffix("-0"), topic_id=topic_id), partition]
+
+
+def named(*ends: str, within: str = "") -> Callable[[str], bool]:
+    return lambda key: key.endswith(ends) and within in key and not key.startswith(LISTING)
+
+
+METADATA = f"/{METADATA_PARTITION}/"
+OBJECTS: Final[dict[str, Callable[[str], bool]]] = {
+    "segment": lambda key: key.endswith(".log") and METADATA not in key,
+    "index": named(".index", ".timeindex", ".snapshot"),
+    "epochs": named("leader-epoch-checkpoint"),
+    "topic id": named(PARTITION_METADATA_NAME),
+    "checkpoint": named(*OFFSET_CHECKPOINTS),
+    "meta.properties": named(META_PROPERTIES_NAME),
+    "metadata": named(".log", within=METADATA),
+    "listing": lambda key: key.startswith(LISTING),
+}
+
+
+def flipped(answer: Answer, number: int, chance: random.Random) -> Answer:
+    """Flip a bit, another one in each transfer."""
+    if not answer.body:
+        return answer
+    at = (chance.randrange(len(answer.body)) + number) % len(answer.body)
+    changed = answer.body[at] ^ (1 << chance.randrange(8))
+    return replace(answer, body=answer.body[:at] + bytes([changed]) + answer.body[at + 1 :])
+
+
+def cut(answer: Answer, size: int) -> Answer:
+    return replace(answer, body=answer.body[:size])
+
+
+class RandomFault(NamedTuple):
+    """What the store does, and how it is called."""
+
+    how: str
+    fault: Fault
+
+
+def random_fault(chance: random.Random) -> RandomFault:
+    share, status = chance.random(), chance.choice(STATUSES)
+    match chance.choice(["status", "status", "slow down", "flip", "flip", "cut", "torn", "length", "padded", "slow"]):
+        case "status":
+            return RandomFault(f"status {status}", lambda *_: refused(status, "Odd"))
+        case "slow down":
+            told = {"Retry-After": str(chance.randint(0, 2))}
+            return RandomFault("429 with Retry-After", lambda *_: refused(429, "SlowDown", **told))
+        case "cut":
+            return RandomFault("cut", lambda answer, _: cut(answer, int(len(answer.body) * share)))
+        case "torn":
+            return RandomFault(
+                "torn",
+                lambda answer, _: replace(cut(answer, int(len(answer.body) * share)), length=len(answer.body)),
+            )
+        case "length":
+            wrong = chance.choice([0.5, 0.9, 1.5])
+            return RandomFault("wrong length", lambda answer, _: replace(answer, length=int(len(answer.body) * wrong)))
+        case "padded":
+            return RandomFault(
+                "padded",
+                lambda answer, number: replace(
+                    answer,
+                    body=answer.body[: int(len(answer.body) * share) // (number + 1)].ljust(len(answer.body), b"\0"),
+                ),
+            )
+        case "slow":
+            return RandomFault("slow", lambda answer, _: replace(answer, pause=0.2))
+        case _:
+            return RandomFault("flip", lambda answer, number: flipped(answer, number, chance))
+
+
+def test_what_a_store_ends_early_is_not_filled_up_with_what_stood_in_memory(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(range(256)))
+    with LoopbackStore(tmp_path).running() as store:
+        place = Storage(store.address(""))
+        store.set_fault(lambda _key: True, lambda answer, _: cut(answer, 100), ALWAYS)
+        with pytest.raises(OSError, match="an answer of the store ends early"):
+            place.read("file", 1_000)
+        store.set_fault(lambda _key: True, lambda answer, _: cut(answer, 100), ONCE)
+        assert place.read("file", 1_000) == bytes(range(256))
+
+
+def audited(store: LoopbackStore) -> Report:
+    return audit_locally([store.address("copies")], workers=0).document
+
+
+def told(report: Report) -> set[tuple[str, ...]]:
+    """What is found, but for what is said of the store."""
+    return {
+        tuple(str(each[name]) for name in ("kind", "severity", "replica", "topic", "partition", "file", "offset"))
+        for each in report["findings"]
+        if each["kind"] not in OF_A_STORE
+    }
+
+
+def verdicts(report: Report) -> dict[str, set[str]]:
+    return {f"{each['topic']}-{each['partition']}": set(each["verdicts"]) for each in report["partitions"]}
+
+
+def judged(report: Report) -> list[Any]:
+    """All that is said of partitions, but for what it took to compare them."""
+    return [{name: value for name, value in each.items() if name != "comparisons"} for each in report["partitions"]]
+
+
+@pytest.fixture(scope="module")
+def sound(store: LoopbackStore) -> Report:
+    report = audited(store)
+    assert {"forked"} <= verdicts(report)["diverge-0"]
+    assert not {each["kind"] for each in report["findings"]} & OF_A_STORE
+    return report
+
+
+def test_no_verdict_rests_on_a_fault_of_the_store(store: LoopbackStore, sound: Report) -> None:
+    altered = not_read = 0
+    for number in range(CAMPAIGN.count):
+        chance = random.Random(CAMPAIGN.seed * 10_000 + number)
+        kind = chance.choice(list(OBJECTS))
+        keys = sorted(key for key in store.asked if OBJECTS[kind](key))
+        key, (how, fault) = chance.choice(keys), random_fault(chance)
+        is_once = chance.random() < 0.6
+        where = f"seed {number}: {how} of {key}, {'once' if is_once else 'always'}"
+        store.set_fault(lambda each, key=key: each == key, fault, ONCE if is_once else ALWAYS)
+        try:
+            with warnings.catch_warnings():
+                if not is_once:  # copies of the metadata that cannot be read are told so
+                    warnings.simplefilter("ignore")
+                report = audited(store)
+        except (ReplicationError, OSError):
+            if is_once:
+                raise
+            not_read += 1
+            continue
+        altered += store.altered > 0
+        assert told(report) <= told(sound), f"{where}: {told(report) - told(sound)}"
+        if is_once:
+            assert told(report) == told(sound), where
+            assert judged(report) == judged(sound), where
+        for partition, found in verdicts(report).items():
+            assert found <= verdicts(sound)[partition] | {"unknown"}, f"{where}: {partition}"
+            if found != verdicts(sound)[partition]:
+                assert "unknown" in found, f"{where}: {partition}"
+    CAMPAIGN.report(CAMPAIGN.count, f"{altered + not_read:,} met a fault, {not_read:,} audits ended by it")
