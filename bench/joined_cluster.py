@@ -19,6 +19,8 @@ from tests.replication.cluster.node.joining.mixed_cluster import OURS, MixedClus
 
 LEADER, BESIDE = 1, 2
 """Kafka's brokers: the one that both others work with, and the one that takes turns with ours."""
+KAFKAS_LAG_MS: Final = 30_000
+"""Kafka's default. With the few seconds of tests a replica leaves the ISR where a thousand are made at once."""
 OUR_BROKER: Final = "epochlog broker"
 SIDES: Final = {KAFKA: BESIDE, OUR_BROKER: OURS}
 """Who takes turns in a role, and the broker's id."""
@@ -46,11 +48,12 @@ def joined_cluster(
     directory = BUILD / name
     shutil.rmtree(directory, ignore_errors=True)
     session = {"broker.session.timeout.ms": session_ms}
+    patient = {"replica.lag.time.max.ms": KAFKAS_LAG_MS}
     with MixedCluster(
         directory,
         BENCHMARKED,
         brokers=kafkas,
-        settings={**SETTINGS, **_LISTENERS, **session, **(settings or {})},
+        settings={**SETTINGS, **_LISTENERS, **session, **patient, **(settings or {})},
         controller_settings=session,
         java_options=_JAVA if is_measured else None,
         ours=ours,
