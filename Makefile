@@ -153,10 +153,11 @@ bench-suites: setup java ## the suites alone, and the report's part of them (an 
 	$(PYTEST) bench --benchmark-enable --benchmark-only --benchmark-json=$(RESULTS)/suites.json
 	$(BIN)/python -m bench.report $(RESULTS)/suites.json
 
-bench-floors: setup java ## a short measurement: no ratio to Kafka, and no figure of the suites, may be worse than its floor
+bench-floors: setup java ## a short measurement: no ratio to Kafka, and no figure of a quarter of the suites, may be worse than its floor; SHARE=1 for all suites
 	$(BIN)/python -m bench.peer --short --json build/bench/short.json
-	$(PYTEST) $$($(BIN)/python -m bench.floors --benchmarks) --benchmark-enable --benchmark-json=build/bench/suites-short.json
-	$(BIN)/python -m bench.floors build/bench/short.json build/bench/suites-short.json
+	$(PYTEST) $$($(BIN)/python -m bench.floors --benchmarks --shares $(or $(SHARE),4)) \
+	  --benchmark-enable --benchmark-json=build/bench/suites-short.json
+	$(BIN)/python -m bench.floors build/bench/short.json build/bench/suites-short.json --shares $(or $(SHARE),4)
 
 bench-compare: setup ## the suites of two commits, in turn: make bench-compare REF=HEAD~1
 	@[ -n '$(REF)' ] || { echo 'which commit? make bench-compare REF=HEAD~1'; exit 2; }

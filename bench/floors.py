@@ -1,13 +1,15 @@
 """Nothing may be slower than its floor: the check that CI runs on a short measurement.
 
     python -m bench.peer --short --json RESULT.json
-    pytest $(python -m bench.floors --benchmarks) --benchmark-enable --benchmark-json=SUITES.json
-    python -m bench.floors RESULT.json SUITES.json
+    pytest $(python -m bench.floors --benchmarks --shares 4) --benchmark-enable --benchmark-json=SUITES.json
+    python -m bench.floors RESULT.json SUITES.json --shares 4
 
 Floors are ratios to other implementations, and figures of suites where there is no such peer: bench/figure_floors.py.
 A floor that is missed is measured again, up to twice, before it counts: other work on the machine makes figures worse,
-never better. Status 0: all floors hold; 1: some do not, or rows and floors do not match; 2: there is no result. What
-was not measured, for want of Java or of room, fails with REQUIRE_ALL=1, and is told otherwise.
+never better. With `--shares` the files of suites take turns by the seed of the run.
+
+Status 0: all floors hold; 1: some do not, or rows and floors do not match; 2: there is no result. What was not
+measured, for want of Java or of room, fails with REQUIRE_ALL=1, and is told otherwise.
 """
 
 import argparse
@@ -26,7 +28,9 @@ from bench.command_line import run_program
 from bench.figure_floors import TABLE, check_figures, read_figure_floors, run_again
 from bench.floor_finding import Finding, tried
 from bench.report.evidence import gather
+from bench.report.targets import Target
 from bench.results import BARE_WRITE, OURS, Row, read_runs
+from tests.campaign import run_seed
 
 FLOORS: Final = Path(__file__).with_name("floors.toml")
 ROOT: Final = Path(__file__).parent.parent
@@ -65,6 +69,17 @@ def check(floors: list[Floor], rows: list[Row], again: Again, *, complete: bool)
         for side in row.times.keys() - {OURS, BARE_WRITE}:
             if (side, row.name) not in known:
                 yield Finding(row.name, f"has no floor beside {side}: give it one in {FLOORS.name}")
+
+
+def in_turn(floors: list[Target], shares: int) -> list[Target]:
+    """Return the floors of those files of suites that a run of this seed measures: one file of so many."""
+    files = list(dict.fromkeys(map(_file, floors)))
+    due = set(files[run_seed() % shares :: shares])
+    return [floor for floor in floors if _file(floor) in due]
+
+
+def _file(floor: Target) -> str:
+    return floor.benchmark.partition("::")[0]
 
 
 def _check_side(floors: list[Floor], rows: list[Row], again: Again, *, complete: bool) -> Iterator[Finding]:
@@ -124,9 +139,11 @@ def main(words: list[str] | None = None, again: Again = measure_again) -> int:
     parser.add_argument("--floors", type=Path, default=FLOORS, help="the floors (default bench/floors.toml)")
     parser.add_argument("--propose", action="store_true", help="print half of the worst ratios as floors, and no more")
     parser.add_argument("--benchmarks", action="store_true", help="print what benchmarks have floors, and no more")
+    parser.add_argument("--shares", type=int, default=1, help="measure one file of suites of so many (default all)")
     given = parser.parse_args(words)
     try:
-        floors, figures = read_floors(given.floors), read_figure_floors(given.floors)
+        floors, known = read_floors(given.floors), read_figure_floors(given.floors)
+        figures = in_turn(known, given.shares)
         evidence = gather(given.results)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
@@ -149,6 +166,8 @@ def main(words: list[str] | None = None, again: Again = measure_again) -> int:
         print(finding, flush=True)
         found.append(finding)
     failed = sum(finding.fails for finding in found)
+    if len(figures) < len(known):
+        print(f"figures of suites: {len(figures)} of {len(known)} floors in turn, by CAMPAIGN_SEED={run_seed()}")
     measured = "every floor" if all(finding.is_measured for finding in found) else "every floor that was measured"
     print(f"{failed} failed" if failed else f"{measured} holds")
     return int(failed > 0)

@@ -7,7 +7,7 @@ import pytest
 
 from bench.figure_floors import check_figures, read_figure_floors
 from bench.floor_finding import Finding
-from bench.floors import FLOORS, main
+from bench.floors import FLOORS, in_turn, main
 from bench.report.evidence import Evidence
 from bench.report.suite import PROGRAM
 from bench.report.targets import Target, read_targets
@@ -95,6 +95,34 @@ def test_the_command_lists_the_benchmarks_to_run(tmp_path: Path, capsys: pytest.
     floors.write_text(entry.format(COST) + entry.format("seconds"))
     assert main(["--benchmarks", "--floors", str(floors)]) == 0
     assert capsys.readouterr().out == f"{COUNT}\n"
+
+
+def test_the_files_of_suites_take_turns_and_each_floor_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [f"bench/bench_{letter}.py" for letter in "abcdefg"]
+    floors = [
+        Target(figure=COST, at_most=3, benchmark=f"{file}::bench_{name}") for file in files for name in ("x", "y")
+    ]
+    measured = []
+    for seed in range(4):
+        monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
+        of_run = in_turn(floors, 4)
+        assert len({each.benchmark.partition("::")[0] for each in of_run}) <= 2
+        measured += of_run
+    assert sorted(measured, key=floors.index) == floors
+    assert in_turn(floors, 1) == floors
+
+
+def test_floors_out_of_turn_are_not_missed_and_the_command_says_how_many_there_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CAMPAIGN_SEED", "0")
+    floors, suites = tmp_path / "floors.toml", tmp_path / "suites.json"
+    entry = '[[figure]]\nbenchmark = "{}"\nfigure = "{}"\nat_most = 3\n'
+    floors.write_text(entry.format(COUNT, COST) + entry.format("bench/bench_other.py::bench_other", COST))
+    result = {"fullname": COUNT, "stats": {"median": 1, "iqr": 0, "rounds": 3}, "extra_info": {COST: 2.0}}
+    suites.write_text(json.dumps({"benchmarks": [result]}))
+    assert main([str(suites), "--floors", str(floors), "--shares", "2"]) == 0
+    assert "figures of suites: 1 of 2 floors in turn, by CAMPAIGN_SEED=0" in capsys.readouterr().out
 
 
 def test_the_command_without_results_asks_for_them(capsys: pytest.CaptureFixture[str]) -> None:
