@@ -39,8 +39,12 @@ def has_vanished(broker_id: int, state: PartitionRegistration) -> bool:
     Of a root that has its files it says nothing: a partition may have been made in sync on a broker that stopped or
     died before it knew, and begins there.
     """
-    is_as_made = state.leader_epoch == state.partition_epoch == 0
-    return not is_as_made and broker_id in (state.leader, *state.isr, *state.elr, *state.last_known_elr)
+    return not is_as_made(state) and broker_id in (state.leader, *state.isr, *state.elr, *state.last_known_elr)
+
+
+def is_as_made(state: PartitionRegistration) -> bool:
+    """Whether nothing has become of a partition yet: nobody but its first leader may have had records."""
+    return state.leader_epoch == state.partition_epoch == 0
 
 
 def is_tail_counted_on(lost: LostTail, broker_id: int, state: PartitionRegistration) -> bool:

@@ -147,7 +147,10 @@ class ReplicaLogs:
             _log.debug("new partitions are made one by one, as they could not be made at once: %s", error)
 
     def _settle(self, changed: PartitionId, partition: TopicPartition, state: PartitionRegistration) -> None:
-        """Accept a log that is shorter than was noted. Raises ShortReplicaError where it must not be used."""
+        """Accept a log that is shorter than was noted.
+
+        Raises ShortReplicaError where it must not be used, and OfflineDirectoryError where it may lie out of sight.
+        """
         short = self._directories.shortfalls.get(partition)
         if short is None:
             return
@@ -160,8 +163,10 @@ class ReplicaLogs:
             missing = self._missing_at_leader(changed, partition, state, short)
             if missing != "":
                 self._withhold(changed, state, event(standing=Standing.WITHHELD, missing=missing or ""))
-        self._directories.settle(partition, is_accepted=is_accepted)
         self._short.pop(changed, None)
+        if short.is_gone:  # no log is made for now: what is missing is not to be forgotten until then
+            self._places.ensure_none_is_hidden(partition)
+        self._directories.settle(partition, is_accepted=is_accepted)
         self._tell(event(standing=Standing.ACCEPTED if is_accepted else Standing.USED))
 
     def _withhold(self, changed: PartitionId, state: PartitionRegistration, event: ReplicaShort) -> NoReturn:

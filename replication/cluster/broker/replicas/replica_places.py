@@ -78,7 +78,7 @@ class ReplicaPlaces:
     ) -> LogDirectory | None:
         """Return where a log is to be made; None: in any root. Raises OfflineDirectoryError as `make` does."""
         if not is_new:
-            self._ensure_none_is_hidden(partition)
+            self.ensure_none_is_hidden(partition)
         if directory_id in _NO_DIRECTORIES or self.is_gone(partition, directory_id):
             is_usable = preferred is not None and preferred.failure is None
             return preferred if is_usable and self._directories.begun_in(partition) in (None, preferred) else None
@@ -91,7 +91,8 @@ class ReplicaPlaces:
             )
         return root
 
-    def _ensure_none_is_hidden(self, partition: TopicPartition) -> None:
+    def ensure_none_is_hidden(self, partition: TopicPartition) -> None:
+        """Raise OfflineDirectoryError where a partition may have a log that cannot be seen now."""
         for root in self._directories.roots:
             if partition in root.unreadable:
                 raise OfflineDirectoryError(f"{partition} has a log that cannot be read: {root.unreadable[partition]}")
