@@ -12,6 +12,8 @@ from logstore.errors import InvalidDirectoryNameError
 _PLAIN = re.compile(r"(?P<topic>.+)-(?P<partition>\d{1,10})", re.ASCII)
 _MARKED = re.compile(r"(?P<plain>.+)\.(?P<unique>[^.]+)-(?P<mark>delete|future|stray)")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_NO_TOPICS = re.compile(r"[^a-zA-Z0-9._-]")
+_LONGEST_TOPIC = 249
 _MAX_PARTITION = 2**31 - 1
 
 METADATA_TOPIC: Final = "__cluster_metadata"
@@ -84,6 +86,25 @@ def is_partition_directory_name(name: str) -> bool:
     except InvalidDirectoryNameError:
         return False
     return True
+
+
+def partition_standing_alone(name: str) -> TopicPartition:
+    """Return the partition of a log that stands alone, by its directory's name, which may be any.
+
+    One that is no `topic-partition` is the topic, with underscores in place of what no topic may have, and the
+    partition is 0. Raises InvalidDirectoryNameError for what names no directory.
+
+    >>> partition_standing_alone("orders-2"), partition_standing_alone("my events")
+    (TopicPartition(topic='orders', partition=2), TopicPartition(topic='my_events', partition=0))
+    """
+    if is_partition_directory_name(name):
+        return parse_directory_name(name).topic_partition
+    topic = _NO_TOPICS.sub("_", name)[:_LONGEST_TOPIC]
+    if not _is_topic(topic):
+        raise InvalidDirectoryNameError(
+            f"{name!r} does not name a log's directory", advice="pass a path that ends in its name, such as data/events"
+        )
+    return TopicPartition(topic, 0)
 
 
 def _is_topic(topic: str) -> bool:

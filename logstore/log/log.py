@@ -50,7 +50,7 @@ from logstore.recovery.damage_policy import Damage, DamagePolicy
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.open_files import OpenFiles, open_files_of_process
-from logstore.topic_partition import TopicPartition, parse_directory_name
+from logstore.topic_partition import TopicPartition
 
 if TYPE_CHECKING:
     from logstore.compaction.compaction_report import CompactionReport
@@ -77,6 +77,7 @@ class Log(ReadableLog):
         environment: LogEnvironment,
         loaded: LoadedLog,
         *,
+        topic_partition: TopicPartition,
         own_checkpoints: OwnCheckpoints | None,
         promised: PromisedOffsets | None,
         directory_lock: DirectoryLock | None,
@@ -84,7 +85,8 @@ class Log(ReadableLog):
         disk: FileSystem,
     ) -> None:
         """Create a log from what `load_log` found; see `open`."""
-        self.topic_partition: TopicPartition = parse_directory_name(environment.directory.name).topic_partition
+        self.topic_partition: TopicPartition = topic_partition
+        """Which partition it is; of a log whose directory has another name, 0 of a topic that is called as that."""
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
         self._own_checkpoints = own_checkpoints
@@ -164,7 +166,9 @@ class Log(ReadableLog):
         out_of_space: Callable[[OSError], object] = ignore_shortage,
         progress: Callable[[int], object] = ignore_progress,
     ) -> "Self | ReadOnlyLog":
-        """Open the log in a directory named `topic-partition`, creating it if missing; recover it if needed.
+        """Open the log in a directory, creating it if missing; recover it if needed.
+
+        The directory may have any name; where brokers and roots are to know the log, that is `topic-partition`.
 
         `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
         holds the lock of that root. Without them the log stands alone: it keeps such files itself, and locks the
@@ -188,7 +192,7 @@ class Log(ReadableLog):
         With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
 
         Raises DamagedLogError, as `damage` says; InvalidDirectoryNameError, SegmentTooLargeError and OSError;
-        NotALogDirectoryError for a symbolic link;
+        NotALogDirectoryError for a symbolic link, and for a root of logs;
         DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root;
         TypeError for arguments that do not go together; ValueError for `flush_ms` in a log that stands alone.
         """
@@ -247,6 +251,7 @@ class Log(ReadableLog):
             log = cls(
                 environment,
                 loaded,
+                topic_partition=opening.topic_partition,
                 own_checkpoints=opening.own_checkpoints,
                 promised=opening.promised,
                 directory_lock=opening.directory_lock,

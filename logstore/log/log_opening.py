@@ -5,9 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from epoch.base.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
-from logstore.errors import complete
+from logstore.errors import NotALogDirectoryError, complete
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, Promise, PromisedOffsets, SmallFiles
@@ -15,7 +16,13 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.recovery.log_loader import LoadedLog, load_log
-from logstore.topic_partition import ALWAYS_COMPACTED, parse_directory_name
+from logstore.topic_partition import (
+    ALWAYS_COMPACTED,
+    TopicPartition,
+    is_partition_directory_name,
+    parse_directory_name,
+    partition_standing_alone,
+)
 
 
 def ignore_progress(_: int) -> None:
@@ -39,7 +46,10 @@ class LogOpening:
         """Touch nothing yet. Raises InvalidDirectoryNameError."""
         self._environment = environment
         self._checkpoints = checkpoints
-        self._topic_partition = parse_directory_name(environment.directory.name).topic_partition
+        name = environment.directory.name
+        self.topic_partition: TopicPartition = (
+            partition_standing_alone(name) if checkpoints is None else parse_directory_name(name).topic_partition
+        )
         self.own_checkpoints: OwnCheckpoints | None = self._checkpoint_files() if checkpoints is None else None
         """Of a log that stands alone."""
         self.promised: PromisedOffsets | None = self._promised_offsets()
@@ -50,12 +60,13 @@ class LogOpening:
         """Of a log that stands alone, once it is locked."""
 
     def make_directory(self) -> None:
-        """Create the directory, durably, if it is missing. Raises OSError."""
+        """Create the directory, durably, if it is missing. Raises NotALogDirectoryError for a root of logs; OSError."""
         path, filesystem = self._environment.directory, self._environment.filesystem
         if not path.is_dir():
             filesystem.mkdir(path)
             filesystem.fsync_directory(path.parent)
         elif self._checkpoints is None and not any(path.glob(f"*.{FileKind.LOG}")):
+            _ensure_is_no_root(path)
             # Whoever made it may have come no further, or be somebody who does not sync. Who may not read the directory
             # that it is in was given this one.
             with suppress(PermissionError):
@@ -118,7 +129,7 @@ class LogOpening:
     def _was_compacted(self, known: PartitionCheckpoints) -> bool:
         """Whether a cleaner has been over the log, or may have been."""
         has_offset = known.cleaner_offset is not None or CLEANER_OFFSET_CHECKPOINT in known.unread
-        return has_offset or self._topic_partition.topic in ALWAYS_COMPACTED
+        return has_offset or self.topic_partition.topic in ALWAYS_COMPACTED
 
     def _has_remote(self, known: PartitionCheckpoints) -> bool | None:
         """Whether remote storage has what lies below the first segment; None where nobody says it.
@@ -192,7 +203,18 @@ class LogOpening:
         name_memory(error, path)
 
     def _checkpoint_files(self) -> OwnCheckpoints:
-        return OwnCheckpoints(self._environment.directory, self._topic_partition, self._environment.filesystem)
+        return OwnCheckpoints(self._environment.directory, self.topic_partition, self._environment.filesystem)
+
+
+def _ensure_is_no_root(directory: Path) -> None:
+    """Raise NotALogDirectoryError for a root: its checkpoint files would be overwritten with those of one log."""
+    for path in directory.iterdir():
+        if path.name == META_PROPERTIES_NAME or (is_partition_directory_name(path.name) and path.is_dir()):
+            raise NotALogDirectoryError(
+                f"this is a root of logs and not a log: it holds {path.name}",
+                file=directory,
+                advice="open it with LogDirectory.open, or name a directory of the log's own",
+            )
 
 
 def _lock_alone(lock: DirectoryLock, directory: Path) -> None:

@@ -15,7 +15,7 @@ from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.directory_listing import DirectoryListing, list_directory
-from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory, holds_segments
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 
 BOOTSTRAP_CHECKPOINT_NAME = "bootstrap.checkpoint"
@@ -129,12 +129,12 @@ def has_root_files(files: Iterable[str]) -> bool:
 def open_offline(path: str | os.PathLike[str]) -> OfflineLogDirectory | PartitionDirectory:
     """Open a partition directory or a whole log.dirs root, whichever `path` is.
 
-    The directory of a log that stands alone (`Log.open`) is a partition, and a directory of such is a root.
+    The directory of a log that stands alone (`Log.open`) is a partition, whatever its name, and a directory of such
+    that are named `topic-partition` is a root.
     """
     path = Path(path).absolute()
-    return (
-        PartitionDirectory.open(path) if path.is_dir() and _may_hold_partition(path) else OfflineLogDirectory.open(path)
-    )
+    is_partition = path.is_dir() and (_may_hold_partition(path) or _holds_log_of_any_name(path))
+    return PartitionDirectory.open(path) if is_partition else OfflineLogDirectory.open(path)
 
 
 def _may_hold_partition(path: Path) -> bool:
@@ -145,6 +145,16 @@ def _may_hold_partition(path: Path) -> bool:
         return holds_partition(path.name, [entry.name for entry in path.iterdir()])
     except OSError:
         return True
+
+
+def _holds_log_of_any_name(path: Path) -> bool:
+    if is_partition_directory_name(path.name):
+        return False
+    try:
+        names = {entry.name for entry in path.iterdir()}
+    except OSError:
+        return False
+    return holds_segments(names) and not names & _ROOTS_ALONE
 
 
 def _is_partitions(name: str) -> bool:

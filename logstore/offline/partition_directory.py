@@ -1,7 +1,7 @@
 """One partition's directory, read-only (the reading side of Kafka's UnifiedLog)."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -15,7 +15,13 @@ from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.directory_listing import DirectoryListing, list_directory
 from logstore.offline.segment import Segment
-from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from logstore.topic_partition import (
+    DirectoryMark,
+    TopicPartition,
+    is_partition_directory_name,
+    parse_directory_name,
+    partition_standing_alone,
+)
 
 ROOTS: Final = 32
 """Roots of which this process remembers what it has parsed."""
@@ -44,6 +50,11 @@ def _state(path: Path) -> tuple[int, int, int, int] | None:
     return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
+def holds_segments(files: Iterable[str]) -> bool:
+    """Whether any of the files, by their names, is a segment's `.log`."""
+    return any(parse_file_name(name).kind is FileKind.LOG for name in files)
+
+
 @dataclass(frozen=True)
 class PartitionDirectory:
     """The files of one partition, and what its root's checkpoints say of it."""
@@ -67,15 +78,13 @@ class PartitionDirectory:
         """List the directory.
 
         `root` bounds which symbolic links are followed: the partition directory itself unless given. Without
-        `checkpoints`, those in the parent directory are read; for a standalone log, its own. Raises
-        NotALogDirectoryError if the name is not `topic-partition` or no file in the directory is Kafka's.
+        `checkpoints`, those in the parent directory are read; for a standalone log, its own, and its directory may have
+        any name. Raises NotALogDirectoryError if the name is not `topic-partition` and there are no segments.
         """
         path = Path(path).absolute()
         listing = list_directory(path, root=root or path)
         if not is_partition_directory_name(path.name):
-            raise NotALogDirectoryError(
-                "not a partition directory, whose name would be topic-partition such as orders-0", file=path
-            )
+            return cls._of_any_name(path, listing, root)
         topic_partition, mark = parse_directory_name(path.name)[:2]
         known = checkpoints or checkpoints_now(path.parent)
         if OWN_CHECKPOINTS.intersection(listing.files) and not known.mentions(topic_partition):
@@ -86,6 +95,17 @@ class PartitionDirectory:
             only_clean_shutdown = PartitionCheckpoints(clean_shutdown=known.clean_shutdown)
             return cls(path, topic_partition, listing, only_clean_shutdown, root)
         return cls(path, topic_partition, listing, known.of(topic_partition), root)
+
+    @classmethod
+    def _of_any_name(cls, path: Path, listing: DirectoryListing, root: Path | None) -> Self:
+        if not holds_segments(listing.files):
+            raise NotALogDirectoryError(
+                "not a log's directory: it holds no segments, and its name is not topic-partition such as orders-0",
+                file=path,
+            )
+        partition = partition_standing_alone(path.name)
+        own = RootCheckpoints.read(path) if OWN_CHECKPOINTS.intersection(listing.files) else None
+        return cls(path, partition, listing, own.of(partition) if own else PartitionCheckpoints(), root, own)
 
     def listed_again(self) -> Self:
         """List the directory and read the checkpoints again: a broker may have changed them.

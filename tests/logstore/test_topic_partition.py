@@ -10,6 +10,7 @@ from logstore.topic_partition import (
     TopicPartition,
     is_partition_directory_name,
     parse_directory_name,
+    partition_standing_alone,
 )
 
 TOPICS = st.from_regex(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,80}", fullmatch=True)
@@ -57,3 +58,24 @@ def test_other_names_are_refused(name: str) -> None:
 def test_a_topic_may_look_like_a_partition() -> None:
     assert parse_directory_name("orders-1-2").topic_partition == TopicPartition("orders-1", 2)
     assert is_partition_directory_name("__transaction_state-0")
+
+
+@pytest.mark.parametrize(
+    ("name", "topic", "partition"),
+    [
+        ("orders-2", "orders", 2),
+        ("orders-2.7a6f01d4c1d84a1fa1a1f6a3c60b8c07-delete", "orders", 2),
+        ("orders", "orders", 0),
+        ("orders-x", "orders-x", 0),
+        ("or ders\n-0", "or_ders_-0", 0),
+        ("x" * 255, "x" * 249, 0),
+    ],
+)
+def test_a_log_that_stands_alone_may_have_any_name(name: str, topic: str, partition: int) -> None:
+    assert partition_standing_alone(name) == TopicPartition(topic, partition)
+
+
+@pytest.mark.parametrize("name", ["", ".", ".."])
+def test_what_names_no_directory_names_no_log(name: str) -> None:
+    with pytest.raises(InvalidDirectoryNameError, match="pass a path that ends in its name"):
+        partition_standing_alone(name)

@@ -20,7 +20,7 @@ from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard
 from logstore.segment.live_segment import LiveSegment
-from logstore.topic_partition import parse_directory_name
+from logstore.topic_partition import partition_standing_alone
 
 _OF_SEGMENT: Final = (FileKind.LOG, *INDEX_KINDS)
 
@@ -136,7 +136,7 @@ class LogBackups:
             if path.name not in names:
                 remove_if_there(path, filesystem)
         if stands_alone:
-            partition = parse_directory_name(self._directory.name).topic_partition
+            partition = partition_standing_alone(self._directory.name)
             checkpoints = OwnCheckpoints(target, partition, filesystem)
             checkpoints.write(
                 recovery_point=moment.log_end_offset,
