@@ -93,6 +93,28 @@ def test_a_walk_comes_back_to_no_file(title: str) -> None:
     assert len(files) == len(set(files))
 
 
+def decided() -> dict[str, list[str]]:
+    """The rows of "Where is it decided ...": of each question, what stands in backticks in its answer."""
+    section = PAGE.split("## Where is it decided ...")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (.+?) \| (`.+) \|$", section, re.MULTILINE)
+    return {question: re.findall(r"`([\w./]+)`", answer) for question, answer in rows}
+
+
+DECIDED = decided()
+
+
+def test_it_says_where_the_decisions_are_that_one_looks_for_first() -> None:
+    assert len(DECIDED) >= 18
+
+
+@pytest.mark.parametrize("question", DECIDED)
+def test_each_place_of_a_decision_names_what_is_there(question: str) -> None:
+    named = named_in(DECIDED[question])
+    assert named
+    for file, name in named:
+        assert name in defined_in(file), f"{file} does not define {name}"
+
+
 def named_in(words: list[str]) -> list[tuple[str, str]]:
     """Each module of a walk with the names that follow it."""
     named, file = [], ""
