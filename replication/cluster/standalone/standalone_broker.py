@@ -10,11 +10,8 @@ from typing import Final, Self
 from logstore import LogObserver
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
-from logstore.directory.log_directories import LogDirectories
-from replication.cluster.broker.broker_identity import BrokerIdentity
-from replication.cluster.broker.events.event_counts import EventCounts
-from replication.cluster.broker.events.told_recovery import tell_recovery, with_recovery
 from replication.cluster.controller.controller import ControllerSettings
+from replication.cluster.node.broker_home import BrokerHome
 from replication.cluster.node.broker_node import BrokerNode
 from replication.cluster.node.broker_node_settings import BrokerNodeSettings
 from replication.cluster.standalone.controller_work import at_work
@@ -70,28 +67,15 @@ class StandaloneBroker:
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = StoredMetadata.open(metadata_in)
             stack.callback(metadata.close)
-            counts = EventCounts()
-            # Which of two directories of a partition is stray the metadata tells.
-            directories = LogDirectories.open(
-                roots,
-                duplicates=True,
-                replicated=True,
-                damage="hold",
-                settings=directory_settings,
-                observer=with_recovery(observer, counts),
-                periodic=True,
-            )
-            stack.callback(directories.close)
-            tell_recovery(directories)
-            identity = BrokerIdentity.of(directories)
+            home = BrokerHome.open(stack, roots, directory_settings, observer)
             if not voters.are_in_log:
-                metadata.remember_voter(identity.broker_id)
-            controller = StaticController(identity.cluster_id, metadata, controller_settings)
+                metadata.remember_voter(home.identity.broker_id)
+            controller = StaticController(home.identity.cluster_id, metadata, controller_settings)
             begin_cluster(controller)
             stack.enter_context(at_work(controller))
             # A root that is empty as its disk is not mounted is formatted, too: that does not say that all is lost.
             cautious = replace(settings, remakes_only_replicas=False)
-            node = BrokerNode(LocalLink(controller), directories, cautious, event_counts=counts)
+            node = BrokerNode(LocalLink(controller), home.directories, cautious, event_counts=home.counts)
             local = stack.enter_context(node)
             return cls(stack.pop_all(), controller, local, new)
 

@@ -12,11 +12,8 @@ from logstore import LogObserver
 from logstore.clock import WatchedClock
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
-from logstore.directory.log_directories import LogDirectories
 from replication.base.stop_request import StopRequest
-from replication.cluster.broker.broker_identity import BrokerIdentity
-from replication.cluster.broker.events.event_counts import EventCounts
-from replication.cluster.broker.events.told_recovery import tell_recovery, with_recovery
+from replication.cluster.node.broker_home import BrokerHome
 from replication.cluster.node.broker_node import BrokerNode
 from replication.cluster.node.broker_node_settings import BrokerNodeSettings
 from replication.cluster.node.joining.controller_probe import ensure_answers
@@ -91,31 +88,16 @@ class JoinedBroker:
             # First: a log within a root that is locked by its process cannot be opened by itself.
             metadata = LocalMetadata.open(copy_in, filesystem)
             stack.callback(metadata.close)
-            counts = EventCounts()
-            # Which of two directories of a partition is stray the metadata tells.
             directory_settings = directory_settings or DirectorySettings()
             # Until the controllers' own is known by the records that they write, as of this broker's registration.
             clock = WatchedClock(jump_max_ms=directory_settings.log_clock_jump_max_ms, is_confirmed=False)
-            directories = LogDirectories.open(
-                roots,
-                duplicates=True,
-                replicated=True,
-                damage="hold",
-                settings=directory_settings,
-                clock=clock,
-                observer=with_recovery(observer, counts),
-                periodic=True,
-                filesystem=filesystem,
-            )
-            stack.callback(directories.close)
-            tell_recovery(directories)
+            home = BrokerHome.open(stack, roots, directory_settings, observer, clock=clock, filesystem=filesystem)
             if cordoned is not None:
                 settings = replace(settings, cordoned=formatted.ids(cordoned))
-            identity = BrokerIdentity.of(directories)
             link = NetworkLink(
-                controllers, identity, client_settings, metadata=metadata, snapshots=snapshots, hear=clock.hear
+                controllers, home.identity, client_settings, metadata=metadata, snapshots=snapshots, hear=clock.hear
             )
-            node = stack.enter_context(BrokerNode(link, directories, settings, stop, counts))
+            node = stack.enter_context(BrokerNode(link, home.directories, settings, stop, home.counts))
             return cls(stack.pop_all(), node)
 
     def __enter__(self) -> Self:

@@ -1,0 +1,135 @@
+"""Which files with tests a run has, and in which order: by the seconds that each takes, as they were measured.
+
+Parallel workers begin with what takes longest, so that all end at about the same time. With TURNS=7 the files that take
+long are dealt into seven hands of about the same time, and the seed says which hand a run has. What is short, or was
+not measured yet, is in every run; so is what has changed within a day before the last commit, as far as two minutes go.
+
+`make test` writes what it measures to build/test-seconds.txt; `python -m tests.turns build/test-seconds.txt` takes that
+into tests/seconds.txt.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tests.campaign import run_seed
+
+PROJECT: Final = Path(__file__).parents[1]
+SECONDS: Final = Path(__file__).with_name("seconds.txt")
+SHORT_SECONDS: Final = 2.0
+"""What takes less is not worth a line in that file."""
+CHANGED_SECONDS: Final = 120.0
+IN_EVERY_RUN: Final = frozenset(
+    {
+        "tests/replication/cluster/node/joining/chaos/test_chaos.py",
+        "tests/replication/cluster/node/joining/soak/test_soak.py",
+        "tests/replication/testing/test_process_history.py",
+        "tests/test_wheel.py",
+    }
+)
+"""What is least like any other test, or what all users have."""
+
+
+def read(path: Path = SECONDS) -> dict[str, float]:
+    """Return how many seconds each file takes, the longest first."""
+    lines = [line.split() for line in path.read_text().splitlines()]
+    return {file: float(seconds) for seconds, file in sorted(lines, key=lambda line: (-float(line[0]), line[1]))}
+
+
+def write(measured: Mapping[str, float], path: Path = SECONDS) -> None:
+    """Write what `read` returns, without what is short."""
+    long = sorted(((-seconds, file) for file, seconds in measured.items() if seconds >= SHORT_SECONDS))
+    path.write_text("".join(f"{-seconds:.1f} {file}\n" for seconds, file in long))
+
+
+def dealt(measured: Mapping[str, float], turns: int) -> list[list[str]]:
+    """Deal files into so many hands, each to the one that takes least so far."""
+    hands: list[list[str]] = [[] for _ in range(turns)]
+    totals = [0.0] * turns
+    for file in sorted(measured, key=lambda file: (-measured[file], file)):
+        least = totals.index(min(totals))
+        hands[least].append(file)
+        totals[least] += measured[file]
+    return hands
+
+
+def turns() -> int:
+    """How many runs have each of the long files once: TURNS, or 1, where each run has all."""
+    return max(1, int(os.environ.get("TURNS", "1")))
+
+
+def is_due(file: str) -> bool:
+    """Whether a run of this seed has a file, by its path from the project on."""
+    return file not in _left_out(turns(), run_seed())
+
+
+def place(test: str) -> float:
+    """What tests are sorted by, by the test's id: what takes longest comes first."""
+    return -_measured().get(test.partition("::")[0], 0.0)
+
+
+def told() -> str:
+    """Say how many of the long files a run has."""
+    known = _measured()
+    return f"{sum(map(is_due, known))} of {len(known)} that take long, in turn, TURNS={turns()}; all with TURNS=1"
+
+
+@cache
+def _measured() -> dict[str, float]:
+    return read()
+
+
+@cache
+def _left_out(turns: int, seed: int) -> frozenset[str]:
+    measured = _measured()
+    in_turn = {file: seconds for file, seconds in measured.items() if file not in IN_EVERY_RUN}
+    due = set(dealt(in_turn, turns)[seed % turns])
+    if turns > 1:
+        due.update(affordable(tests_of(changed_files()), in_turn))
+    return frozenset(in_turn.keys() - due)
+
+
+def tests_of(changed: Iterable[str]) -> Iterator[str]:
+    """Yield the files whose tests are those of changed ones: tests mirror the packages."""
+    for path in map(Path, changed):
+        yield str(path if path.parts[0] in {"tests", "bench"} else "tests" / path.with_name(f"test_{path.name}"))
+
+
+def affordable(files: Iterable[str], measured: Mapping[str, float], limit: float = CHANGED_SECONDS) -> Iterator[str]:
+    """Yield those of some files that were measured until their time is more than `limit`."""
+    for file in dict.fromkeys(files):
+        limit -= measured.get(file, 0.0)
+        if limit < 0:
+            return
+        if file in measured:
+            yield file
+
+
+def changed_files() -> list[str]:
+    """Return the files that commits changed within a day before the last one, the latest first; none without git."""
+    try:
+        last = int(_git("log", "-1", "--format=%ct"))
+        return _git("log", f"--since={last - 86_400}", "--format=", "--name-only").split()
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return []
+
+
+def _git(*words: str) -> str:
+    return subprocess.run(["git", *words], cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+
+
+def main(paths: list[str]) -> None:
+    """Take measurements into tests/seconds.txt, and leave out what is no longer there."""
+    measured = read()
+    for path in paths:
+        found = read(Path(path))
+        measured.update(found)
+    write({file: seconds for file, seconds in measured.items() if (PROJECT / file).is_file()})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
