@@ -34,7 +34,8 @@ def checkpoints_now(root: Path) -> RootCheckpoints:
 
     A broker puts new files in place of old ones, so that each has an inode and a time of its own.
     """
-    return _read(root, tuple(_state(root / name) for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN_NAME)))
+    names = (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN_NAME)
+    return _read(root, tuple(_state(os.path.join(root, name)) for name in names))  # noqa: PTH118  many times a second
 
 
 @lru_cache(ROOTS)
@@ -42,7 +43,7 @@ def _read(root: Path, _states: States) -> RootCheckpoints:
     return RootCheckpoints.read(root)
 
 
-def _state(path: Path) -> tuple[int, int, int, int] | None:
+def _state(path: str) -> tuple[int, int, int, int] | None:
     try:
         stat = os.lstat(path)
     except OSError:

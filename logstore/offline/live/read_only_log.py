@@ -1,9 +1,11 @@
 """A log that is read beside the process that writes it, or in a dead broker's directory."""
 
 import os
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import cached_property, partial
+from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NoReturn, Self
@@ -25,6 +27,7 @@ from logstore.file_name import FileKind, file_name
 from logstore.log_config import POLL_SECONDS
 from logstore.offline.live.followed_segment import ensure_begins, ensure_follows, start_of
 from logstore.offline.live.following import Following
+from logstore.offline.live.known_listing import KnownListing
 from logstore.offline.live.polled_tail import PolledTail
 from logstore.offline.live.segment_piece import Piece, SeenBatch, SegmentPieces
 from logstore.offline.partition_directory import PartitionDirectory
@@ -55,7 +58,7 @@ class ReadOnlyLog:
         self.directory = directory
         self.topic_partition: TopicPartition = partition.topic_partition
         self.poll_seconds = poll_seconds
-        self._partition = partition
+        self._listing = KnownListing(partition)
         self._next: tuple[int, int, int] | None = None
         """Where the last read ended: the segment's base offset, the position, and the offset that follows."""
         self._is_closed = False
@@ -105,12 +108,13 @@ class ReadOnlyLog:
     def log_end_offset(self) -> int:
         """The offset after the last whole batch, as it is now. Raises OSError."""
         for _ in range(_ATTEMPTS):
-            segments = self._listed().segments
+            partition = self._listed()
+            segments = partition.segments
             if not segments:
-                return self._partition.log_start_offset
+                return partition.log_start_offset
             try:
                 with closing(_open(segments[-1])) as pieces:
-                    return max(pieces.end_offset(), self._partition.log_start_offset)
+                    return max(pieces.end_offset(), partition.log_start_offset)
             except FileNotFoundError:
                 continue
         raise self._restless()
@@ -268,23 +272,22 @@ class ReadOnlyLog:
     # --- where offsets are
 
     def _listed(self) -> PartitionDirectory:
-        """List the directory."""
+        """Return what is in the directory now."""
         if self._is_closed:
             raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
         try:
-            self._partition = self._partition.listed_again()
+            return self._listing.now()
         except (NotALogDirectoryError, FileNotFoundError) as error:
             raise LogClosedError(
                 "the log's directory is gone: it was deleted or moved", file=self.directory, advice="open another log"
             ) from error
-        return self._partition
 
     def _find_next(self, offset: int, max_bytes: int) -> tuple[int, Piece] | None:
         """Go on where the last read ended, without a look at the directory; None where nothing follows there."""
-        known = self._next
-        if known is None or known[2] != offset or self._is_closed or offset < self._partition.log_start_offset:
+        known, partition = self._next, self._listing.latest
+        if known is None or known[2] != offset or self._is_closed or offset < partition.log_start_offset:
             return None
-        segment = next((each for each in self._partition.segments if each.base_offset == known[0]), None)
+        segment = next((each for each in reversed(partition.segments) if each.base_offset == known[0]), None)
         if segment is None:
             return None
         try:
@@ -301,8 +304,7 @@ class ReadOnlyLog:
         if offset < start:
             self._refuse_offset(offset, start, None)
         ensure_begins(partition, start, offset)
-        bases = [segment.base_offset for segment in partition.segments]
-        first = max((number for number, base in enumerate(bases) if base <= offset), default=0)
+        first = max(bisect_right(partition.segments, offset, key=attrgetter("base_offset")) - 1, 0)
         for segment in partition.segments[first:]:
             before = reached
             with closing(_open(segment)) as pieces:
