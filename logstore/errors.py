@@ -160,10 +160,10 @@ class OffsetOutOfRangeError(LogStoreError, LookupError):
 
 
 class LogTruncatedError(OffsetOutOfRangeError):
-    """The log was truncated below the place up to which it had been read (Kafka: LogTruncationException).
+    """The log was truncated below the place up to which it had been read (Kafka: LogTruncationException)."""
 
-    `offset` is where the histories diverge: records from there on were taken back, and others may have their offsets.
-    """
+    offset: int
+    """Where the histories diverge: records from there on were taken back, and others may have their offsets."""
 
 
 class LogClosedError(LogStoreError, ValueError):
@@ -191,9 +191,11 @@ def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
 class DamagedLogError(LogStoreError, ValueError):
     """Records that were promised are damaged or lost, and no other node has them: the log is not opened as it is.
 
-    `file` and `position` are where the damage begins, and `offset` the first that it concerns.
+    `position` is where in the file the damage begins, and `offset` the first that it concerns.
     """
 
+    file: str
+    """The file that is damaged, or the directory that lacks one."""
     end_offset: int | None = None
     """The first offset behind the damage; the last one of all where nothing follows it."""
 

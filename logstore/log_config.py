@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
@@ -111,7 +112,8 @@ class LogConfig:
     compression_gzip_level: int = -1
     """Of what the leader compresses, since `compression_type` names another codec than the producer's; -1: zlib's."""
     compression_zstd_level: int = 3
-    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    cleanup_policy: AbstractSet[str] = frozenset({"delete"})
+    """`delete`, `compact`, or both; kept as a frozenset, whatever set is given."""
     producer_id_expiration_ms: int = DAY_MS
     """A broker's setting in Kafka: how long an idle producer is remembered."""
     takes_lower_epochs: bool = False
@@ -155,6 +157,7 @@ class LogConfig:
             raise ValueError(f"compression_type is {self.compression_type!r}, and none of {COMPRESSION_TYPES}")
         if not CLEANUP_POLICIES.issuperset(self.cleanup_policy):
             raise ValueError(f"cleanup_policy is {self.cleanup_policy!r}, and must be a set of {set(CLEANUP_POLICIES)}")
+        object.__setattr__(self, "cleanup_policy", frozenset(self.cleanup_policy))
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:

@@ -3,7 +3,8 @@
 `$ command` lines of ```console blocks run in bash, as on a terminal of 100 columns, in a directory where the shipped
 replicas are unpacked, beside a copy of `tests/data/quorum`; the lines below them are their output, in which a line of
 three dots stands for any lines.
-```python blocks of a page run one after another in one namespace; a ```text block right below holds what they print.
+```python blocks of a page run one after another in one namespace, and those of a page in `ALONE` each in a namespace
+and an empty directory of its own, as if it alone was copied; a ```text block right below holds what they print.
 A block under `<!-- not run: reason -->` is left alone.
 
 `python -m tests.docs.examples` writes the output of all examples anew.
@@ -29,6 +30,8 @@ PAGES = (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / 
 DATA = PROJECT / "tests/data"
 LANGUAGES = {"console", "python", "text"}
 COLUMNS = 100
+ALONE = {"embedding.md"}
+"""The pages whose Python examples are whole, each by itself."""
 
 _BLOCK = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^\n]+) -->\n)?```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL
@@ -143,6 +146,12 @@ class Session:
         self.directory = Path(where.read_text().strip())
         return _ESCAPES.sub("", output.decode().replace("\r\n", "\n"))
 
+    def begin_anew(self, name: str) -> None:
+        """Go to a directory with nothing in it, and forget all names of Python."""
+        self.directory = self.scratch / name
+        self.directory.mkdir()
+        self.names = {}
+
     def execute(self, code: str, origin: str) -> str:
         """Run a Python block; return what it printed."""
         printed = io.StringIO()
@@ -206,6 +215,8 @@ def outcomes(path: Path, scratch: Path) -> Iterator[Outcome]:
             continue
         following = blocks[number + 1] if number + 1 < len(blocks) else None
         below = following is not None and page[block.end : following.start] == "```\n\n```text\n"
+        if path.name in ALONE:
+            session.begin_anew(f"line-{block.line}")
         printed = session.execute(block.body, f"{path.name}, line {block.line}")
         shown = following.body if following is not None and below else ""
         start = following.start if following is not None and below else block.end

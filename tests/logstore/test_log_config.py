@@ -78,3 +78,13 @@ def test_kafkas_own_spelling_is_read() -> None:
 def test_a_text_that_kafka_would_refuse_is_refused(name: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         LogConfig.of({name: text})
+
+
+def test_any_set_is_a_cleanup_policy_and_later_changes_of_it_are_not_seen() -> None:
+    given = {"compact"}
+    config = LogConfig(cleanup_policy=given)
+    given.add("delete")
+    assert config.is_compacted
+    assert not config.is_deleted_by_retention
+    assert config == LogConfig(cleanup_policy=frozenset({"compact"}))
+    assert hash(config) == hash(LogConfig(cleanup_policy=frozenset({"compact"})))
