@@ -24,7 +24,7 @@ SPHINX := build/sphinx
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
-  lint format docs dist bench bench-stores bench-suites bench-report bench-floors bench-compare clean
+  lint format docs dist bench bench-quick bench-stores bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -131,6 +131,12 @@ $(SPHINX)/.done: pyproject.toml constraints.txt | setup
 format: setup ## rewrite the code in the house style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+bench-quick: setup ## every hot path once, beside sqlite and others, against what the same processor did before (two minutes, without Java)
+	@mkdir -p build/bench
+	@$(PYTEST) bench/bench_quick.py --benchmark-enable --benchmark-only --benchmark-quiet \
+	  --benchmark-json=build/bench/quick.json > build/bench/quick.txt || { cat build/bench/quick.txt; exit 2; }
+	@$(BIN)/python -m bench.quick build/bench/quick.json --picture build/bench/quick.svg
 
 bench: setup java ## all benchmarks, measured, with Kafka's own classes beside ours, and the report of them (hours)
 	rm -rf $(RESULTS)

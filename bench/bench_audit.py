@@ -156,7 +156,7 @@ def bench_judging_of_small_copies(benchmark: BenchmarkFixture) -> None:
         copies[f"{row['topic']}-{row['partition']}"].append(row)
 
     def judge() -> Rows:
-        return [judge_rows(rows, {}) for rows in copies.values()]
+        return [judge_rows(rows, {}, {}) for rows in copies.values()]
 
     judged = measure_processor(benchmark, judge, "ms of processor time a partition", len(copies))
     assert all(row["verdicts"] == ["identical"] for row in judged)
