@@ -21,7 +21,7 @@ _POWERS: Final = 10 ** np.arange(1, 19)
 def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
     """Read epochs and start offsets, both strictly rising, of a checkpoint that looks as Kafka writes it.
 
-    None for any other bytes: whoever reads line by line forgives them, or tells what is wrong.
+    None for any other bytes: whoever reads line by line forgives them, or reports what is wrong.
     """
     separators = data.translate(None, _DIGITS)
     count = len(separators) // 2 - 1

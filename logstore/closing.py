@@ -8,7 +8,7 @@ from logstore.errors import LogStoreError, NotClosedError
 def do_all(steps: Iterable[Callable[[], object]], what: str) -> None:
     """Do each step, whether or not those before it fail; then raise what failed.
 
-    That is the one error there was, or a NotClosedError that names `what` and tells of all.
+    That is the one error there was, or a NotClosedError that names `what` and has all of them.
     """
     failures: list[OSError | LogStoreError] = []
     for step in steps:

@@ -121,7 +121,7 @@ def refuse_beyond_limit(error: OSError, path: str | os.PathLike[str]) -> None:
 def name_memory(error: BaseException, path: str | os.PathLike[str]) -> None:
     """Raise OutOfMemoryError, a MemoryError that names the limit, for one that does not; else nothing.
 
-    The interpreter is not told which limit it was: it is taken for the lowest of those that are set.
+    The system does not say which limit it was: it is taken for the lowest of those that are set.
     """
     if not isinstance(error, MemoryError) or isinstance(error, ResourceLimitError):
         return

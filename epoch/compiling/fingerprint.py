@@ -56,7 +56,7 @@ _first_hash = cache(_hash)
 def fingerprint_of_all(package: str, *, anew: bool = False) -> str:
     """Hash all sources of a top-level package and of this one, as they first were or `anew`; they lie in directories.
 
-    For whoever cannot tell what a kernel takes from where, as that would be to load it.
+    For whoever does not know what a kernel takes from where, as that would be to load it.
     """
     return _hash_of_all(package) if anew else _first_hash_of_all(package)
 

@@ -73,7 +73,7 @@ class KernelFiles:
     def __init__(self, source: Path, package: str, digest: Callable[..., str], chosen: str) -> None:
         """`digest` identifies the sources as they were imported: an upgrade may replace them before a kernel is called.
 
-        With `anew=True` it tells them as they are.
+        With `anew=True` it returns them as they are now.
         """
         self._source = source
         self._package = package

@@ -1,8 +1,8 @@
 r"""Records as lines of text or JSON: the format, in plain Python. The kernel `render` writes the same lines, fast.
 
 A line of text shows printable ASCII as it is, a backslash doubled, and every other byte as \xNN, so that a record is
-one line whatever is in it. Sizes tell an absent key or value (-1, null) from the text "null". In JSON, bytes are a
-string where they are valid UTF-8, else base64 under a name that says so.
+one line whatever is in it. Sizes distinguish an absent key or value (-1, null) from the text "null". In JSON, bytes are
+a string where they are valid UTF-8, else base64 under a name that says so.
 """
 
 import base64

@@ -74,7 +74,7 @@ class CleanedSegment:
     def discard(self) -> None:
         """Remove the files that were begun in vain; what a failed disk leaves of them, the next start removes.
 
-        Once they are complete, they tell the next start what it has to do with those that were renamed already.
+        Once they are complete, they show the next start what it has to do with those that were renamed already.
         """
         with suppress(OSError):
             self._segment.abandon()

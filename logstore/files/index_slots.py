@@ -41,7 +41,8 @@ def count_entries(slots: NDArray[np.void]) -> int:
 
     An offset index has no such entry: none is made for a segment's first batch, at position 0. In a time index it is
     that of timestamp 0 at the segment's first offset, made for a segment of one record. Among several slots it is not
-    told from a free one: to leave it out only makes a lookup begin at the segment's start, where it would lead as well.
+    distinguished from a free one: to leave it out only makes a lookup begin at the segment's start, where it would lead
+    as well.
     """
     size = slots.dtype.itemsize
     raw = slots.view(np.uint8)

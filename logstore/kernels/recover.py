@@ -53,7 +53,7 @@ def recover(
     """Go on with a pass over `data[:end]`, from where `state` stands; return a stop reason.
 
     `interval` is the number of bytes between index entries (`index_interval_bytes`). The columns are filled from
-    their beginning; `state` tells how many rows of each.
+    their beginning; `state` has how many rows of each.
     """
     if not 0 <= state[POSITION] <= end <= len(data):
         raise ValueError(f"Positions {state[POSITION]} to {end} are not within the {len(data)} bytes given")

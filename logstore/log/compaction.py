@@ -91,7 +91,7 @@ class Compaction:
         holes = self._contents.holes
         if holes:
             raise DamagedLogError(
-                "the log has holes, and compaction would let readers pass over them untold",
+                "the log has holes, and compaction would let readers pass over them unnoticed",
                 file=self._environment.directory,
                 offset=holes[0].start_offset,
                 advice="delete the records up to behind the holes first: see `Log.holes`",

@@ -387,7 +387,7 @@ class Log(ReadableLog):
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
 
-        From then on, also once it is opened again, `append` has to be told the epoch: the latest may be another's.
+        From then on, also once it is opened again, `append` needs the epoch: the latest may be another's.
         An incomplete batch at the end is ignored, and so is everything from the first batch of a later epoch on.
         Offsets may have gaps but must ascend. Epochs may go back, as in logs of old clusters: this removes the higher
         ones from the history, as in Kafka. Kafka: appendAsFollower.

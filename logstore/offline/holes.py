@@ -17,7 +17,7 @@ PIECE: Final = 1 << 20
 def end_of_zeros(data: NDArray[np.uint8], start: int, path: Path | None) -> int:
     """Return the position of the first byte from `start` on that is not zero, or the end of `data`.
 
-    `data` is the content of the file `path`. Its holes are passed over, where the file system tells of them.
+    `data` is the content of the file `path`. Its holes are passed over, where the file system reports them.
     """
     end = len(data)
     with _opened(path) as descriptor:

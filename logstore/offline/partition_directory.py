@@ -151,7 +151,7 @@ class PartitionDirectory:
     def epochs_start_offset(self) -> int:
         """From where on leader epochs count. 0 where the log starts with its first segment, or below it.
 
-        Those below may tell of what is in remote storage. A log that stands alone, and says that it began with segments
+        Those below may be of what is in remote storage. A log that stands alone, and says that it began with segments
         which are gone, has nothing there.
         """
         first = self.segments[0].base_offset if self.segments else 0

@@ -97,10 +97,10 @@ def load_log(
     """Open the log of a partition directory.
 
     `log_start_offset`, `recovery_point` and `cleaner_offset` are what the root's checkpoints say, if they do;
-    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery, and `was_compacted`
+    `clean_shutdown` says whether the log was closed in order, so that nothing needs recovery, and `was_compacted`
     whether a cleaner may have been over it, whatever its topic's configuration is now; `has_remote` whether remote
     storage has its beginning, None where nobody says it. `damage` says what becomes of records that are lost below
-    what `promise` tells, if that is known, and `is_in_root` whether a broker may have had the log since that was noted;
+    what `promise` says, if that is known, and `is_in_root` whether a broker may have had the log since that was noted;
     of a log that is the only copy the next leader epoch is reserved where it may lack what readers have seen. With
     `check_all` the batches of all segments are checked, and not only of those that a crash may have damaged. `clock`
     gives milliseconds since 1970 UTC, and `expiry_clock` the time by which producers are too old, by default the same.
@@ -629,7 +629,7 @@ class _Loader:
     def _deletes_up_to(self, first: int) -> bool:
         """Whether the segment just before the first one is being deleted. It is there yet: its name has changed.
 
-        So has that of what a truncation took away, which tells nothing: it began at the recovery point or below.
+        So has that of what a truncation took away, which shows nothing: it began at the recovery point or below.
         """
         cut = -1 if self._promise is None else self._promise.taken_back or -1
         before = (name for name in self._deleting if cut < (parse_file_name(name).base_offset or 0) < first)

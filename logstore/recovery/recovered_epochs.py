@@ -42,7 +42,7 @@ class RecoveredEpochs:
     def __init__(self, directory: Path, filesystem: FileSystem, noted_epoch: int, report: RecoveryReport) -> None:
         """Read the checkpoint of a log whose latest epoch was `noted_epoch`, by its own word; -1 if that is not known.
 
-        One that cannot be read is rebuilt from all batches (Kafka refuses to start). The `report` tells of it.
+        One that cannot be read is rebuilt from all batches (Kafka refuses to start), and is in the `report`.
         """
         self._directory = directory
         self._noted_epoch = noted_epoch
@@ -69,7 +69,7 @@ class RecoveredEpochs:
         """Return the history against which each batch of a log with these segments is checked.
 
         That is the checkpoint's, which no checksum covers: where two batches in a row contradict it, and not each
-        other, it is damaged, and they tell. One alone may have a flipped bit.
+        other, it is damaged, and they show it. One alone may have a flipped bit.
         """
         found = [each for each in self._of_all_batches(base_offsets) if each[0] != NO_LEADER_EPOCH]
         wrong = [self._denies(*each) for each in found]

@@ -61,7 +61,7 @@ class RecoveredGaps:
     def may_lack(self, start: int, end: int, *neighbours: int) -> bool:
         """Whether a cleaner may have left a log without these offsets, between the segments that are its `neighbours`.
 
-        The log has noted each such gap before it was made. Who replicated it noted none: then all that tells of
+        The log has noted each such gap before it was made. Who replicated it noted none: then all that shows
         compaction counts, by a cleaner that was interrupted, too, or by that of the leader.
         """
         if self.known.covers(start, end):

@@ -59,7 +59,7 @@ def _walk(descriptor: int, path: str, end: int, position: int) -> tuple[int, Las
 def skips_offsets(path: Path) -> bool:
     """Whether a segment lacks offsets between its batches or in them, as compaction leaves it. Raises OSError.
 
-    Only sound batches tell.
+    Only sound batches show it.
     """
     end = None
     with LogFile.open(path) as log:

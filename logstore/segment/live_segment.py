@@ -270,7 +270,7 @@ class LiveSegment:
     ) -> AppendInfo | None:
         """Write plain batches; None, nothing written, where they are not plain or belong into the next segment.
 
-        None also as long as the kernel is not there that tells. Raises OSError, nothing written.
+        None also as long as the kernel that finds out is not loaded. Raises OSError, nothing written.
         """
         follow = FOLLOW.ready()
         if follow is None:

@@ -172,7 +172,7 @@ def topic_id_missing(partition: PartitionDirectory) -> Iterator[Finding]:
 
     Before a broker with KRaft appends anything, it writes the file; at its start it takes a log without one for stray
     (Kafka: LogManager.isStrayKraftReplica). Under ZooKeeper a log may have none. Where no log of the root has one, and
-    the cluster's metadata is not there either, nothing tells that the cluster knows topic ids: what mirrors one that
+    the cluster's metadata is not there either, nothing shows that the cluster knows topic ids: what mirrors one that
     does not, from before Kafka 2.8, looks the same.
     """
     is_brokers = partition.own_checkpoints is None and partition.topic_partition.topic != METADATA_TOPIC

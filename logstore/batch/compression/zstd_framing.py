@@ -1,7 +1,7 @@
 """Zstandard's frames (RFC 8878) as Kafka reads them: one after the other, without dictionaries.
 
 Contexts are used again, each by one caller at a time: to make one takes longer than to decompress 16 KiB. A frame is
-walked over by the headers of its blocks first, as the library tells neither where it ends nor how much it may hold.
+walked over by the headers of its blocks first, as the library returns neither where it ends nor how much it may hold.
 """
 
 from collections import deque

@@ -10,7 +10,7 @@ from logstore.recovery.recovery_report import RecoveryReport
 class LogObserver:
     """Callbacks, each with the directory of the log that it is about; a subclass has those that it wants.
 
-    They are called in the thread of the call that they tell of, in the middle of it and with the log's lock held: be
+    They are called in the thread of the call that they report, in the middle of it and with the log's lock held: be
     quick, wait for no other lock, and raise nothing. Calls that change the log raise ReentrantCallError meanwhile.
     A log without an observer pays nothing.
     """

@@ -1,6 +1,6 @@
 """Hands what is to be logged to Python's logging, in a thread of its own.
 
-Whoever tells of something holds the log's lock, and a handler may be slow. Worse, up to Python 3.12 a signal that
+Whoever reports something holds the log's lock, and a handler may be slow. Worse, up to Python 3.12 a signal that
 raises in the middle of `Handler.handle` leaves that handler's lock taken for ever, and who waits for it would keep the
 log's. Signals are handled in the main thread alone, so they never meet this one there. Nor do they do harm here: what
 is waited for are locks, which are taken in one step, where `Event` and `Thread.start` take several.

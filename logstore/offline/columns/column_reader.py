@@ -56,7 +56,7 @@ class ColumnReader:
     ) -> Iterator[Chunk]:
         """Yield the records of batches that fill `data`, without those that are `aborted`.
 
-        `begin` is told the first offset, and `around` what lies around the data. Raises what `LogFile.batches`,
+        `begin` is called with the first offset, and `around` what lies around the data. Raises what `LogFile.batches`,
         `RecordBatch.ensure_valid` and `RecordBatch.records` raise, once what lies before was yielded; CorruptBatchError
         where offsets or leader epochs do not fit to those of the batches around.
         """
