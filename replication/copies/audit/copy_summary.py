@@ -103,7 +103,7 @@ class CopySummary:
     history: tuple[EpochEntry, ...]
     """The leader epochs as its broker would load them."""
     lineage: tuple[EpochEntry, ...]
-    """Who led when: the history, or where that is lost what the batches tell, up to the log's end."""
+    """Who led when: the history, or where that is lost what the batches show, up to the log's end."""
     checkpointed_epochs: tuple[EpochEntry, ...]
     """The leader epochs as its file has them, those too that began at the log's end; empty where it cannot be read."""
     misfit_epochs: tuple[OffsetRange, ...]
@@ -141,7 +141,7 @@ class CopySummary:
 
     @property
     def expected_start(self) -> int:
-        """From which offset on the copy should have records, for no retention tells why they are missing."""
+        """From which offset on the copy should have records, for no retention explains why they are missing."""
         return self.begins_at
 
     @property

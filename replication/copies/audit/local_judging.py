@@ -104,7 +104,7 @@ def judge_replicas(
 
 
 def _offsets_topic(replicas: Sequence[Replica]) -> set[TopicPartition]:
-    """Return the partitions in which groups commit; be there one copy alone, it tells how far others were read."""
+    """Return the partitions in which groups commit; even a single copy shows how far others were read."""
     return {each for replica in replicas for each in replica.held if each.topic == CONSUMER_OFFSETS}
 
 
@@ -186,7 +186,7 @@ def _missing_beside(replicas: Sequence[Replica]) -> Missing:
 
 
 def expectations(replicas: Sequence[Replica], replication_factor: int | None = None) -> Expectations:
-    """Gather what tells which copies there should be."""
+    """Gather what shows which copies there should be."""
     metadata = [replica.partitions.get(METADATA_PARTITION) for replica in replicas]
     names = {replica.node_id: replica.name for replica in replicas if replica.node_id is not None}
     return Expectations.of(
@@ -206,7 +206,7 @@ def _registered(replicas: Sequence[Replica]) -> Registrations:
 
 
 def foretelling_among(replicas: Sequence[Replica]) -> Foretelling:
-    """Read what the replicas' files tell of whom Kafka elects.
+    """Read what the replicas' files show of whom Kafka elects.
 
     >>> foretelling_among(open_replicas([Path("broker-1"), Path("broker-2")])).of(TopicPartition("orders", 0)).leader
     """

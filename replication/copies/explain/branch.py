@@ -38,7 +38,7 @@ def branch_of_copy(
 ) -> Branch:
     """Read what a copy has from the offset `fork` on, at `start` or beyond.
 
-    `led` is who led the explained log; places are told apart at `cuts`, such as its end.
+    `led` is who led the explained log; places are distinguished at `cuts`, such as its end.
 
     Raises OSError.
     """

@@ -29,7 +29,7 @@ def explain(
     name of a copy's directory or its node.id; by default of the copy with the latest leader epoch, of several the
     longest. Without an `end`, all offsets are explained that any copy has or speaks of, and those below `least_end`.
 
-    `is_compacted` says that the topic is compacted, which gaps between batches alone do not tell. With `committed_only`
+    `is_compacted` says that the topic is compacted, which gaps between batches alone do not show. With `committed_only`
     a consumer is not given what was aborted, nor anything from the first open transaction on. `has_remote` says
     whether the topic has remote storage; by default the metadata that lies beside the copies does. `on_error` decides
     whether a copy that cannot be read is left out, or a file beside it, such as a checkpoint.

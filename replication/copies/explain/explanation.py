@@ -42,7 +42,7 @@ class Explanation:
     """What was truncated, also where the log has other records at the same offsets."""
     evidence: Evidence
     latest_and_longest: str | None = None
-    """The copy with the latest leader epoch that its records have, of several the longest, as `audit` tells it."""
+    """The copy with the latest leader epoch that its records have, of several the longest, as `audit` names it."""
 
     def __repr__(self) -> str:
         return (

@@ -95,7 +95,7 @@ class Sources:
     def open(cls, paths: Sequence[Path]) -> "Sources":
         """Open directories of one cluster, of any kind. Raises what `open_copies` raises, and OSError.
 
-        A copy of a partition that cannot be opened is told of once the partition is explained.
+        A copy of a partition that cannot be opened is reported once the partition is explained.
         """
         errors: dict[TopicPartition, list[Exception]] = {}
         kept: dict[TopicPartition, list[tuple[str, KeptFile]]] = {}

@@ -197,7 +197,7 @@ class _Walk:
     def _note_unreadable(self, columns: BatchColumns, before: NDArray[np.int64], file: int) -> None:
         """Note batches that cannot be read.
 
-        Nothing tells how many messages are wrapped, so that what is missing before may be in there.
+        Nothing shows how many messages are wrapped, so that what is missing before may be in there.
         """
         first = np.where(columns.is_unread, before + 1, columns.base_offset)
         self.runs.append(runs_of_unreadable(first, columns, file))

@@ -18,7 +18,7 @@ FILE_SYSTEMS_OWN: Final = "lost+found"
 
 @dataclass(frozen=True, slots=True)
 class OwnedRoot(Generic[T]):
-    """A root, with what tells whose it is."""
+    """A root, with what shows whose it is."""
 
     root: T
     place: str

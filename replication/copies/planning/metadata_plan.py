@@ -47,7 +47,7 @@ def plan_metadata(leader: RaftLog, follower: RaftLog) -> TruncationPlan:
 
 
 def answer(leader: RaftLog, position: LogPosition) -> EndOffset | LogPosition | None:
-    """Return what a leader tells a follower whose log goes so far: None where the two agree (validateOffsetAndEpoch).
+    """Return what a leader answers a follower whose log goes so far: None where the two agree (validateOffsetAndEpoch).
 
     An EndOffset where they diverge; the snapshot to fetch where the leader's log does not reach back so far.
     """
@@ -64,7 +64,7 @@ def answer(leader: RaftLog, position: LogPosition) -> EndOffset | LogPosition | 
 
 
 def truncation_offset(follower: RaftLog, diverging: EndOffset) -> int:
-    """Return where a follower truncates that is told where the leader's epoch ends (Kafka: truncateToEndOffset)."""
+    """Return where a follower truncates that knows where the leader's epoch ends (Kafka: truncateToEndOffset)."""
     if diverging.epoch == 0:
         return min(diverging.end_offset, follower.end_offset)
     own = follower.end_offset_for(diverging.epoch)

@@ -146,10 +146,10 @@ class RaftLog:
 
 
 def common_end(one: RaftLog, other: RaftLog) -> int | None:
-    """Return where two logs part, or the shorter ends: all records below are the same in both.
+    """Return where two logs diverge, or the shorter ends: all records below are the same in both.
 
     Raft promises that logs with a record of the same offset and epoch are the same up to it. None where one of them
-    does not reach back far enough to tell.
+    does not reach back far enough to show it.
     """
     agreed = [*_agreed(one, other), *_agreed(other, one)]
     if agreed:

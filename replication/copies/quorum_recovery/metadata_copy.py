@@ -111,7 +111,7 @@ class MetadataCopy:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all is in it that its controller ever acknowledged, as far as its files tell."""
+        """Whether all is in it that its controller ever acknowledged, as far as its files show."""
         return not any(each.effect is Effect.ENDS_EARLY for each in self.faults)
 
     @property

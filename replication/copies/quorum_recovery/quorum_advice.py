@@ -25,7 +25,7 @@ class CopyStanding:
     is_voters: bool
     """Whether it counts as a voter's; brokers have copies too."""
     common_end: int | None
-    """Up to where it is the same as the recommended copy; None where neither reaches back far enough to tell."""
+    """Up to where it is the same as the recommended copy; None where neither reaches back far enough to show it."""
     differences: tuple[Difference, ...] | None
     """From the recommended copy to this one: what a cluster that is restored from it has forgotten, and what it has in
     addition. None where one of the two cannot be loaded."""

@@ -1,4 +1,4 @@
-"""Batches of one copy as columns, over all its segments: what is needed to tell and to find them."""
+"""Batches of one copy as columns, over all its segments: what is needed to identify and to find them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -56,7 +56,7 @@ class BatchRows:
 
 _COLUMNS = tuple(column.name for column in fields(BatchRows))
 IDENTITY = ("base_offset", "last_offset", "leader_epoch", "size", "crc")
-"""What tells a batch from every other: the checksum is of all else."""
+"""What distinguishes a batch from every other: the checksum is of all else."""
 
 
 def _longest_chain(low: Column, high: Column) -> Chosen:

@@ -168,7 +168,7 @@ def _still_there(gap: Gap, copy: ScannedCopy, run: Run) -> bool:
 
 
 def _fill_end(gap: Gap, copy: ScannedCopy, candidates: Sequence[Candidates], refusals: Sequence[str]) -> Filling:
-    """Fill up the log's end: as far as it is known to have been, or as bytes that are there tell."""
+    """Fill up the log's end: as far as it is known to have been, or as bytes that are there show."""
     end, told_by = known_end(copy.partition, copy.checkpoint)
     there = _bytes(copy, gap.regions[0]) if gap.regions else memoryview(b"")
     head: list[Run] = []

@@ -139,7 +139,7 @@ def _begun(copy: ScannedCopy, gap: Gap, filling: Filling) -> Iterator[int]:
 
 
 def _missing_from(copy: ScannedCopy, gap: Gap, filling: Filling) -> int | None:
-    """Return where segments begin of which no log is left; None where nothing tells that there were any."""
+    """Return where segments begin of which no log is left; None where nothing shows that there were any."""
     start = filling.runs[0].start_offset
     number = bisect_right(copy.bases, gap.start) - 1
     if number < 0:

@@ -18,7 +18,7 @@ from replication.copies.repair.gap import Gap
 from replication.copies.repair.scanned_copy import ScannedCopy
 
 CRC_END: Final = CRC_AT + 4
-"""Up to there a batch has its base offset, size, leader epoch and checksum: all that tells it from others."""
+"""Up to there a batch has its base offset, size, leader epoch and checksum: all that distinguishes it from others."""
 
 
 @dataclass(frozen=True)

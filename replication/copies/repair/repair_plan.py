@@ -208,7 +208,7 @@ def _left(copy: ScannedCopy, gap: Gap, filling: Filling, *, may_be_remote: bool)
 
 
 def _different(neighbours: Neighbours) -> Iterator[LeftRange]:
-    """Report that another copy has different batches, which are sound too: nothing tells which of them are right."""
+    """Report that another copy has different batches, which are sound too: nothing shows which of them are right."""
     copy, row = neighbours.copy, neighbours.difference()
     if row is None:
         return

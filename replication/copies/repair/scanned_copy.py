@@ -1,4 +1,4 @@
-"""One replica's copy of a partition: its sound batches, wherever damage lies between them, and what its names tell."""
+"""One replica's copy of a partition: its sound batches, wherever damage lies between them, and what its names show."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The part of two copies that is common by their epochs: whether it is, as far as its end tells."""
+"""The part of two copies that is common by their epochs: whether it is, as far as its end shows."""
 
 from typing import NamedTuple
 

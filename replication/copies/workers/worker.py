@@ -11,7 +11,7 @@ from replication.copies.workers.worker_calls import Call, Outcome, receive, send
 
 
 def done(call: Call) -> Outcome:
-    """Do what is asked for; what goes wrong is told, and the worker goes on."""
+    """Do what is asked for; what goes wrong is reported, and the worker goes on."""
     try:
         return Outcome(value=call.function(*call.arguments))
     except Exception as error:  # noqa: BLE001  whatever it is, the parent raises it

@@ -22,7 +22,7 @@ def unreadable(rows: Batches, wanted: Sequence[OffsetRange], end: int, others: I
     """Return what of a copy's rows is corrupt, within the offsets wanted and below `end`, and sound in no other copy.
 
     Other than in what they are taken from, a row is a stretch of offsets under one epoch, each of them one record: the
-    checksum covers what would tell more. Where the cleaner of another copy was at work, it may have removed them.
+    checksum covers what would show more. Where the cleaner of another copy was at work, it may have removed them.
     Raises CopyUnreadableError.
     """
     corrupt = _ending_before_the_next(rows, end)[rows["is_corrupt"]]

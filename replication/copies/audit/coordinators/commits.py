@@ -16,7 +16,7 @@ from replication.records.coordinator_records.offset_commit import GroupPartition
 def commits_in(copy: ExaminedCopy) -> Mapping[GroupPartition, CommittedOffset]:
     """Read a copy of a `__consumer_offsets` partition, and return what each group has committed last.
 
-    What cannot be read is passed over: the findings of the audit tell of it.
+    What cannot be read is passed over: the findings of the audit report it.
     """
     commits = CommittedOffsets()
 

@@ -20,7 +20,7 @@ Take = Callable[[Batch, Record], None]
 def read_records(copy: ExaminedCopy, take: Take) -> None:
     """Call `take` for each record of a copy, with the batch that it is in.
 
-    What cannot be read is passed over: the findings of the audit tell of it. So is the rest of a batch of which `take`
+    What cannot be read is passed over: the findings of the audit report it. So is the rest of a batch of which `take`
     cannot read a record, and raises LogStoreError.
     """
     with suppress(CopyUnreadableError):

@@ -60,7 +60,7 @@ class LocalRoots:
     def of(self, root: Storage, altered: Altered) -> Path | None:
         """Return the one of a root, fetched at the first call; None for a local root. Raises OSError.
 
-        `altered` is told of files that were altered on their way then.
+        `altered` is called then with files that were altered on their way.
         """
         if root.is_local:
             return None
@@ -104,7 +104,7 @@ class Examiner:
         return self._whole(job.copy, self._examine)
 
     def finish(self, copy: Copy, pieces: Sequence[PieceExamination | None]) -> Row:
-        """Examine what only the whole tells of a copy that was read in parts.
+        """Examine what only the whole shows of a copy that was read in parts.
 
         All of it is read again where it has changed, where a part could not be read, or had damage when it was fetched.
         """

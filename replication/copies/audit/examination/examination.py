@@ -1,4 +1,4 @@
-"""One pass over a copy of a partition that tells all there is to tell of it alone."""
+"""One pass over a copy of a partition that finds all there is to find in it alone."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class PieceExamination:
-    """What the bytes of a part of a copy tell, without what only the whole can."""
+    """What the bytes of a part of a copy show, without what only the whole can."""
 
     digests: RangeDigests
     corrupt: tuple[tuple[str, int], ...]
@@ -111,7 +111,7 @@ def examine(
 ) -> Examination:
     """Read a copy once. With `records` every record is decoded; `progress` is called with the number of bytes read.
 
-    What `headers` tell is not read. Damage is what is found, never an error that is raised. Raises
+    What `headers` has is not read. Damage is what is found, never an error that is raised. Raises
     PartitionVanishedError where the directory is gone.
     """
     known = headers or CopyHeaders()
@@ -127,7 +127,7 @@ def examine_piece(
     progress: Callable[[int], None] = lambda _bytes: None,
     headers: CopyHeaders | None = None,
 ) -> PieceExamination:
-    """Read parts of a copy, for which only their segments' `.log` files need be there; what `headers` tell is not read.
+    """Read parts of a copy, for which only their segments' `.log` files need be there; what `headers` has is not read.
 
     The first batch of a part is found by a walk over the headers before it; `progress` is called with the bytes read.
     Raises OSError where a file cannot be read.
@@ -158,7 +158,7 @@ def examine_lineage(
 ) -> Examination:
     """Finish the examination of a copy whose parts, taken together, were all read: only headers are read again.
 
-    Those that `headers` tell are not read. Raises PartitionVanishedError where the directory is gone.
+    Those that `headers` has are not read. Raises PartitionVanishedError where the directory is gone.
     """
     corrupt: dict[str, list[int]] = {}
     for piece in pieces:

@@ -45,7 +45,7 @@ class CopyHeaders:
     """Sees what is read, where that is to be kept."""
 
     def scanning(self, otherwise: Scan = LogFile.scan) -> Scan:
-        """Return what reads batches for a pass: from here those that are known, else as it is told."""
+        """Return what reads batches for a pass: from here those that are known, else by `otherwise`."""
 
         def scan(log: LogFile, position: int) -> Iterator[BatchColumns]:
             known = self.cached.get(log.path.name) if log.path else None

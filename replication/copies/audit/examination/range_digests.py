@@ -36,7 +36,7 @@ class RangeDigests:
     """Sums over the batches by range; those of parts of a log, merged in any order, are those of the whole.
 
     Equal digests mean equal batches: equal offsets, epochs, sizes and stored checksums. They do not
-    tell whether a checksum is valid, nor in what order the batches stand, nor in which segments.
+    show whether a checksum is valid, nor in what order the batches stand, nor in which segments.
     """
 
     def __init__(self, ranges: NDArray[np.int64] | None = None) -> None:

@@ -57,7 +57,7 @@ def _damaged_on_its_way(copy: Copy, file: str, what: str, position: int | None =
 
 
 def transfers_differ(copy: Copy) -> ReplicaFinding:
-    """Report a copy of which each transfer has other damage, or none the length that the store tells."""
+    """Report a copy of which each transfer has other damage, or none the length that the store gives."""
     message = (
         "the files were fetched several times, and were other ones each time, or not as long as the store says: what "
         "the copy holds is not known; look into the store and the network, and audit again"

@@ -45,7 +45,7 @@ class Incident:
     stakes: tuple[Stake, ...]
     """The partitions in which something is at stake, the most acknowledged records first."""
     untold: tuple[str, ...]
-    """Of how many of them the files do not tell whom Kafka elects, and why."""
+    """Of how many of them the files do not show whom Kafka elects, and why."""
     damage: tuple[str, ...]
     """What is damaged or was not read, a line for each."""
     transactions: tuple[str, ...]

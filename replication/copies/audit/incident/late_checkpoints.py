@@ -22,7 +22,7 @@ def late_checkpoints(document: Json) -> list[LateCheckpoint]:
     """Find those that may be late in the object that `epochlog audit --json` prints.
 
     Kafka's broker writes its recovery points once a minute, and as it stops: one that has stopped in order has none
-    that are late. High watermarks are none of them: they are written every few seconds, and tell what was acknowledged.
+    that are late. High watermarks are none of them: they are written every few seconds, and show what was acknowledged.
     """
     closed = {each["name"] for each in document["snapshots"] if each["clean_shutdown"]}
     found = (

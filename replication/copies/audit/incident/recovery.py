@@ -16,7 +16,7 @@ class Recovery:
 
     gone: Mapping[str, Cost]
     unknown: tuple[str, ...]
-    """The partitions of which that cannot be told."""
+    """The partitions of which that is not known."""
 
     @property
     def cost(self) -> Cost:

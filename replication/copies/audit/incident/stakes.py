@@ -52,12 +52,12 @@ class Stake:
     kafkas_choice: str | None
     """Whom Kafka elects once all brokers at hand start together; None where that is not certain, or nobody."""
     expected: tuple[str, ...]
-    """Who has to be reckoned with as the leader: whom Kafka may elect, or, where the files do not tell that, the copy
+    """Who has to be reckoned with as the leader: whom Kafka may elect, or, where the files do not show that, the copy
     with the latest leader epoch and the longest log."""
     lacks_everybody_eligible: bool
     """Whether no replica that is known to have everything is at hand, although there is one."""
     is_told: bool
-    """Whether the files tell whom Kafka elects, even if it is nobody."""
+    """Whether the files show whom Kafka elects, even if it is nobody."""
     latest_and_longest: str | None
     least_loss: str | None
 

@@ -1,4 +1,4 @@
-"""Up to where a copy's records are known to be acknowledged, and may be, by all that tells."""
+"""Up to where a copy's records are known to be acknowledged, and may be, by all evidence."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -29,10 +29,10 @@ def acknowledged(
 
     A high watermark counts in every copy, as far as that is the same log; so does how far a consumer group has read,
     and what a leader wrote as the only one in sync was acknowledged as it was written. A high watermark that no file
-    has, or that was reset to 0, tells nothing.
+    has, or that was reset to 0, shows nothing.
     Nothing was acknowledged that somebody in sync never had, but for what a leader acknowledges by itself with acks=1.
-    Of what lies between nothing tells: brokers write high watermarks down every few seconds, and followers learn them
-    late.
+    Of what lies between nothing is known: brokers write high watermarks down every few seconds, and followers learn
+    them late.
     """
     own = {each.replica: max([*_ends(each, registered)], default=0) for each in summaries}
     known = {

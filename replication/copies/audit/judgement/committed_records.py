@@ -25,7 +25,7 @@ def committed_findings(
 ) -> Iterator[ReplicaFinding]:
     """Report each copy that has acknowledged records which the leader lacks that Kafka elects.
 
-    Where the files do not tell whom it elects, that is the copy with the latest leader epoch and the longest log: what
+    Where the files do not show whom it elects, that is the copy with the latest leader epoch and the longest log: what
     this one lacks a leader that was elected uncleanly has lost already, or all copies have.
     """
     partition = summaries[0].topic_partition

@@ -13,7 +13,7 @@ class Cost(NamedTuple):
     acknowledged: int = 0
     """Those that are known to have been acknowledged."""
     maybe: int = 0
-    """Those of which nothing tells whether they were."""
+    """Those of which nothing shows whether they were."""
     records: int = 0
     """All."""
 

@@ -17,7 +17,7 @@ _REASONS: Final = {
     Reason.LAST_KNOWN_LEADER: "as the last known leader, as no replica is left that is known to have everything",
     Reason.UNCLEAN: "uncleanly, as the topic's settings allow it",
 }
-"""Of those that are told: a leader that is in sync or eligible is what everybody expects."""
+"""Of those that are reported: a leader that is in sync or eligible is what everybody expects."""
 
 
 def candidate_of(partition: Json, replica: str | None) -> Json | None:
@@ -31,14 +31,14 @@ def choices_of(partition: Json) -> list[Json]:
 
 
 def is_told(partition: Json) -> bool:
-    """Whether the files tell whom Kafka elects, even if it is nobody."""
+    """Whether the files show whom Kafka elects, even if it is nobody."""
     return partition["election"] is not None and partition["election"]["why_unknown"] is None
 
 
 def expected_of(partition: Json) -> list[Json]:
     """Return the candidates that have to be reckoned with, unless somebody chooses.
 
-    Those that Kafka may elect; where the files do not tell that, the one of the latest leader epoch and longest log.
+    Those that Kafka may elect; where the files do not show that, the one of the latest leader epoch and longest log.
     """
     names = _leaders(partition) if is_told(partition) else [partition["latest_and_longest"]]
     return [each for each in partition["candidates"] if each["replica"] in names]
@@ -80,7 +80,7 @@ def leaders_in_words(partition: Json) -> str:
 
 
 def why_untold(partition: Json) -> str | None:
-    """Return why the files do not tell it."""
+    """Return why the files do not show it."""
     return partition["election"]["why_unknown"] if partition["election"] else None
 
 
@@ -88,7 +88,7 @@ def untold_in_words(partitions: Sequence[Json]) -> Iterator[str]:
     """Yield for how many partitions the files do not show whom Kafka elects, and why; a line for each reason.
 
     >>> list(untold_in_words(document["partitions"]))
-    ["of 9 partitions the files do not tell whom Kafka elects: none of the directories holds the cluster's metadata..."]
+    ["of 9 partitions the files do not show whom Kafka elects: none of the directories holds the cluster's metadata..."]
     """
     reasons = Counter(why for each in partitions if (why := why_untold(each)) is not None)
     for why, count in reasons.most_common():

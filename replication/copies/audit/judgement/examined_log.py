@@ -1,4 +1,4 @@
-"""A copy as its broker would load it, told by its examination: what `plan` and `advise` decide on."""
+"""A copy as its broker would load it, by its examination: what `plan` and `advise` decide on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -62,7 +62,7 @@ class ExaminedLog(RecoveredLog):
         return LogState(self.log_start_offset, self.log_end_offset, self.high_watermark, copy.history, copy.lineage)
 
     def lineage(self) -> EpochHistory:
-        """Return who led when: the history, or where that was lost what the batches tell."""
+        """Return who led when: the history, or where that was lost what the batches show."""
         return self.known_lineage
 
     def removed_by_truncation(self, offset: int) -> RemovedBatches:

@@ -39,7 +39,7 @@ class Loss:
     acknowledged: RecordSpan
     """Those of them that are known to have been acknowledged to producers: below a high watermark, for one."""
     maybe_acknowledged: RecordSpan
-    """Those of them of which nothing tells whether they were acknowledged. Of the others it is known that not all in
+    """Those of them of which nothing shows whether they were acknowledged. Of the others it is known that not all in
     sync had them: they were acknowledged with acks=1, if at all."""
     by_replica: Mapping[str, RecordSpan]
     """The acknowledged ones that each replica has; replicas without any are left out."""

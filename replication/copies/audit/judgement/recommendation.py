@@ -55,7 +55,7 @@ class Recommendation:
     """The choices, and what all candidates cost."""
 
     election: ForetoldElection
-    """Whom Kafka elects, or why the files do not tell it."""
+    """Whom Kafka elects, or why the files do not show it."""
     latest_and_longest: str
     """The copy with the latest leader epoch, of several the longest. Kafka does not ask logs, and may elect another."""
     least_loss: str | None
@@ -76,7 +76,7 @@ class Recommendation:
     def expected(self) -> tuple[Candidate, ...]:
         """Who has to be reckoned with as the leader unless somebody chooses.
 
-        Those that Kafka may elect; where the files do not tell that, the copy with the latest epoch and longest log.
+        Those that Kafka may elect; where the files do not show that, the copy with the latest epoch and longest log.
         """
         names = (self.latest_and_longest,) if self.election.why_unknown else self.election.leaders
         return tuple(each for each in self.candidates if each.replica in names)
@@ -141,7 +141,7 @@ def recommend(
 
 
 def may_begin_empty(election: ForetoldElection, missing: Sequence[str]) -> list[str]:
-    """Name the replicas without a copy that may lead in some way; all where the files do not tell whom Kafka elects."""
+    """Name the replicas without a copy that may lead in some way; all where the files do not show whom Kafka elects."""
     return [each for each in missing if each and (election.why_unknown is not None or each in election.all_leaders)]
 
 

@@ -18,7 +18,7 @@ Comparisons = Mapping[frozenset[str], Comparison]
 def uncommitted_from(
     summary: CopySummary, summaries: Sequence[CopySummary], comparisons: Comparisons, registered: Registered
 ) -> int:
-    """Return the offset; MAX_OFFSET where nothing tells."""
+    """Return the offset; MAX_OFFSET where nothing shows it."""
     begins = _begins(summaries)
     complete = [each for each in summaries if each.replica in registered.complete and _is_sound(each)]
     ends = [min(each.log_end_offset, _parted_at(summary.replica, each.replica, comparisons)) for each in complete]
@@ -45,7 +45,7 @@ def _parted_at(replica: str, other: str, comparisons: Comparisons) -> int:
 
 
 def _begins(summaries: Iterable[CopySummary]) -> dict[int, int]:
-    """Return where each leader epoch began, or later, as logs tell of which the cleaner has removed a beginning."""
+    """Return where each leader epoch began, or later, as logs show of which the cleaner has removed a beginning."""
     begins: dict[int, int] = {}
     for summary in filter(_is_sound, summaries):
         for epoch, start in {*summary.lineage, *summary.checkpointed_epochs}:

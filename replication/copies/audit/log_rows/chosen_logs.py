@@ -215,7 +215,7 @@ def _ensure_complete(listed: ListedCopy, directory: Path, selection: Selection) 
 
 
 def _is_deleting(copy: Copy) -> bool:
-    """Whether segments are on their way out, of a remote copy: of a local one its own names tell."""
+    """Whether segments are on their way out, of a remote copy: of a local one its own names show it."""
     if copy.is_local:
         return False
     names = Storage(copy.root).child(copy.directory).files()

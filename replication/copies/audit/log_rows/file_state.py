@@ -8,7 +8,7 @@ import crc32c
 from replication.base.errors import SnapshotChangedError
 
 TAIL: Final = 4_096
-"""Bytes before the end by which a log that was only appended to is told from one that was cut and written anew."""
+"""Bytes before the end by which a log that was only appended to differs from one that was cut and written anew."""
 
 _GONE: Final = "it is gone"
 

@@ -37,7 +37,7 @@ class ByteBounds(NamedTuple):
 
 
 def byte_bounds(log: LogFile, path: Path, base_offset: int, selection: Selection) -> ByteBounds:
-    """Return between which bytes of a segment lies all that is asked for; the whole of it where no index tells."""
+    """Return between which bytes of a segment lies all that is asked for; the whole of it where no index shows that."""
     whole = ByteBounds(0, log.size)
     index = _read(OffsetIndex.read, path, FileKind.OFFSET_INDEX, base_offset) if selection.has_bounds else None
     if index is None:
@@ -85,7 +85,7 @@ def _is_confirmed(log: LogFile, entry: OffsetIndexEntry) -> bool:
 
 
 def _batches(log: LogFile, position: int) -> Iterator[Batch]:
-    """Read the batches from a position on that an index tells, as far as there are any."""
+    """Read the batches from a position on that an index gives, as far as there are any."""
     with suppress(LogStoreError):
         yield from log.batches(position) if 0 <= position < log.size else ()
 

@@ -62,7 +62,7 @@ class RecordReader:
                 del records  # before the next are decompressed
 
     def _decoded(self, log: LogFile, columns: BatchColumns, rows: NDArray[np.int64], schema: pa.Schema) -> Decoded:
-        """Decode records; where headers tell all that is asked for, only count them."""
+        """Decode records; where headers have all that is asked for, only count them."""
         if not headers_suffice(schema.names, self.selection):
             yield from decoded_records(log.data, columns, rows)
             return
@@ -78,7 +78,7 @@ class RecordReader:
 
 
 def headers_suffice(columns: Iterable[str], selection: Selection) -> bool:
-    """Return whether the headers of batches tell all that is asked for of their records."""
+    """Return whether the headers of batches have all that is asked for of their records."""
     return selection.condition == ALWAYS and not needs_records(columns)
 
 

@@ -148,5 +148,5 @@ _COLUMNS: Final[Mapping[str, Callable[[Rows], Any]]] = {
 
 
 def needs_records(names: Iterable[str]) -> bool:
-    """Return whether a column is asked for that headers do not tell."""
+    """Return whether a column is asked for that headers do not have."""
     return any(name in _BY_RECORD for name in names)

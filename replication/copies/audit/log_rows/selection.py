@@ -64,7 +64,7 @@ class Selection:
                 yield segment
 
     def batches(self, columns: BatchColumns) -> BatchColumns:
-        """Leave out the batches in which nothing can be asked for; of corrupt ones offsets alone tell."""
+        """Leave out the batches in which nothing can be asked for; of corrupt ones by their offsets alone."""
         if self.condition == ALWAYS:
             return columns
         offsets = {"offset": Span(columns.base_offset, columns.last_offset)}
@@ -73,9 +73,9 @@ class Selection:
         return columns.where(_as_mask(np.where(columns.crc_valid, wanted, in_range), len(columns)))
 
     def in_doubt(self, columns: BatchColumns) -> NDArray[np.int64]:
-        """Return of which sound batches the header does not tell whether a record in them is asked for.
+        """Return of which sound batches the header does not show whether a record in them is asked for.
 
-        Of timestamps a header has the greatest alone, which one of the records has. Of offsets it tells enough: a batch
+        Of timestamps a header has the greatest alone, which one of the records has. Of offsets it has enough: a batch
         is asked for where some offset between its first and last is.
         """
         if not self.condition.mentions("timestamp"):

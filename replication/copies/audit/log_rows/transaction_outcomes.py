@@ -78,7 +78,7 @@ class TransactionOutcomes:
     def read(cls, logs: Iterable[tuple[int, LogFile]], asked: Sequence[ByteRange], *, to_the_end: bool = True) -> Self:
         """Walk over the headers of a log's files, which come in order with their base offsets.
 
-        Kept is what decides on the batches that are `asked` for. Unless the walk goes `to_the_end`, which alone tells
+        Kept is what decides on the batches that are `asked` for. Unless the walk goes `to_the_end`, which alone shows
         the last stable offset, it ends with the last transaction of those. Raises OSError.
         """
         first, last = asked[0].base_offset, asked[-1].base_offset

@@ -37,7 +37,7 @@ class AuditOptions:
     history: str | Path | None = None
     """The directory in which earlier audits of the cluster have kept what they found, and this one does."""
     full: bool = False
-    """Whether all is read, whatever the history tells."""
+    """Whether all is read, whatever the history has."""
     live: bool = False
     """Whether brokers write to what is audited: partitions that move while they are read are read again."""
     patience: float = 60.0

@@ -38,7 +38,7 @@ class ExplainedRows:
 
     @cached_property
     def sources(self) -> Sources:
-        """The copies, opened; a partition that cannot be is told of when it is asked for."""
+        """The copies, opened; a partition that cannot be is reported when it is asked for."""
         return Sources.open([Path(each) for each in self.copies])
 
     def batches(self, tables: Iterable[pa.RecordBatch], *, has_offsets: bool) -> Iterator[pa.RecordBatch]:

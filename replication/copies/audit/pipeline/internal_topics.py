@@ -1,4 +1,4 @@
-"""What Kafka's own topics tell once partitions are judged: consumers and transactions that a new leader strands."""
+"""What Kafka's own topics show once partitions are judged: consumers and transactions that a new leader strands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class Stranded:
 
 
 COMMITTED_OFFSETS: Final = TopicReading(CONSUMER_OFFSETS, COMMITTED, committed_rows)
-"""What groups have committed is read before other partitions are judged: it tells how far these were read."""
+"""What groups have committed is read before other partitions are judged: it shows how far these were read."""
 
 
 def topic_readings(judged: Sequence[Row]) -> Iterator[TopicReading]:

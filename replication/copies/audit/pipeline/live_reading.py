@@ -1,4 +1,4 @@
-"""What an audit of running brokers tells of its passes: what was read again, and what never stood still."""
+"""What an audit of running brokers reports of its passes: what was read again, and what never stood still."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

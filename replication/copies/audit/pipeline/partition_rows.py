@@ -22,7 +22,7 @@ from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 
 Missing = Mapping[TopicPartition, tuple[str, ...]]
-"""The replicas that lack a copy, as `missing_copies` tells."""
+"""The replicas that lack a copy, as `missing_copies` returns them."""
 
 
 def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations) -> Row:

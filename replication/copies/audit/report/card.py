@@ -26,9 +26,9 @@ MOST_MARKS: Final = 50
 RULES: Final = {"latest_and_longest": "latest epoch, longest log", "least_loss": "least loss"}
 """The rules by which copies compare as leaders, as keys of a partition."""
 _SEVERITIES: Final = frozenset({"error", "warning"})
-"""Of the findings that a card tells: what is critical stands with each leader."""
+"""Of the findings that a card shows: what is critical stands with each leader."""
 _IN_STEPS: Final = frozenset({"consumer-offset-beyond-truncation", HANGING_TRANSACTION})
-"""The kinds of findings of which the commands tell."""
+"""The kinds of findings that the commands name."""
 _CARDS: Final = frozenset(
     {Verdict.UNKNOWN, Verdict.SILENT_DIVERGENCE, Verdict.DAMAGED, Verdict.FORKED, Verdict.MISSING}
 )

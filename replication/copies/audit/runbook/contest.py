@@ -28,7 +28,7 @@ class Contest:
     costs: Mapping[str, Cost]
     """By whose copy leads."""
     is_told: bool = False
-    """Whether the files tell whom the controller elects."""
+    """Whether the files show whom the controller elects."""
     together: Leaders = frozenset()
     """Once all brokers at hand start at once."""
     orders: Mapping[tuple[str, ...], Leaders] | None = None

@@ -171,7 +171,7 @@ def _start(document: Json, plan: StartPlan, bootstrap: str) -> Iterator[Step]:
 
 
 def _voters(partitions: Sequence[Json]) -> frozenset[int]:
-    """Return the nodes that have a vote as controllers, as far as the metadata tells."""
+    """Return the nodes that have a vote as controllers, as far as the metadata shows."""
     return frozenset(voter for each in partitions for voter in (each["election"] or {}).get("voters", ()))
 
 
@@ -360,7 +360,7 @@ def _few(commands: Iterable[str], most: int = MOST_COMMANDS) -> tuple[str, ...]:
 
 
 def _can_be_named(snapshot: Json) -> bool:
-    """Whether a command knows which roots are one broker's: of several, `meta.properties` has to tell it."""
+    """Whether a command knows which roots are one broker's: of several, `meta.properties` has to say so."""
     is_local = not any("://" in root for root in snapshot["roots"])
     return is_local and (len(snapshot["roots"]) == 1 or snapshot["node_id"] is not None)
 

@@ -113,7 +113,7 @@ def _best(advice: QuorumAdvice | None, failed: Sequence[str]) -> BestMetadata:
 
 
 def foretelling_in(snapshots: Iterable[Snapshot]) -> "Foretelling":
-    """Read what the snapshots of brokers and controllers tell of elections."""
+    """Read what the snapshots of brokers and controllers show of elections."""
     snapshots = [*snapshots]
     name = str(METADATA_PARTITION)
     copies = (

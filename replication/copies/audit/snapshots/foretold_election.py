@@ -1,4 +1,4 @@
-"""Whom Kafka elects of a partition, as far as the files tell it: the cluster's metadata, and how brokers stopped."""
+"""Whom Kafka elects of a partition, as far as the files show it: the cluster's metadata, and how brokers stopped."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,12 +17,12 @@ RUNNING: Final = "the brokers run, and how they will stop is not known"
 
 @dataclass(frozen=True, slots=True)
 class ForetoldElection:
-    """What the controller does with one partition once brokers start; or why the files do not tell it."""
+    """What the controller does with one partition once brokers start; or why the files do not show it."""
 
     why_unknown: str | None = NO_METADATA
     """None where it is known."""
     metadata_of: str | None = None
-    """The replica whose copy of the metadata tells it."""
+    """The replica whose copy of the metadata shows it."""
     is_complete: bool = False
     """Whether that copy has all that was committed; else what was decided last may be missing from it."""
     foreseen: "ForeseenElections | None" = None

@@ -1,4 +1,4 @@
-"""Who led partitions, as the metadata's log tells it: alone in sync, and one after another without a loss."""
+"""Who led partitions, as the metadata's log shows it: alone in sync, and one after another without a loss."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

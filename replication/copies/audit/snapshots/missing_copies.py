@@ -1,4 +1,4 @@
-"""Partitions that lack copies: what only all partitions of all replicas, taken together, tell."""
+"""Partitions that lack copies: what only all partitions of all replicas, taken together, show."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NOWHERE: Final = "partition-nowhere"
 """The kind of the findings about partitions of which there is no copy at all."""
 UNNAMED: Final = ""
-"""The replica of a copy that is missing where nothing tells whose it is."""
+"""The replica of a copy that is missing where nothing shows whose it is."""
 
 Partitions = Mapping[str, Collection[TopicPartition]]
 """By replica."""
@@ -43,7 +43,7 @@ def assigned_copies(
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What tells which replicas should have copies of which partitions, what is surest first."""
+    """What shows which replicas should have copies of which partitions, what is surest first."""
 
     assigned: Mapping[TopicPartition, Collection[str]] = field(default_factory=dict)
     """By the cluster's metadata: the replicas that should have one, of those that are compared."""
@@ -78,7 +78,7 @@ def missing_copies(held: Partitions, expected: Expectations) -> dict[TopicPartit
 
     A replica should have one where the metadata or its own checkpoint files say so. Of a partition that the metadata
     does not mention there should be `replication_factor` copies, or as many as of most partitions of its topic; where
-    a replica holds nothing at all, as many as of any. Who lacks one is told where no other replica can be meant, or
+    a replica holds nothing at all, as many as of any. Who lacks one is named where no other replica can be meant, or
     only those that hold nothing; else the replica is UNNAMED. A replica that holds nothing, and is not found to lack
     anything so, is taken to lack everything: it was not named for nothing.
 

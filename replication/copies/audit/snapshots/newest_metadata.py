@@ -1,4 +1,4 @@
-"""The newest metadata of the cluster among those that are audited, with what its log tells of earlier leaders."""
+"""The newest metadata of the cluster among those that are audited, with what its log shows of earlier leaders."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping

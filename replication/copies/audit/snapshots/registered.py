@@ -1,4 +1,4 @@
-"""What the cluster itself says of a partition, as far as it tells what its copies are worth."""
+"""What the cluster itself says of a partition, as far as it shows what its copies are worth."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

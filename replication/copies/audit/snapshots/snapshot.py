@@ -53,7 +53,7 @@ class Root:
     listed: frozenset[TopicPartition] = frozenset()
     """The partitions that its checkpoint files mention, as far as those can be read, but for what it has let go of."""
     unread: str | None = None
-    """Why it could not be listed, or does not tell whose it is, although it should."""
+    """Why it could not be listed, or does not show whose it is, although it should."""
     is_listed: bool = True
 
     @property
@@ -132,7 +132,7 @@ def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
 
 
 def expected_in(snapshots: Sequence[Snapshot], replication_factor: int | None = None) -> Expectations:
-    """Gather what tells which copies there should be, and what they are worth: the newest metadata in one of them."""
+    """Gather what shows which copies there should be, and what they are worth: the newest metadata in one of them."""
     roots = [root for snapshot in snapshots for root in snapshot.roots if str(METADATA_PARTITION) in root.partitions]
     names = {
         root.node_id: snapshot.name for snapshot in snapshots for root in snapshot.roots if root.node_id is not None
@@ -336,7 +336,7 @@ def ensure_listed(snapshots: Iterable[Snapshot]) -> None:
 
 
 def unread_roots(snapshots: Iterable[Snapshot]) -> list[str]:
-    """Name the roots that do not tell whose they are, or cannot be listed, each with the reason."""
+    """Name the roots that do not show whose they are, or cannot be listed, each with the reason."""
     return [f"{root.storage.shown}: {root.unread}" for snapshot in snapshots for root in snapshot.roots if root.unread]
 
 
@@ -407,7 +407,7 @@ def _are_whole(*snapshots: Snapshot) -> bool:
 
 
 def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snapshot]:
-    """Call those of one name by as many last parts of their paths as tell them apart, but as the user named them."""
+    """Call those of one name by as many last parts of their paths as distinguish them, but as the user named them."""
     names = [snapshot.name for _, snapshot in found]
     parts = [(given,) if given == snapshot.name else _parts_of(snapshot) for given, snapshot in found]
     for count in range(2, max(map(len, parts), default=0) + 1):

@@ -40,7 +40,7 @@ class Unlisted(Files):
 
 
 Altered = Callable[[str], object]
-"""Is told the name of a file that was altered on its way, and then fetched as it is."""
+"""Called with the name of a file that was altered on its way, and then fetched as it is."""
 
 
 def _untold(_name: str) -> None:
@@ -50,7 +50,7 @@ def _untold(_name: str) -> None:
 CHUNK: Final = 8 << 20
 """Bytes of one read while a remote file is copied."""
 _CHECKED: Final = frozenset({FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT})
-"""Files that have checksums, or that the log tells whether they are right."""
+"""Files that have checksums, or of which the log shows whether they are right."""
 DEPTH: Final = LEVELS + 1
 """Levels below what is named: roots in it, or in directories in it, and partitions in those."""
 
@@ -294,9 +294,9 @@ class Storage:
         Of a remote one the files, and those of the root itself, are copied for as long as it is entered; `only` names
         those that are needed, and `stand_ins` are made instead of those of their names. Where `root` is a local
         directory that stands for this one already, as `own_files` makes it, the directory alone is copied, into that.
-        They are as two transfers have them; those that the log's checksums tell of as one has them, unless `is_agreed`.
-        `altered` is told of each file of which there were others. Raises OSError, FileNotFoundError where the directory
-        is gone.
+        They are as two transfers have them; those that the log's checksums cover as one has them, unless `is_agreed`.
+        `altered` is called with each file of which there were others. Raises OSError, FileNotFoundError where the
+        directory is gone.
         """
         if self.is_local:
             yield self.path / directory

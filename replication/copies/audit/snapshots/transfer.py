@@ -1,4 +1,4 @@
-"""What a store is asked for: fetched whole, again where that fails, and where nothing else tells until two agree."""
+"""What a store is asked for: fetched whole, again where that fails, and where nothing else decides until two agree."""
 
 import time
 from collections.abc import Callable, Iterator

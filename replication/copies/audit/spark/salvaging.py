@@ -98,7 +98,7 @@ class _Job:
         return row
 
     def records(self) -> Iterator[pa.RecordBatch]:
-        """Give the salvaged records; none of a partition that cannot be read, which its report tells."""
+        """Give the salvaged records; none of a partition that cannot be read, which its report says."""
         with self.salvage(_pass_over) as salvage:
             for block in filter(len, salvage.blocks(_pass_over)) if salvage else ():
                 yield from _rows(block)

@@ -1,4 +1,4 @@
-"""A connection to the cluster that takes the records: what it is asked, and how its errors are told."""
+"""A connection to the cluster that takes the records: what it is asked, and how its errors are reported."""
 
 import logging
 import time

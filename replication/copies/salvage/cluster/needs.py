@@ -38,7 +38,7 @@ class Needs:
     last_of: dict[SourceTransaction, int] = field(default_factory=dict)
     """Which of the records, counted from 1, is the last one of a transaction of their producer."""
     blocks: list[int] = field(default_factory=list)
-    """What tells each block from others: they come again when they are written."""
+    """What distinguishes each block from others: they come again when they are written."""
 
     @property
     def since(self) -> int | None:

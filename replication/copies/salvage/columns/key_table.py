@@ -32,7 +32,7 @@ class KeyNames:
         return self._data[start : start + int(self._lengths[number])].tobytes()
 
     def agree(self, numbers: Numbers, records: RecordColumns) -> bool:
-        """Learn the keys of numbers that are new, and tell whether all records have the key of their number."""
+        """Learn the keys of numbers that are new, and return whether all records have the key of their number."""
         new = np.flatnonzero(self._lengths[numbers] == NOWHERE)
         if len(new):
             first = new[np.unique(numbers[new], return_index=True)[1]]

@@ -39,5 +39,5 @@ class SharedBatches:
 
 
 def _identity(batch: Batch) -> tuple[int, ...]:
-    """Return what tells a batch from every other: the checksum is of all else."""
+    """Return what distinguishes a batch from every other: the checksum is of all else."""
     return batch.base_offset, batch.last_offset, batch.leader_epoch, batch.size, batch.crc

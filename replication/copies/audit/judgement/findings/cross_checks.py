@@ -209,7 +209,7 @@ class _CrossChecks:
 
 
 def stray_replicas(summaries: Sequence[CopySummary], registered: Registered | None) -> set[str]:
-    """Name the replicas whose brokers take their logs for stray by the topic's id, as far as that can be told."""
+    """Name the replicas whose brokers take their logs for stray by the topic's id, as far as that is known."""
     ids = {each.replica: each.topic_id for each in summaries if each.topic_id is not None}
     if registered is not None and registered.topic_id is not None:
         without = {each.replica for each in summaries if _is_stray_without(each, registered.topic_id)}

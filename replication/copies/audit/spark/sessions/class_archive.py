@@ -1,6 +1,6 @@
 """Java's classes as it has parsed and verified them, in a file from which Spark starts sooner (AppCDS, JEP 350).
 
-An archive belongs to one Java, to the jars of one Spark and to what else Java is told. Java itself checks that too, and
+An archive belongs to one Java, to the jars of one Spark and to Java's other options. Java itself checks that too, and
 starts without where it does not fit. But it believes what the file holds: so it is given only what is whole by the
 checksum in its name, and what nobody but this user and root can have written, as with machine code of kernels.
 """

@@ -65,7 +65,7 @@ class KafkaLogSource(DataSource):
 
     @told_briefly
     def streamReader(self, schema: StructType) -> NoReturn:  # noqa: ARG002, N802  Spark's names
-        """Raise StreamingNotSupportedError: files do not tell what of them is committed and will stay."""
+        """Raise StreamingNotSupportedError: files do not show what of them is committed and will stay."""
         raise StreamingNotSupportedError
 
 
