@@ -34,7 +34,7 @@ class BrokerProcess:
     """Does what its parent says, and ends once that says nothing more."""
 
     def __init__(self, settings: ProcessSettings, answers: IO[bytes]) -> None:
-        """Begin with the links as they are told; see `run`."""
+        """Begin with the links as they are given; see `run`."""
         self._settings: Final = settings
         self._answers: Final = answers
         self._links: Final = Links()

@@ -40,7 +40,7 @@ class LinkedController:
         return _LinkedChannel(self._behind.channel(), self._ensure_reached)
 
     def metadata(self, waiter: Waiter) -> MetadataSource:
-        """Return what tells of all changes, once the link is whole."""
+        """Return what reports all changes, once the link is whole."""
         behind = self._behind.metadata(waiter)
         return _LinkedSource(behind, lambda: self._links.is_cut(self._broker_id, CONTROLLER))
 

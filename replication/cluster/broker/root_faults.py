@@ -21,7 +21,7 @@ def root_faults(
 ) -> Iterator[str]:
     """Find what is wrong with each root by itself, and between them; whose they are is put into `known`.
 
-    `read` tells whose one is, None where it is nobody's or not to be looked at, and raises what is wrong with it.
+    `read` returns whose one is, None where it is nobody's or not to be looked at, and raises what is wrong with it.
     """
     for root in dict.fromkeys(roots):
         try:

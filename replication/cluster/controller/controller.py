@@ -95,7 +95,7 @@ class ControllerSettings:
     default_replication_factor: int = 1
     defaults: Mapping[str, str] = field(default_factory=dict)
     """For topics without a setting of their own. min.insync.replicas and unclean.leader.election.enable count for what
-    is decided; the others are told of topics that are made."""
+    is decided; the others are reported when topics are created."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -80,7 +80,7 @@ def whole_batches(
     Lengths and magics are looked at, and what no checksum covers: epochs and base offsets. Only where these make no
     sense checksums are, too, since a batch that is damaged says nothing of its order; whoever appends checks them
     anyway. `latest_epoch` is that of the log's last batch, or -1; `next_offset` is where the log ends, and
-    `high_watermark` what the same answer tells.
+    `high_watermark` is that of the same answer.
 
     Raises InvalidBatchHeaderError and CorruptBatchError; EpochsOutOfOrderError; OffsetsOverlapError and
     GapAboveHighWatermarkError, which Kafka does not look for: its followers compare last offsets only.

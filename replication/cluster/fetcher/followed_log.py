@@ -105,7 +105,7 @@ class FollowedLog:
     def append(self, action: Append, leader_epoch: int, *, only_committed: bool = False) -> AppendInfo:
         """Append what the leader of `leader_epoch` sent, then take its high watermark and its log's start.
 
-        Left out are batches from the first of a later epoch on, since the next answer tells of the newer leader; with
+        Left out are batches from the first of a later epoch on, since the next answer names the newer leader; with
         `only_committed` those at or above the high watermark told; and a last batch after a gap or in a new epoch,
         until another answer shows the same.
 

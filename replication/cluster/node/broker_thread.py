@@ -53,7 +53,7 @@ class BrokerThread(WorkerThread):
         """Create the thread. The source wakes the waiter; `placed` is called with replicas in new places.
 
         `resend_registration` is called where the controller has not kept all of the registration, and would by now.
-        `current` is told as of when the metadata is applied, by the monotonic clock.
+        `current` is called with the time as of which the metadata is applied, by the monotonic clock.
         """
         super().__init__("broker-metadata")
         self.applied_offset: int = -1

@@ -36,7 +36,7 @@ class MetadataFeed:
     ) -> None:
         """Begin with all that is known; `drop` is called once nobody takes any more.
 
-        `put_until` tells as of when all that was committed has been put, by default as of now.
+        `put_until` returns as of when all that was committed has been put, by default as of now.
         """
         everything = ImageChanges.between(ClusterImage(), published.image)
         self._news: Final = deque([MetadataNews(published.image, everything, published.applied_offset)])

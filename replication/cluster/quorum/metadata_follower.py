@@ -32,8 +32,8 @@ _NOTHING: Final = PublishedImage(ClusterImage().frozen())
 class MetadataFollower(WorkerThread):
     """Finds the quorum's leader and replays committed metadata, until it is stopped.
 
-    It tells `controller` who leads. Errors are retried, except those that set `failure` and end it. Any thread may read
-    `published` without a lock.
+    `controller` is set to who leads. Errors are retried, except those that set `failure` and end it. Any thread may
+    read `published` without a lock.
     """
 
     PASSING: ClassVar[tuple[type[Exception], ...]] = (*WorkerThread.PASSING, LogStoreError)

@@ -1,6 +1,6 @@
 """Produce, as who can only be read answers it.
 
-It has to be offered: librdkafka tells from its versions in which format a broker sends records, and fetches nothing
+It has to be offered: librdkafka infers from its versions in which format a broker sends records, and fetches nothing
 from one that does not offer it. Kafka 4 offers versions that it no longer answers for the same reason (KAFKA-18659).
 """
 

@@ -35,7 +35,7 @@ def find_hanging(
 def abort_hanging(client: ClusterClient, found: Iterable[JudgedTransaction]) -> tuple[Ended, ...]:
     """End those transactions that hang by abort markers; all others are left alone. Needs Alter on the cluster.
 
-    Kafka: `kafka-transactions abort`. Raises nothing: what failed is told of each.
+    Kafka: `kafka-transactions abort`. Raises nothing: the result has what failed of each.
     """
     return answered(abort(each.transaction for each in found if each.verdict is Verdict.HANGING), client)
 

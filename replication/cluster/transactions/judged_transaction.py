@@ -54,9 +54,9 @@ def judge(
 ) -> JudgedTransaction:
     """Judge one that was open before the coordinators were asked, and after that still was.
 
-    `gap` says which coordinators did not tell what they know; None where all did. A transaction of which no
+    `gap` says which coordinators did not report what they know; None where all did. A transaction of which no
     coordinator knows the producer counts as hanging only if its last batch is older than `older_than`, a time in
-    milliseconds since 1970 UTC, and never where that is None: a coordinator tells nothing of transactional ids that the
+    milliseconds since 1970 UTC, and never where that is None: a coordinator reports no transactional ids that the
     asker may not describe, and a producer may give its records any time.
     """
     known = [each for each in coordinated if each.producer_id == transaction.producer_id]

@@ -135,7 +135,7 @@ class Codec(Generic[T]):
         return said | {field.name: content for content, (_, field) in tagged if content != field.default}
 
     def read(self, data: Data, position: int) -> tuple[T, int]:
-        """Read at a position, and tell the one after. Raises IndexError, OverflowError, ValueError or struct.error.
+        """Read at a position, and return the one after. Raises IndexError, OverflowError, ValueError or struct.error.
 
         Tags that are not known are passed over, as later versions may bring them.
         """

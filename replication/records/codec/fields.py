@@ -29,7 +29,7 @@ _NULL: Final = "a field is null that must not be"
 Data: TypeAlias = bytes | memoryview
 Writer: TypeAlias = Callable[[bytearray, T], None]
 Reader: TypeAlias = Callable[[Data, int], tuple[T, int]]
-"""Reads at a position, and tells the one after. May raise IndexError, struct.error, OverflowError and ValueError."""
+"""Reads at a position, and returns the one after. May raise IndexError, struct.error, OverflowError and ValueError."""
 Rest: TypeAlias = Callable[[Any, Data, int], tuple[T, int]]
 """Reads what follows a number, given that number; errors as those of a Reader."""
 

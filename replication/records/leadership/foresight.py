@@ -1,11 +1,11 @@
 """Whom a cluster's controller elects once its brokers start again, from its metadata: nobody is asked.
 
 What happens to a broker is what happens in a cluster. A controller that becomes active waits for the brokers that are
-not fenced by its metadata, and fences those of whom it hears nothing, in the order that `fencing_order` tells. A broker
-that starts registers, which takes it out of the ISRs, and out of the ELRs where it has not stopped cleanly; it serves
-once it is unfenced, and then leads what nobody leads, where it may. One that starts beside the controller may register
-before it is fenced, and so in another turn. On a new disk it makes an empty log, says where that lies before it serves
-or after, and may lead from then on. All this is decided by the controller's own rules.
+not fenced by its metadata, and fences those of whom it hears nothing, in the order that `fencing_order` returns. A
+broker that starts registers, which takes it out of the ISRs, and out of the ELRs where it has not stopped cleanly; it
+serves once it is unfenced, and then leads what nobody leads, where it may. One that starts beside the controller may
+register before it is fenced, and so in another turn. On a new disk it makes an empty log, says where that lies before
+it serves or after, and may lead from then on. All this is decided by the controller's own rules.
 """
 
 from collections import deque
@@ -38,7 +38,7 @@ _MOST_ORDERED: Final = 5
 
 
 class StartingBroker(NamedTuple):
-    """A broker that is about to start, as its files tell."""
+    """A broker that is about to start, as its files show."""
 
     id: int
     clean_epoch: int = UNKNOWN_BROKER_EPOCH
@@ -361,7 +361,7 @@ def _reason(before: PartitionRegistration, leader: int) -> Reason:
 
 
 def _election(leader: int | None, reason: Reason, partitions: Iterable[PartitionRegistration]) -> ForeseenElection:
-    """Put together what ends alike; of the ISRs and ELRs the one of the lowest epoch is told."""
+    """Put together what ends alike; of the ISRs and ELRs the one of the lowest epoch is returned."""
     first, *_ = ordered = sorted(partitions, key=lambda each: (each.leader_epoch, each.isr, each.elr))
     epochs = tuple(dict.fromkeys(each.leader_epoch for each in ordered))
     return ForeseenElection(leader, reason, epochs, first.isr, first.elr)

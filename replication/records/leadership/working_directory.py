@@ -13,7 +13,7 @@ _NOT_SAID_YET: Final = frozenset({UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY})
 def has_working_copy(partition: PartitionRegistration, broker_id: int, working: Collection[UUID]) -> bool:
     """Whether a broker is a replica, and none of its failed disks has the partition.
 
-    `working` are its directories that work; without any it has not told of them. Who was reassigned away may still be
+    `working` are its directories that work; without any it has not reported them. Who was reassigned away may still be
     the last known leader, and must not lead what it has deleted.
     """
     if broker_id not in partition.replicas:

@@ -38,7 +38,7 @@ class BrokerRegistration:
     directories: tuple[UUID, ...] = ()
     """The directories that work, in order of their ids."""
     cordoned_directories: tuple[UUID, ...] | None = None
-    """Those that get no new replicas; None until the broker has told."""
+    """Those that get no new replicas; None until the broker has reported them."""
 
     @classmethod
     def of(cls, record: RegisterBrokerRecord) -> Self:

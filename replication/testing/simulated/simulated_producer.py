@@ -52,7 +52,7 @@ class SimulatedProducer:
         wall_clock: Callable[[], int],
         timeout_ms: int,
     ) -> None:
-        """`leader` tells whom the cluster knows as the partition's leader."""
+        """`leader` returns whom the cluster knows as the partition's leader."""
         self._partition: Final = partition
         self._producer_id: Final = producer_id
         self._network: Final = network

@@ -32,7 +32,7 @@ def framed_parts(parts: list[Part]) -> list[Part]:
 class FrameReader:
     r"""Puts frames together from what arrives, in a buffer that it keeps.
 
-    Fill the start of `wanted()`, then tell how much with `received`:
+    Fill the start of `wanted()`, then report how much with `received`:
 
     >>> reader = FrameReader()
     >>> for byte in b"\0\0\0\2hi":

@@ -40,7 +40,7 @@ def read_message(codec: Codec[T], data: Data, name: str) -> T:
 
 
 def read_part(codec: Codec[T], data: Data, name: str) -> tuple[T, int]:
-    """Read a message that bytes begin with, and tell where it ends; errors as those of `read_message`."""
+    """Read a message that bytes begin with, and return where it ends; errors as those of `read_message`."""
     try:
         return codec.read(data, 0)
     except CODEC_ERRORS as error:

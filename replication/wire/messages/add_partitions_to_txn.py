@@ -29,7 +29,7 @@ class AddedPartitionsToTxn:
     """The answer to an AddPartitionsToTxnRequest (Kafka: AddPartitionsToTxnResponse)."""
 
     error: ErrorCode = ErrorCode.NONE
-    """Of the whole request: nothing is told of single partitions then (v4)."""
+    """Of the whole request: single partitions have none then (v4)."""
     results: Mapping[str, Mapping[TopicPartition, ErrorCode]]
     """What became of each partition, by transactional id, which versions before 4 leave empty."""
     throttle_time_ms: int = 0

@@ -13,7 +13,7 @@ from replication.wire.messages.form import Form
 from replication.wire.messages.request import Request
 
 ANY_BROKER_EPOCH: Final = -1
-"""Of a follower that does not tell in which epoch its broker is registered."""
+"""Of a follower that does not say in which epoch its broker is registered."""
 _RECOVERED: Final = 0
 _NO_LEADER: Final = -1
 _UNKNOWN_EPOCH: Final = -1

@@ -13,7 +13,7 @@ from replication.wire.messages.metadata import Broker
 from replication.wire.messages.request import Request
 
 BROKERS: Final = 1
-"""The type of endpoints to tell of (KIP-919)."""
+"""The type of endpoints to describe (KIP-919)."""
 
 CONTROLLERS: Final = 2
 """The other type: where the quorum's controllers listen."""
@@ -24,7 +24,7 @@ class DescribedBroker(NamedTuple):
 
     broker: Broker
     is_fenced: bool | None
-    """None below version 2, which tells only of brokers that are not fenced."""
+    """None below version 2, which describes only brokers that are not fenced."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

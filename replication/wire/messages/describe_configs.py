@@ -46,7 +46,7 @@ class Setting(NamedTuple):
 
 
 class Configuration(NamedTuple):
-    """One resource's settings, or why they are not told."""
+    """One resource's settings, or why they are not described."""
 
     error: ErrorCode
     error_message: str | None

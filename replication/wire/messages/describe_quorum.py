@@ -143,7 +143,7 @@ def _encode_response(told: DescribedQuorum, _: int) -> _Response:
 
 
 def _decode_response(fields: _Response, _: int) -> DescribedQuorum:
-    """Return the answer; MalformedResponseError where it tells of no or of another partition."""
+    """Return the answer; MalformedResponseError where it describes no or another partition."""
     error = code_of(fields.error)
     if error is not ErrorCode.NONE:
         return DescribedQuorum(error=error, error_message=fields.error_message)

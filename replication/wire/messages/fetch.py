@@ -24,7 +24,7 @@ INITIAL_SESSION_EPOCH: Final = 0
 """A full fetch that asks for a new session (Kafka: FetchMetadata.INITIAL_EPOCH)."""
 
 NOT_SUPPORTED: Final = 2**63 - 1
-"""Instead of a follower's high watermark, where it does not tell."""
+"""Instead of a follower's high watermark, where it does not send it."""
 
 
 class FetchPartition(NamedTuple):
@@ -83,7 +83,7 @@ class FetchedPartition(NamedTuple):
     snapshot_id: SnapshotId | None = None
     """Of the metadata, where the log no longer goes back to the offset asked for (KIP-630; v12)."""
     last_stable_offset: int = -1
-    """-1 where the leader does not tell."""
+    """-1 where the leader does not send it."""
     aborted_transactions: tuple[AbortedTransaction, ...] | None = None
     """Whose records are to be skipped; None to who reads uncommitted."""
     preferred_read_replica: int = -1

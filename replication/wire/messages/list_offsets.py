@@ -51,7 +51,7 @@ class ListedOffset(NamedTuple):
     offset: int
     """-1 if there is none."""
     leader_epoch: int = -1
-    """The epoch of the record there, or -1 where it is not told (v4)."""
+    """The epoch of the record there, or -1 where it is not sent (v4)."""
     timestamp: int = -1
     """Of the record found, where a time was asked for."""
 

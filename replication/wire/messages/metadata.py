@@ -35,7 +35,7 @@ class PartitionMetadata(NamedTuple):
     offline: tuple[int, ...] = ()
     """Replicas on brokers that are down, or on failed disks (v5)."""
     elr: tuple[int, ...] | None = None
-    """Not in sync, yet known to have all that is committed (KIP-966); only DescribeTopicPartitions tells."""
+    """Not in sync, yet known to have all that is committed (KIP-966); only DescribeTopicPartitions returns them."""
     last_known_elr: tuple[int, ...] | None = None
     """As above: the last to have been eligible, where none is any more."""
 

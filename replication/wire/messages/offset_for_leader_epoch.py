@@ -29,7 +29,7 @@ class EpochAnswer(NamedTuple):
 
     error: ErrorCode
     end: EndOffset
-    """Of epoch -1 from a leader that answers version 0, which tells only the offset (KIP-279)."""
+    """Of epoch -1 from a leader that answers version 0, which has only the offset (KIP-279)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from replication.wire.messages.topic_ids import id_of, known_by
 _SINCE_REPLICA_STATE: Final = 15
 """From here on a replica is named by a tag."""
 _SINCE_HIGH_WATERMARK: Final = 18
-"""And tells its high watermark by one."""
+"""And sends its high watermark in one."""
 
 _TERMS: Final = Struct(">iiibii")
 """How long to wait, how much to return, the isolation level and the session."""

@@ -1,4 +1,4 @@
-"""Who asks, as requests tell it."""
+"""Who asks, as requests carry it."""
 
 from typing import Final
 

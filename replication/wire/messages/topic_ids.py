@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class Endpoint(NamedTuple):
-    """Where a broker listens, as answers tell it of the leaders that they name (KIP-951)."""
+    """Where a broker listens, as answers have it of the leaders that they name (KIP-951)."""
 
     node_id: Int32
     host: String

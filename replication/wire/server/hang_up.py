@@ -8,7 +8,7 @@ from replication.records.codec.gathered import Part
 class HangUpError(Exception):
     """What was received has no answer, or only a last one: then the connection is closed, as Kafka does.
 
-    `topic` is what it is about, in one word: of each, a server tells once an address.
+    `topic` is what it is about, in one word: a server reports each once for an address.
     """
 
     def __init__(self, topic: str, reason: str, *, answer: Any = None, delay_seconds: float = 0.0) -> None:

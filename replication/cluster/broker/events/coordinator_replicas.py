@@ -9,7 +9,7 @@ from replication.cluster.broker.events.partition_events import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoordinatorReplicas:
-    """It may lead them at any time: who belongs there would find no coordinator then. Told at each start."""
+    """It may lead them at any time: who belongs there would find no coordinator then. Reported at each start."""
 
     event: ClassVar[str] = "coordinator-replicas"
     topics: tuple[str, ...]

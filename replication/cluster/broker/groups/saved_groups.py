@@ -21,7 +21,7 @@ _READ_BYTES: Final = 1 << 20
 class SavedGroups:
     """What a coordinator would know after it has loaded the same logs.
 
-    Groups of the consumer protocol (KIP-848) are told by their offsets alone.
+    Groups of the consumer protocol (KIP-848) are known by their offsets alone.
     """
 
     offsets: dict[str, dict[TopicPartition, OffsetCommit]] = field(default_factory=dict)

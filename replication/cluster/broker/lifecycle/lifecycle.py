@@ -1,6 +1,6 @@
 """How a broker joins a cluster, stays in it and leaves it: the states between its start and its end, without I/O.
 
-A shell around `BrokerLifecycle` sends what `request_due` returns and tells what was answered:
+A shell around `BrokerLifecycle` sends what `request_due` returns and passes on what was answered:
 
     lifecycle.start(now)
     while lifecycle.state is not BrokerState.SHUTTING_DOWN:

@@ -40,7 +40,7 @@ class LifecycleThread(WorkerThread):
     ) -> None:
         """Own the lifecycle and channel. `metadata_offset` returns the highest offset that is replayed.
 
-        `session` is told of heartbeats that were answered. A request is given up after half of `session_timeout_ms`
+        `session` is given the heartbeats that were answered. A request is given up after half of `session_timeout_ms`
         (broker.session.timeout.ms), so that another one comes in time (KAFKA-14392).
         """
         super().__init__(f"broker-{registration.broker_id}-lifecycle")

@@ -8,8 +8,8 @@ class OwnSession:
 
     The controller's lasts longer, as it begins when the heartbeat arrives. Once it was over another broker may lead
     what this one leads, and the heartbeat that renews it does not say so: it goes on only once metadata is applied that
-    was fetched after the answer. Times are milliseconds of a clock that never goes back. One thread tells of
-    heartbeats, one of metadata, and any asks.
+    was fetched after the answer. Times are milliseconds of a clock that never goes back. One thread reports
+    heartbeats, another metadata, and any may ask.
     """
 
     def __init__(self, timeout_ms: int | None = None) -> None:

@@ -129,7 +129,7 @@ class LedPartition:
 
     @property
     def low_watermark(self) -> int:
-        """The offset below which all replicas on living brokers have deleted; UNKNOWN_OFFSET before they have told."""
+        """The offset below which all replicas on living brokers have deleted; UNKNOWN_OFFSET before they report it."""
         with self._lock:
             starts = self._followers.log_start_offsets()
         return min([self._log.log_start_offset, *starts])

@@ -27,7 +27,7 @@ def is_own(image: ClusterImage, broker_id: int, partition: TopicPartition, topic
 def set_strays_aside(image: ClusterImage, broker_id: int, directories: LogDirectories) -> None:
     """Mark as stray what is not this broker's by an image that has been read to its end; nothing is removed.
 
-    What cannot be marked, or whose topic id cannot be read, stays where it is, and is told.
+    What cannot be marked, or whose topic id cannot be read, stays where it is, and is reported.
     """
     for root in directories.roots:
         for partition, log in list(root.partitions.items()):

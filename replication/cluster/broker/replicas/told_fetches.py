@@ -1,4 +1,4 @@
-"""What a broker tells and counts of the partitions that it follows."""
+"""What a broker reports and counts of the partitions that it follows."""
 
 import logging
 from collections.abc import Callable

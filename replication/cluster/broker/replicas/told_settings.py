@@ -13,7 +13,7 @@ _ALL: Final = ""
 
 
 class ToldSettings:
-    """Each setting is told of once, however many topics have it. One thread looks."""
+    """Each setting is reported once, however many topics have it. One thread looks."""
 
     def __init__(self, broker_id: int) -> None:
         """Create it with nothing reported."""

@@ -62,7 +62,7 @@ def reading_apis(
 
     `roots` are its log.dirs. An answer to a fetch has no more than `fetch_max_bytes` of records, but for its first
     batch (Kafka: fetch.max.bytes); so much is held for a client that stops reading. `create_topics` makes topics that
-    clients ask for and that are not there (Kafka: auto.create.topics.enable). `futures` tells of the copies by which
+    clients ask for and that are not there (Kafka: auto.create.topics.enable). `futures` has the copies by which
     partitions move between the roots, `states` of roots that have failed or are cordoned. `permissions` are what
     callers may do (`Authorizer.permissions`); by default everybody may do everything. `throttle` is for followers that
     are not in sync. `ineffective` says which settings of brokers make no difference to this one.

@@ -14,7 +14,7 @@ _SINCE_DIVERGING_EPOCH: Final = 12
 class FetchRules:
     """How a follower finds what to truncate, and how long it waits after an error.
 
-    Kafka's replicas truncate on fetch since 2.7. A mirror asks: to a consumer's Fetch a leader tells no divergence.
+    Kafka's replicas truncate on fetch since 2.7. A mirror asks: to a consumer's Fetch a leader answers no divergence.
     """
 
     protocol: TruncationProtocol = TruncationProtocol.KIP_320
@@ -30,7 +30,7 @@ class FetchRules:
     def for_leader(self, fetch_version: int, *, tells_epochs: bool = True) -> "FetchRules":
         """Return the rules to follow a leader by that answers Fetch in this version at most.
 
-        Leaders before Kafka 2.7 find no divergence in a Fetch, those before 0.11 tell no epochs at all.
+        Leaders before Kafka 2.7 find no divergence in a Fetch, those before 0.11 answer no epochs at all.
         """
         if not tells_epochs:
             return replace(self, protocol=TruncationProtocol.HIGH_WATERMARK, truncate_on_fetch=False)

@@ -185,7 +185,7 @@ def _truncate_as_told(
     answer: EndOffset,
     protocol: TruncationProtocol = TruncationProtocol.KIP_320,
 ) -> Step:
-    """Truncate as follows from an epoch and its end in the leader's log; a Fetch that tells them knows KIP-320."""
+    """Truncate as follows from an epoch and its end in the leader's log; a Fetch that has them knows KIP-320."""
     decision = truncation_for(answer, log.history, log.log_end_offset, log.high_watermark, protocol=protocol)
     # Most often nothing is cut, and nobody asks why.
     reason = _what_was_told(state, answer) if decision.offset < log.log_end_offset else ""

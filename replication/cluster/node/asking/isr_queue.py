@@ -46,7 +46,7 @@ class IsrQueue:
     def ask(self, change: IsrChange) -> None:
         """Request a change, whose leader gets the result later. Any thread may.
 
-        What was refused is wanted again at once, while the answer is told: nobody is woken for that.
+        What was refused is wanted again at once, while the answer is reported: nobody is woken for that.
         """
         self._wanted.append(change)
         if not self._is_telling:

@@ -42,7 +42,7 @@ def ensure_answers(
 ) -> None:
     """Return once the active controller of the broker's cluster has answered, asked as one that knows no metadata.
 
-    That it has to be waited for is told, once.
+    That it has to be waited for is reported, once.
 
     Raises MetadataRefusedError where it leads another cluster, UnsupportedFeaturesError where that works at levels of
     features that a broker of ours does not know, NoControllerError where none has answered in time, StopRequestedError,
@@ -83,7 +83,7 @@ def _asked(
 ) -> OtherLeader | None:
     """Return who leads instead, or in which epoch; None where the active controller has answered.
 
-    The first answer of a leader tells its epoch, which nobody knows before. Raises MetadataRefusedError and
+    The first answer of a leader has its epoch, which nobody knows before. Raises MetadataRefusedError and
     UnsupportedFeaturesError too.
     """
     with Connection.open(address, settings) as connection:

@@ -13,7 +13,7 @@ _SECONDS: Final = 60.0
 class IdleShare:
     """The share of one processor core that this process did not use: at 0 requests queue up.
 
-    Kafka tells how idle its request handlers are. Here each connection has a thread, and Python runs one at a time.
+    Kafka measures how idle its request handlers are. Here each connection has a thread, and Python runs one at a time.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ class RegisterBrokerRecord(MetadataRecord):
     log_dirs: Annotated[Uuids, Since(3), Tag(0)] = ()
     """The directories that work (KIP-858)."""
     cordoned_log_dirs: Annotated[OptionalUuids, Since(4), Tag(1)] = None
-    """Directories that get no new replicas; None until the broker has told."""
+    """Directories that get no new replicas; None until the broker has reported them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

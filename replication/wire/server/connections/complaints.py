@@ -5,7 +5,7 @@ from typing import Final
 
 _LOGGER: Final = logging.getLogger("epochlog.server")
 _MOST: Final = 10_000
-"""After so many, what was told is told again: what is kept of strangers is bounded."""
+"""After so many, what was reported is reported again: what is kept of strangers is bounded."""
 
 
 class Complaints:

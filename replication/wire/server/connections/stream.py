@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from replication.records.codec.gathered import Part
 
 _HUNG_UP: Final = getattr(select, "POLLRDHUP", 0) | select.POLLHUP | select.POLLERR
-"""Only Linux tells of the first, which comes while this side may still send."""
+"""Only Linux reports the first, which comes while this side may still send."""
 _MOST_PARTS: Final = 1_024
 """That one call sends (IOV_MAX)."""
 

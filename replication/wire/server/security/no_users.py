@@ -19,7 +19,7 @@ class NoUsers:
     """
 
     def __init__(self, known: Callable[[str], Collection[ScramShape]] = lambda _: ()) -> None:
-        """Choose the secret. `known` tells what the credentials of users look like that there are, by digest."""
+        """Choose the secret. `known` returns what the credentials of users look like that there are, by digest."""
         self._secret: Final = secrets.token_bytes(32)
         self._known: Final = known
 

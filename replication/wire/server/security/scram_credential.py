@@ -15,7 +15,7 @@ DIGESTS: Final = {SaslMechanism.SCRAM_SHA_256: "sha256", SaslMechanism.SCRAM_SHA
 
 
 class ScramShape(NamedTuple):
-    """What tells credentials apart before a login: whoever is not known must not be told by it."""
+    """What distinguishes credentials before a login: an unknown user must not be recognized by it."""
 
     iterations: int
     salt_bytes: int
@@ -40,7 +40,7 @@ class ScramCredential:
 
     @property
     def shape(self) -> ScramShape:
-        """What anybody is told of it who asks."""
+        """What anybody learns of it who asks."""
         return ScramShape(self.iterations, len(self.salt))
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Damage of a broker's logs, until it is settled and told."""
+"""Damage of a broker's logs, until it is settled and reported."""

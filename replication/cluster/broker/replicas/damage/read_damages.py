@@ -1,4 +1,4 @@
-"""Damage that somebody has come upon by reading, each told once."""
+"""Damage that somebody has come upon by reading, each reported once."""
 
 from collections.abc import Callable
 from threading import Lock
@@ -10,7 +10,7 @@ from replication.cluster.broker.events.partition_events import DamageRead
 VERIFY_INTERVAL_MS: Final = 3_600_000
 """What is sent was checked, or appended, an hour ago at most."""
 MOST_PLACES: Final = 100
-"""That are remembered of a partition: further ones are told again, each time that somebody reads there."""
+"""That are remembered of a partition: further ones are reported again, each time that somebody reads there."""
 
 
 class ReadDamages:

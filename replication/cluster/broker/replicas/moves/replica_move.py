@@ -54,7 +54,7 @@ class ReplicaMove:
             self.target.futures.delete(self.partition)
 
     def described(self, source_end: int) -> FutureReplica | None:
-        """Return what is told of the copy; None where there is none yet."""
+        """Return what is reported of the copy; None where there is none yet."""
         copy = self.target.futures.logs.get(self.partition)
         if copy is None:
             return None

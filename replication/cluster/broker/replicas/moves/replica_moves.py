@@ -88,7 +88,7 @@ class ReplicaMoves(WorkerThread):
         return self._wanted.get(partition)
 
     def described(self) -> list[FutureReplica]:
-        """Return what is told of the copies."""
+        """Return what is reported of the copies."""
         told = []
         for partition, move in list(self._moves.items()):
             hosted = self._hosted.get(partition)

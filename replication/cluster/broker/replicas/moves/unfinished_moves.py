@@ -42,7 +42,7 @@ class UnfinishedMoves:
         removal of the other, which is set aside. Where the metadata names a root that has a copy, and no log is left
         anywhere, the copy becomes the log, as in Kafka, but not while a root is offline: the log may lie there, with
         what it took after the metadata was told. Copies of what is not this broker's are removed. What its disk
-        does not let be done is told, and stays.
+        does not let be done is reported, and stays.
         """
         for partition in {each for root in self._roots for each in root.partitions}:
             self._set_other_aside(partition)

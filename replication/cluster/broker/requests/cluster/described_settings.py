@@ -139,7 +139,7 @@ class DescribedSettings:
 
 
 def _denial(permissions: Permissions, resource: Resource) -> Configuration | None:
-    """Return what is told instead to whoever may not know a resource's settings; None to others."""
+    """Return what is answered instead to whoever may not know a resource's settings; None to others."""
     kind, name = resource
     if kind == TOPIC:
         is_permitted = permissions.may(Operation.DESCRIBE_CONFIGS, ResourceType.TOPIC, name)

@@ -114,7 +114,7 @@ def _topic(view: ImageView, topic: Topic | None, name: str, version: int, operat
 
 
 def _unnamed(request: MetadataRequest, image: ClusterImage, hidden: Collection[str]) -> Iterator[TopicMetadata]:
-    """Yield what is told of topics that were asked about by ids, and are not there or not to be named."""
+    """Yield what is answered of topics that were asked about by ids, and are not there or not to be named."""
     for each in dict.fromkeys(request.topic_ids):
         topic = image.topics.by_id.get(each)
         if topic is not None and topic.name in hidden:

@@ -7,7 +7,7 @@ from replication.wire.server.offered_versions import Features
 def features_of(cluster: KnownCluster) -> Features:
     """Return what the cluster has agreed on by now, and what this broker supports.
 
-    Of a broker that has registered no levels those are told at which the cluster works.
+    Of a broker that has registered no levels those are returned at which the cluster works.
     """
     image = cluster.image()
     finalized = {name: range(level, level + 1) for name, level in image.features.items()}

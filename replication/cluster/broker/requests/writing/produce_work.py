@@ -109,7 +109,7 @@ class ProduceWork:
     ) -> ProduceResponse | PendingOutcomes | None:
         """Append all but what is refused already; return the answer, what waits for it, or None if none is wanted.
 
-        Raises HangUpError where an error can be told by no answer.
+        Raises HangUpError where no answer can carry an error.
         """
         acks = self.request.acks
         awaited: list[AwaitedAppend] = []
