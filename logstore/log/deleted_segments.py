@@ -33,6 +33,11 @@ class DeletedSegments:
             while self._waiting and self._waiting[0][0] <= now:
                 self._waiting.popleft()[1].remove()
 
+    def remove_all(self) -> None:
+        """Remove the files now: who reads them has them mapped, or looks again where the log begins. Raises OSError."""
+        while self._waiting:
+            self._waiting.popleft()[1].remove()
+
     def close(self) -> None:
         """Close the files and leave them. Raises OSError."""
         for _, segment in self._waiting:

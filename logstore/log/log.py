@@ -592,6 +592,22 @@ class Log(ReadableLog):
         """
         return self._guard.do(ADDING, self._retention.delete_old_segments, needs_room=True)
 
+    def trim(self, before: int) -> int:
+        """Delete the records below `before`, and free the space of segments that hold nothing else; return the start.
+
+        Only whole segments are freed, and at once, whatever `file_delete_delay_ms` is. It works on a full disk. Where
+        the high watermark follows the flushed end, what lies below `before` is flushed first if need be. Raises
+        OffsetOutOfRangeError above the high watermark, or behind the log's end.
+
+        >>> log.trim(before=log.cursor("billing").position)
+        7
+        """
+        before = whole_number(before, "before")
+        self._guard.do(ADDING, lambda: self._retention.flush_below(before), needs_room=True)
+        self.delete_records(before)
+        self._guard.do(ADDING, self._retention.free, needs_room=True)
+        return self.log_start_offset
+
     # --- compaction
 
     @property

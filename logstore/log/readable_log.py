@@ -30,6 +30,7 @@ from logstore.offline.columns.column_source import arrow_reader
 from logstore.producers.producer import Producer
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.read_view import ReadView
+from logstore.segment.single_record import record_at
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,6 +178,17 @@ class ReadableLog:
         if min_one_batch is not True:
             ensure_bool(min_one_batch, "min_one_batch")
         return self._reader.read(offset, max_bytes, isolation, min_one_batch)
+
+    def get(self, offset: int) -> Record | None:
+        """Return the record at an offset; None where compaction has left none, and where a transaction's marker is.
+
+        Raises OffsetOutOfRangeError below the log's start and from its end on, HoleError in one of `holes`, and what
+        `read` and `ReadView.records` raise. It asks for no isolation: records of open and aborted transactions, and
+        those above the high watermark, are returned as well.
+
+        >>> record = log.get(7)
+        """
+        return record_at(self, offset)
 
     def sound_ranges(self, max_age_ms: int) -> SoundRanges:
         """Return what checks that reads are sound, unless they were checked or appended within `max_age_ms`.

@@ -14,7 +14,14 @@ from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import CHANGING, LogGuard
 from logstore.log_config import MAX_INT64, NO_LIMIT, RETENTION_MS
-from logstore.segment.expired_segments import Condition, exceeds_age, exceeds_size, is_before, select_expired
+from logstore.segment.expired_segments import (
+    Condition,
+    exceeds_age,
+    exceeds_size,
+    holds_nothing,
+    is_before,
+    select_expired,
+)
 from logstore.segment.live_segment import LiveSegment
 
 Keep = Literal["forever"] | timedelta | int
@@ -43,6 +50,12 @@ class Retention:
         self._deleted = deleted
         self._is_held_back = False
         """Whether it was reported that nothing is deleted by age."""
+
+    def flush_below(self, offset: int) -> None:
+        """Flush what holds the high watermark back from `offset`. Raises OSError."""
+        contents = self._contents
+        if contents.follows_flush and contents.high_watermark < offset <= contents.log_end_offset:
+            self._flusher.insist(lambda: self._flusher.flush_to(contents.log_end_offset, include_active=True))
 
     def delete_records(self, before: int) -> bool:
         """Move the log's start to `before`; return whether it was earlier. Raises OffsetOutOfRangeError, OSError."""
@@ -77,6 +90,13 @@ class Retention:
         self._deleted.remove_due()
         self._flusher.fill_reserve()
         return deleted
+
+    def free(self) -> None:
+        """Delete the segments that hold nothing from the start on, and remove the files of all that were deleted."""
+        contents = self._contents
+        self._delete(self._expired(holds_nothing(contents.log_start_offset, contents.log_end_offset)))
+        self._deleted.remove_all()
+        self._flusher.fill_reserve()
 
     def _too_old(self) -> Sequence[LiveSegment]:
         """Return what is too old by a clock that is trusted; else nothing, which is reported once."""

@@ -14,6 +14,11 @@ def is_before(log_start_offset: int) -> Condition:
     return lambda _, following: following is not None and following.base_offset <= log_start_offset
 
 
+def holds_nothing(log_start_offset: int, log_end_offset: int) -> Condition:
+    """Select what `is_before` selects, and the active segment of a log that holds no record any more."""
+    return lambda _, following: (following.base_offset if following else log_end_offset) <= log_start_offset
+
+
 def exceeds_size(total_bytes: int, config: LogConfig) -> Condition:
     """Select the oldest segments without which the log is still `retention_bytes` large."""
     surplus = total_bytes - config.retention_bytes

@@ -34,6 +34,7 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import checkpointed_history
 from logstore.offline.segment import Segment
 from logstore.segment.read_view import ReadView
+from logstore.segment.single_record import record_at
 from logstore.topic_partition import TopicPartition
 
 _ATTEMPTS: Final = 100
@@ -152,6 +153,14 @@ class ReadOnlyLog:
             raise ValueError(f"{max_bytes} bytes cannot be read")
         return self.view(offset, *self.find(offset, max_bytes))
 
+    def get(self, offset: int) -> Record | None:
+        """Return the record at an offset; None where compaction has left none, and where a transaction's marker is.
+
+        Raises OffsetOutOfRangeError below the log's start and from its end on, and what `read` and `ReadView.records`
+        raise.
+        """
+        return record_at(self, offset)
+
     def view(self, offset: int, segment_base_offset: int | None, piece: Piece) -> ReadView:
         """Give what `find` has found for `offset`."""
         if segment_base_offset is None:
@@ -263,6 +272,7 @@ class ReadOnlyLog:
     truncate_fully_and_start_at = _refuse
     delete_records = _refuse
     delete_old_segments = _refuse
+    trim = _refuse
     roll = _refuse
     flush = _refuse
     expire_producers = _refuse
