@@ -119,7 +119,7 @@ def lose_segment(directory: Path, _log: Log | None) -> None:
 
 
 def misplace(directory: Path, _log: Log | None) -> None:
-    """Let an index entry point into the middle of a batch."""
+    """Make an index entry point into the middle of a batch."""
     path = min(directory.glob("*.index"))
     content = bytearray(path.read_bytes())
     content[8 * 5 + 7] ^= 1
@@ -127,7 +127,7 @@ def misplace(directory: Path, _log: Log | None) -> None:
 
 
 def rewrite_history(directory: Path, _log: Log | None) -> None:
-    """Let the checkpoint say that the second epoch began where it did not."""
+    """Make the checkpoint say that the second epoch began where it did not."""
     path = directory / "leader-epoch-checkpoint"
     lines = path.read_text().splitlines()
     epoch, start = map(int, lines[3].split())
@@ -150,7 +150,7 @@ PLANTED: Final = (
 
 
 def without_java() -> str:
-    """Say why no cluster can be audited; nothing where it can."""
+    """Return why no cluster can be audited; nothing where it can."""
     try:
         find_java()
     except JavaMissingError as missing:
@@ -164,7 +164,7 @@ def make(directory: Path, size: int, partitions: int) -> list[Path]:
 
 
 def make_sound(directory: Path, batches: int, partitions: int) -> list[Path]:
-    """Do so with nothing wrong in them; each partition has so many batches."""
+    """Write copies with nothing wrong in them; each partition has so many batches."""
     return _make(directory, batches, partitions, lambda _root, _batches: None)
 
 

@@ -224,7 +224,7 @@ def read(roots: list[Path]) -> None:
 
 
 def kafka_seconds(roots: list[Path]) -> float:
-    """Let Kafka's tool check every record of the same files, one after the other.
+    """Check every record of the same files with Kafka's tool, one after the other.
 
     It ends at the first record that cannot be read, so that it is spared the few copies with errors.
     """

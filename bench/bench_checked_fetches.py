@@ -65,7 +65,7 @@ class Side:
 
 
 def compared(benchmark: BenchmarkFixture, sides: Sequence[Side]) -> None:
-    """Tell what an answer costs without the check, and how many times as much with it: at least, and usually."""
+    """Return what an answer costs without the check, and how many times as much with it: at least, and usually."""
     figures: dict[str, float] = {}
     one, other = sorted(sides, key=lambda side: side.is_checked)
     for name, plain in one.times.items():

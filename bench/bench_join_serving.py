@@ -56,7 +56,7 @@ class Given:
         self._monkeypatch = monkeypatch
 
     def seconds_to_serve(self, count: int, happens: Callable[[], object]) -> float:
-        """Let something happen by which the broker leads so many partitions.
+        """Make something happen by which the broker leads so many partitions.
 
         Returns the time from the first metadata by which it leads any of them until it leads all of them.
         """

@@ -69,7 +69,7 @@ def bench_producing(benchmark: BenchmarkFixture, leaders: dict[str, Address], na
 
 
 def in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Callable[[int], None]], ours: str, size: int) -> None:
-    """Let each side take so many bytes, by turns."""
+    """Append so many bytes to each side, by turns."""
 
     def rate(take: Callable[[int], None]) -> float:
         begun = time.perf_counter()

@@ -165,7 +165,7 @@ class BareClient:
 
 
 def in_turn(benchmark: BenchmarkFixture, sides: Sides, read: Callable[[str], int], unit: str = "MB/s") -> None:
-    """Let both sides be read, each first in every second round. `read` returns how much came."""
+    """Read both sides, each first in every second round. `read` returns how much came."""
     rates: dict[str, list[float]] = {name: [] for name in sides.addresses}
 
     def both() -> None:

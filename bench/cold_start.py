@@ -133,7 +133,7 @@ def first_calls(rounds: int) -> Iterator[Row]:
 
 
 def missing(name: str) -> str:
-    """Say what a command lacks; nothing where it can be measured."""
+    """Return what a command lacks; nothing where it can be measured."""
     return lacking(disk=NEEDED, memory=NEEDED) or (without_java() if name == AUDIT else "")
 
 

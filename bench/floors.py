@@ -133,7 +133,7 @@ def measure_again(name: str) -> list[Row]:
 
 
 def main(words: list[str] | None = None, again: Again = measure_again) -> int:
-    """Tell of every floor; return the exit status."""
+    """Print every floor; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.floors", description="Hold results against floors.")
     parser.add_argument("results", nargs="*", type=Path, help="what bench.peer and pytest-benchmark wrote as JSON")
     parser.add_argument("--floors", type=Path, default=FLOORS, help="the floors (default bench/floors.toml)")

@@ -53,7 +53,7 @@ class Laggard:
 
 
 def catching_up_in_turn(benchmark: BenchmarkFixture, sides: Mapping[str, Laggard], ours: str, size: int) -> None:
-    """Let each side fall back by so many bytes and catch up, by turns."""
+    """Make each side fall back by so many bytes and catch up, by turns."""
     catching_up = {side: partial(each.fall_back_and_catch_up, size) for side, each in sides.items()}
     rates_in_turn(benchmark, catching_up, ours, (ROUNDS, WARM_UP))
 

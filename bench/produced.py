@@ -62,7 +62,7 @@ def create_topic(bootstrap: str, topic: str, replicas: int | list[int] = 1) -> N
 
 @contextmanager
 def fetching(bootstrap: str, partitions: int) -> Iterator[None]:
-    """Let a consumer fetch so many partitions, in which nothing is written."""
+    """Fetch so many partitions as a consumer, in which nothing is written."""
     topic, ended = "idle", Event()
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_topics([NewTopic(topic, partitions)])[topic].result(SECONDS)

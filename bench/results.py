@@ -67,7 +67,7 @@ class Run:
 
 
 def conditions() -> dict[str, Any]:
-    """Say what figures depend on."""
+    """Return what figures depend on."""
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
         "commit": _commit(),

@@ -13,7 +13,7 @@ _MEMORY: Final = Path("/proc/meminfo")
 
 
 def lacking(*, disk: int = 0, memory: int = 0) -> str:
-    """Say what is missing to write so many bytes below build/bench and to hold so many in memory; "" if nothing is."""
+    """Return what is missing to write so many bytes below build/bench and hold so many in memory; "" if nothing is."""
     BUILD.mkdir(parents=True, exist_ok=True)
     wants = [("disk below build/bench", disk, shutil.disk_usage(BUILD).free), ("memory", memory, free_memory())]
     return "; ".join(

@@ -33,7 +33,7 @@ Encode = Callable[[], memoryview]
 
 
 def aiokafka_version() -> str:
-    """Say which aiokafka is installed; nothing where none is."""
+    """Return which aiokafka is installed; nothing where none is."""
     try:
         return version(AIOKAFKA)
     except PackageNotFoundError:

@@ -24,7 +24,7 @@ COPIES: Final = 4
 
 
 def needed(size: int) -> dict[str, int]:
-    """Tell the room for logs of that size, as `lacking` asks for it."""
+    """Return the room for logs of that size, as `lacking` asks for it."""
     return {"disk": COPIES * size, "memory": COPIES * size + HEAP_BYTES}
 
 

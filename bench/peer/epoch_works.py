@@ -77,7 +77,7 @@ class EpochWorks:
         asked = np.split(np.array(epochs), range(EPOCHS_OF_A_CALL, len(epochs), EPOCHS_OF_A_CALL))
 
         def ask() -> list[EndOffsets]:
-            """Let go of each pass's answers, as who has sent them does: to keep all would measure fresh memory."""
+            """Discard each pass's answers, as who has sent them does: to keep all would measure fresh memory."""
             for _ in range(PASSES):
                 answers = [table.end_offsets_for(0, some, LOG_END) for some in asked]
             return answers

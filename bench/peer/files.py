@@ -86,7 +86,7 @@ def write_log(directory: Path, size: int, segment_bytes: int) -> int:
 
 
 def _place(batch: bytearray, number: int) -> None:
-    """Let this batch follow others of its size, in offsets and times."""
+    """Make this batch follow others of its size, in offsets and times."""
     records = records_of(batch)
     first = FIRST_TIMESTAMP + number * records
     _OFFSET.pack_into(batch, 0, number * records)

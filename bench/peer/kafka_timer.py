@@ -12,7 +12,7 @@ HEAP_BYTES: Final = 2 << 30
 
 
 def without_kafka() -> str:
-    """Say why Kafka's classes cannot be had; nothing where they can."""
+    """Return why Kafka's classes cannot be had; nothing where they can."""
     try:
         classpath(BENCHMARKED)
     except pytest.skip.Exception as missing:

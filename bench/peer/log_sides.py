@@ -32,10 +32,10 @@ class Side(Protocol):
     name: str
 
     def load_batches(self, path: Path, call_bytes: int) -> None:
-        """Take what is to be appended, in calls of so many bytes."""
+        """Prepare what is to be appended, in calls of so many bytes."""
 
     def load_queries(self, path: Path) -> None:
-        """Take the offsets and timestamps to look for in the open log."""
+        """Prepare the offsets and timestamps to look for in the open log."""
 
     def open(self, directory: Path, segment_bytes: int, *, clean: bool) -> Timed:
         """Open a log, closed in order or as after a crash."""
@@ -47,7 +47,7 @@ class Side(Protocol):
         """Close the log in order."""
 
     def crash(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
     def follow(self, calls: int) -> Timed:
         """Append as a follower: the log's end and its size in bytes, added."""
@@ -62,7 +62,7 @@ class Side(Protocol):
         """Find the bytes for each offset, and leave them where they are: no answer."""
 
     def read_into(self, max_bytes: int) -> Timed:
-        """Do so, and copy them to one buffer: no answer."""
+        """Find the bytes for each offset, and copy them to one buffer: no answer."""
 
     def whole(self, max_bytes: int, isolation: Isolation) -> int:
         """Add up base offsets and sizes of all whole batches that these reads find: Kafka ends within a batch."""
@@ -91,7 +91,7 @@ class Calls:
             yield call
 
     def number(self, call: bytearray, offset: int) -> None:
-        """Let the batches of a call begin at `offset`."""
+        """Make the batches of a call begin at `offset`."""
         for position, records in self._batches:
             _OFFSET.pack_into(call, position, offset)
             offset += records

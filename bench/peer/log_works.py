@@ -208,7 +208,7 @@ class LogWorks:
         max_bytes: int = SMALL_BATCH,
         isolation: Isolation = Isolation.LOG_END,
     ) -> Row:
-        """Let each side open the same log and ask it; reads of so many bytes find the same on both sides."""
+        """Open the same log on each side and ask it; reads of so many bytes find the same on both sides."""
         source, end = self._source(1)
         queries = self._settings.work / "queries"
         write_queries(queries, end, QUERIES)

@@ -39,7 +39,7 @@ class Store(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
 
     def in_thread(self) -> "Store":
         """Return what another thread appends by."""

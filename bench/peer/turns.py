@@ -69,7 +69,7 @@ def take_turns(row: Row, sides: Mapping[str, Callable[[], Timed]], settings: Set
 
 
 def _rounds(work: str, sides: Mapping[str, Callable[[], Timed]]) -> Iterator[dict[str, Timed]]:
-    """Let all sides do the work, round after round."""
+    """Run the work on all sides, round after round."""
     order = list(sides.items())
     for number in count():
         found = {name: measure() for name, measure in order[:: 1 if number % 2 else -1]}

@@ -66,7 +66,7 @@ def baseline_of(processor: str, directory: Path = BASELINES) -> Path:
 
 
 def verdicts(measured: list[Measured], baseline: dict[str, float]) -> Iterator[tuple[Measured, str]]:
-    """Say of each piece of work whether it is faster or slower than it was; nothing of what is about the same."""
+    """Yield whether each piece of work is faster or slower than it was; an empty text where it is about the same."""
     for each in measured:
         before = baseline.get(each.key)
         if before is None:

@@ -62,7 +62,7 @@ class Evidence:
         self.runs += read_runs(path)
 
     def _take(self, measured: list[Benchmark]) -> None:
-        """Take benchmarks; one that was measured before counts as it was measured last."""
+        """Add benchmarks; one that was measured before counts as it was measured last."""
         anew = {each.name: each for each in measured}
         known = {each.name for each in self.benchmarks}
         self.benchmarks = [anew.get(each.name, each) for each in self.benchmarks]

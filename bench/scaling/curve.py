@@ -53,7 +53,7 @@ class Curve:
     memory: Callable[[int], int] = lambda _: 0
     """Bytes of memory that it needs, the page cache included."""
     missing: Callable[[], str] = lambda: ""
-    """Says what else it needs that is not there."""
+    """Returns what else it needs that is not there."""
     weighed: Callable[[int], AbstractContextManager[object]] | None = None
     """Builds what is held in memory at a scale, for how many bytes that is; all that is made for it is there still."""
     rounds: int = ROUNDS

@@ -40,7 +40,7 @@ def logs_of(threads: int, size: int) -> list[Path]:
 
 
 def at_once(pool: ThreadPoolExecutor, threads: int, work: Work) -> None:
-    """Let each thread do its part."""
+    """Run each thread's part."""
     for _ in pool.map(work, range(threads)):
         pass
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.data.replicas import PROJECT
 
-PACKAGES = ("epoch", "logstore", "replication", "epochlog")
+PACKAGES = ("epoch", "logstore", "replication", "epochlog", "bench")
 ODD_BEGINNING = re.compile(r"(Tells?|Told|Lets?|Says?|Have|Take|Be|Do so)\b")
 """Instead: Return, Report, Raise, Whether, Create, or a noun phrase."""
 
