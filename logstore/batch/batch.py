@@ -19,7 +19,7 @@ from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.compression.decompressed_pieces import decompressed_pieces
 from logstore.batch.decoding.plain_records import PLAIN_RECORDS
-from logstore.batch.decoding.record_decoder import decode_records
+from logstore.batch.decoding.record_decoder import decode_records, pass_over
 from logstore.batch.decoding.whole_records import whole_records
 from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH
 from logstore.batch.record import Record
@@ -173,6 +173,21 @@ class RecordBatch:
         for run in self._runs(limit):  # a generator ends where it has raised, where `chain` would go on behind that
             yield from run
 
+    def record_at(self, offset: int) -> Record | None:
+        """Decode the record at an offset, or None: those before it are passed over, where compaction has left them all.
+
+        The checksum is not verified. Raises what `records` raises.
+        """
+        if self.record_count == self.last_offset - self.base_offset + 1:
+            try:
+                section = bytes(self.section())
+                found = next(self._decoded(section[pass_over(section, offset - self.base_offset) :], 1))
+            except (DecompressionError, DecompressionLimitError, CorruptRecordError, IndexError):
+                found = None  # what is wrong is found on the way there
+            if found is not None and found.offset == offset:
+                return found
+        return next((record for record in self.records() if record.offset == offset), None)
+
     def _runs(self, limit: int | None) -> Iterator[Iterator[Record]]:
         """Yield the records in runs: many at once by a kernel, or one after the other."""
         try:
@@ -201,16 +216,9 @@ class RecordBatch:
 
     def _in_pieces(self) -> Iterator[Record]:
         """Decode what is too much to be decompressed at once."""
-        append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         try:
             for run, count in whole_records(self.pieces(), self.record_count):
-                yield from decode_records(
-                    run,
-                    count=count,
-                    base_offset=self.base_offset,
-                    base_timestamp=self.base_timestamp,
-                    append_timestamp=self.max_timestamp if append_time else None,
-                )
+                yield from self._decoded(run, count)
         except (CorruptRecordError, DecompressionError) as error:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
 
@@ -220,17 +228,19 @@ class RecordBatch:
         return decompressed_pieces(self.attributes & CODEC_BITS, view)
 
     def _one_by_one(self, section: memoryview) -> Iterator[Record]:
-        append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         try:
-            yield from decode_records(
-                bytes(section),
-                count=self.record_count,
-                base_offset=self.base_offset,
-                base_timestamp=self.base_timestamp,
-                append_timestamp=self.max_timestamp if append_time else None,
-            )
+            yield from self._decoded(bytes(section), self.record_count)
         except CorruptRecordError as error:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
+
+    def _decoded(self, data: bytes, count: int) -> Iterator[Record]:
+        return decode_records(
+            data,
+            count=count,
+            base_offset=self.base_offset,
+            base_timestamp=self.base_timestamp,
+            append_timestamp=self.max_timestamp if self.attributes & TIMESTAMP_TYPE_BIT else None,
+        )
 
     def section(self, *, limit: int | None = None) -> memoryview:
         """Return the records' bytes, decompressed as by `records`, else where they are. Raises DecompressionError."""

@@ -171,6 +171,10 @@ class LegacyBatch:
         except (DecompressionError, CorruptRecordError) as error:
             raise self._placed(error) from error
 
+    def record_at(self, offset: int) -> Record | None:
+        """Return the record at an offset, or None. Raises what `records` raises."""
+        return next((record for record in self.records() if record.offset == offset), None)
+
     def _record(self, shift: int, append_timestamp: int | None = None) -> Record:
         offset = _possible(self.last_offset + shift)
         timestamp = self.max_timestamp if append_timestamp is None or self.magic == 0 else append_timestamp

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
-from logstore.errors import OffsetOutOfRangeError
+from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.segment.read_view import ReadView
 
 
@@ -34,5 +34,16 @@ def record_at(log: ReadByOffset, offset: int) -> Record | None:
             advice=f"wait for it with `log.wait({offset})`",
         )
     # Where there was nothing at first, something has been appended since, or offsets without records end the log.
-    record = next((view or log.read(offset, 0)).records(), None)
-    return record if record is not None and record.offset == offset else None
+    view = view or log.read(offset, 0)
+    try:
+        return _record_in(view, offset)
+    except LogStoreError as error:
+        raise view.located(error) from None
+
+
+def _record_in(view: ReadView, offset: int) -> Record | None:
+    batch = next(view.batches(), None)
+    if batch is None or batch.is_control or not batch.base_offset <= offset <= batch.last_offset:
+        return None
+    batch.ensure_valid()
+    return batch.record_at(offset)

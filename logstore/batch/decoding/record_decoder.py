@@ -14,6 +14,9 @@ _VARINT_BITS: Final = 35
 _VARLONG_BITS: Final = 70
 _RANGE: Final = 2**63
 _ANY_NUMBER: Final = 2**31
+_MORE: Final = 0x80
+_LOW: Final = 0x7F
+"""Of a varint's byte: whether another follows, and its part of the number."""
 
 
 class RecordFields(NamedTuple):
@@ -75,6 +78,27 @@ def record_end(data: bytes, position: int) -> int:
     if length < 0:
         raise CorruptRecordError(f"its length is {length:,}")
     return start + length
+
+
+def pass_over(data: bytes, count: int) -> int:
+    """Return where so many records from the first on end, by their lengths alone.
+
+    Raises CorruptRecordError for a length that no record has, and IndexError where they end beyond the data.
+    """
+    position = 0
+    for _ in range(count):
+        first = data[position]
+        if first < _MORE:
+            length, position = first, position + 1
+        elif (second := data[position + 1]) < _MORE:
+            length, position = first & _LOW | second << 7, position + 2
+        else:
+            position = record_end(data, position)
+            continue
+        if length & 1:
+            raise CorruptRecordError("its length is negative")
+        position += length >> 1
+    return position
 
 
 def read_fields(

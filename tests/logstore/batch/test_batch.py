@@ -1,6 +1,7 @@
 """RecordBatch: the header of a batch of magic 2, and its records in plain Python."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import cramjam
 import pytest
@@ -198,3 +199,48 @@ def test_a_batch_in_the_middle_of_a_buffer_is_read_from_its_position() -> None:
     assert (inside.position, inside.base_offset) == (7, 3)
     assert next(inside.records()).value == b"v"
     assert inside.is_valid()
+
+
+@given(
+    values=st.lists(st.binary(max_size=90) | st.integers(8_000, 9_000).map(bytes), min_size=1, max_size=8),
+    kept=st.integers(0, 255),
+    attributes=st.sampled_from([0, GZIP, LOG_APPEND_TIME]),
+)
+def test_a_record_by_its_offset_is_the_one_that_reading_all_finds(
+    values: list[bytes], kept: int, attributes: int
+) -> None:
+    """Lengths of one, two and three bytes; compaction may have removed some."""
+    records = [
+        record(offset_delta=number, timestamp_delta=number, value=value)
+        for number, value in enumerate(values)
+        if kept >> number & 1
+    ]
+    plain = b"".join(records)
+    section = bytes(cramjam.gzip.compress(plain)) if attributes == GZIP else plain
+    rest = {"record_count": len(records), "last_offset_delta": len(values) - 1, "attributes": attributes}
+    parsed = parse(batch(base_offset=70, section=section, **rest))
+    by_offset = {each.offset: each for each in parsed.records()}
+    assert {offset: parsed.record_at(offset) for offset in range(70, 70 + len(values))} == {
+        offset: by_offset.get(offset) for offset in range(70, 70 + len(values))
+    }
+
+
+@given(section=st.binary(max_size=60), count=st.integers(1, 6), number=st.integers(0, 5))
+def test_a_record_by_its_offset_in_bytes_that_are_none_is_one_of_them_or_an_error(
+    section: bytes, count: int, number: int
+) -> None:
+    parsed = parse(batch(section=section, record_count=count, last_offset_delta=count - 1))
+    with suppress(CorruptRecordError):
+        found = parsed.record_at(number)
+        assert found is None or found.offset == number
+
+
+def test_a_record_behind_one_that_is_damaged_within_its_length_is_read() -> None:
+    damaged = bytearray(record(offset_delta=0, value=b"damaged"))
+    damaged[4] ^= 0x7F
+    parsed = parse(batch(records=[bytes(damaged), record(offset_delta=1, value=b"whole")]))
+    with pytest.raises(CorruptRecordError):
+        list(parsed.records())
+    found = parsed.record_at(1)
+    assert found is not None
+    assert found.value == b"whole"
