@@ -18,6 +18,7 @@ LMDB: Final = "lmdb"
 ROCKSDB: Final = "RocksDB"
 PLAIN: Final = "a plain file"
 _MAP_BYTES: Final = 4 << 30
+_SELECT: Final = "SELECT number, timestamp, value FROM records WHERE number = ?"
 _INSERT: Final = "INSERT INTO records (timestamp, value) VALUES (1, ?)"
 
 
@@ -104,6 +105,11 @@ class SqliteStore(Store):
     def read(self) -> int:
         rows = self._connection.execute("SELECT number, timestamp, value FROM records ORDER BY number")
         return sum(len(value) for _, _, value in rows)
+
+    def get(self, number: int) -> tuple[int, int, bytes]:
+        """Read one record; the first has number 0."""
+        row: tuple[int, int, bytes] = self._connection.execute(_SELECT, (number + 1,)).fetchone()
+        return row
 
     def close(self) -> None:
         self._connection.close()

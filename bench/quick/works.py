@@ -4,7 +4,7 @@ import os
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, cycle, repeat
@@ -15,7 +15,7 @@ import crc32c
 import numpy as np
 
 from bench.bench_log import RECORDS, Source
-from bench.peer.stores import LMDB, PLAIN, SQLITE, STORES
+from bench.peer.stores import LMDB, PLAIN, SQLITE, STORES, SqliteStore
 from bench.replica import log as log_file
 from bench.results import OURS
 from epoch import EpochHistory, LeaderEpochCheckpoint, LeaderEpochFileCache
@@ -161,6 +161,26 @@ def _read_records(directory: Path, _size: int, store: str) -> Iterator[Call]:
         yield opened.read
     finally:
         opened.close()
+
+
+@_work("read a record at a random offset, of 10,000 in batches of 100", "ours")
+def _get(directory: Path, _size: int) -> Iterator[Call]:
+    with Log.open(directory / "t-0", CONFIG) as log:
+        for _ in range(MANY // 100):
+            log.append([VALUE] * 100)
+        yield map(log.get, cycle(_offsets())).__next__
+
+
+@_work("read a record at a random offset, of 10,000 in batches of 100", f"beside it: {SQLITE}")
+def _select(directory: Path, _size: int) -> Iterator[Call]:
+    with closing(SqliteStore(directory, durable=False)) as store:
+        store.append([VALUE] * MANY)
+        yield map(store.get, cycle(_offsets())).__next__
+
+
+def _offsets() -> list[int]:
+    rng = random.Random(1)
+    return [rng.randrange(MANY) for _ in range(1_000)]
 
 
 @_work("one batch of 148 records", "encode")
