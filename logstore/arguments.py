@@ -1,8 +1,14 @@
 """What a caller has passed: refused by its name before anything changes, with what to pass instead."""
 
+import time
+from datetime import datetime
 from operator import index
+from typing import Final
 
 from epoch.history import MAX_EPOCH
+
+LONGEST_WAIT: Final = 1_000_000_000
+"""Seconds that systems can wait."""
 
 
 def whole_number(value: object, name: str) -> int:
@@ -39,3 +45,30 @@ def leader_epoch_number(value: object) -> int:
 def offset_span(start: object, end: object) -> tuple[int, int | None]:
     """Return the offsets from and up to which is read; None is no end. Raises TypeError if one is no whole number."""
     return whole_number(start, "start"), None if end is None else whole_number(end, "end")
+
+
+def deadline_after(timeout: float | None) -> float | None:
+    """Return when a wait of so many seconds ends, by the monotonic clock. Raises TypeError, and ValueError."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"timeout is {timeout!r}: pass seconds, or None to wait for as long as it takes")
+    if not 0 <= timeout <= LONGEST_WAIT:
+        raise ValueError(f"timeout is {timeout!r}: pass seconds from 0 to {LONGEST_WAIT:,}, or None")
+    return time.monotonic() + timeout
+
+
+def start_time_ms(since: int | datetime) -> int:
+    """Return a time to read from, in milliseconds since 1970 UTC. Raises TypeError, and ValueError before that."""
+    if isinstance(since, datetime):
+        return max(0, round(since.timestamp() * 1000))
+    milliseconds = whole_number(since, "since")
+    if milliseconds < 0:
+        raise ValueError(f"since is {milliseconds:,}: pass milliseconds since 1970 UTC, or a datetime")
+    return milliseconds
+
+
+def ensure_one_place(start: object, since: object) -> None:
+    """Refuse to read from an offset and from a time at once. Raises TypeError."""
+    if start is not None and since is not None:
+        raise TypeError("both `start` and `since` are given: pass one, an offset or a time")

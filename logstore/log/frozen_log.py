@@ -36,7 +36,7 @@ class FrozenLog(ReadableLog):
     It takes no lock, and changes no file and no time stamp: what recovery would do is done in memory. The high
     watermark is the log's end, as on a broker that leads alone. Where records are gone or damaged that were on stable
     storage, reading comes to an error, and not to an end. Nobody may write the directory meanwhile; what somebody
-    does write is read with `Log.open_read_only`.
+    does write is read with `Log.reader`.
 
     >>> with FrozenLog.open("/backup/broker-1/orders-0") as log:
     ...     view = log.read(log.log_start_offset, 1 << 20, isolation=Isolation.READ_COMMITTED)

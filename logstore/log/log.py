@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, overload
 
+from epoch.base.renamed import warn_renamed
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET
 from logstore.append.append_info import AppendInfo
@@ -189,7 +190,7 @@ class Log(ReadableLog):
         `out_of_space` is called where a call finds the disk full, with the error and with the log's lock held: it must
         be quick, and not raise.
 
-        With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
+        With `read_only` it is opened as `reader` opens it, which takes `poll_seconds` and nothing else.
 
         Raises DamagedLogError, as `damage` says; InvalidDirectoryNameError, SegmentTooLargeError and OSError;
         NotALogDirectoryError for a symbolic link, and for a root of logs;
@@ -214,7 +215,7 @@ class Log(ReadableLog):
                 out_of_space=out_of_space is not ignore_shortage,
                 progress=progress is not ignore_progress,
             )
-            return cls.open_read_only(directory, poll_seconds=POLL_SECONDS if poll_seconds is None else poll_seconds)
+            return cls.reader(directory, poll_seconds=POLL_SECONDS if poll_seconds is None else poll_seconds)
         ensure_bool(check_all, "check_all")
         if poll_seconds is not None:
             raise TypeError("poll_seconds is for a log that is only read: pass read_only=True with it")
@@ -270,7 +271,7 @@ class Log(ReadableLog):
             raise
 
     @staticmethod
-    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> "ReadOnlyLog":
+    def reader(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> "ReadOnlyLog":
         """Open a log only to read it, beside the process that writes it, or a dead broker's: see `ReadOnlyLog`.
 
         Nothing is locked, recovered or written. Its tails look for more every `poll_seconds`. Raises
@@ -279,6 +280,12 @@ class Log(ReadableLog):
         from logstore.offline.live.read_only_log import ReadOnlyLog  # noqa: PLC0415  start-up time
 
         return ReadOnlyLog.open(directory, poll_seconds=poll_seconds)
+
+    @staticmethod
+    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> "ReadOnlyLog":
+        """Do as `reader` does (deprecated)."""
+        warn_renamed("Log.open_read_only", "reader")
+        return Log.reader(directory, poll_seconds=poll_seconds)
 
     def __enter__(self) -> Self:
         return self

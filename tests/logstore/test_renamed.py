@@ -1,9 +1,11 @@
 """Old names work for one version, and their warnings name the new ones."""
 
+from pathlib import Path
+
 import pytest
 
 import logstore
-from logstore import Isolation, LogConfig, TornBatchError
+from logstore import Isolation, Log, LogConfig, TornBatchError
 
 
 @pytest.mark.parametrize(("old", "new"), [("LogRoot", "OfflineLogDirectory"), ("open_log_directory", "open_offline")])
@@ -28,6 +30,13 @@ def test_the_old_name_of_an_isolation() -> None:
 def test_the_old_name_of_a_setting() -> None:
     with pytest.warns(DeprecationWarning, match="use accepts_unchanged;"):
         assert LogConfig().takes_as_sent
+
+
+def test_the_old_name_of_a_reader(tmp_path: Path) -> None:
+    Log.open(tmp_path / "t-0").close()
+    with pytest.warns(DeprecationWarning, match=r"Log\.open_read_only has been renamed: use reader;"):
+        reader = Log.open_read_only(tmp_path / "t-0", poll_seconds=0.5)
+    assert reader.poll_seconds == 0.5
 
 
 def test_the_old_name_of_an_error_s_method() -> None:

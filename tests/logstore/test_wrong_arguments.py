@@ -109,7 +109,7 @@ ELSEWHERE: dict[str, Callable[[Any], object]] = {
         Log.open("t-0").close(),
         Log.open("t-0", read_only=True, poll_seconds=wrong),
     ),
-    "Log.open_read_only": Log.open_read_only,
+    "Log.reader": Log.reader,
     "LogDirectory.open": lambda wrong: LogDirectory.open(wrong).close(),
     "open_offline": open_offline,
     "LogConfig segment_bytes": lambda wrong: LogConfig(segment_bytes=wrong),

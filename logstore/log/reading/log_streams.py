@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from itertools import takewhile
 
-from logstore.arguments import whole_number
+from logstore.arguments import deadline_after, ensure_one_place, start_time_ms, whole_number
 from logstore.batch.record import Record
 from logstore.errors import HoleError, LogStoreError
 from logstore.log.reading.isolation import Isolation
@@ -19,7 +19,6 @@ from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import LogGuard
 from logstore.log.state.log_state import LogState
 from logstore.log.state.waiters import LoopWaiter, ThreadWaiter
-from logstore.log.timestamp_search import LATEST
 
 
 class LogStreams:
@@ -94,12 +93,11 @@ class LogStreams:
             raise TypeError(f"the isolation is {isolation!r}: pass Isolation.LOG_END or another of `Isolation`")
         self._guard.ensure_readable()
         place = Place(self._directory, self._contents, default)
+        ensure_one_place(start, since)
         if since is not None:
-            if start is not None:
-                raise TypeError("both `start` and `since` are given: pass one, an offset or a time")
             # First: what is appended while nothing is found may be late enough.
             place.offset = self._contents.end[0]
-            found = self._reader.offset_for_timestamp(_milliseconds(since))
+            found = self._reader.offset_for_timestamp(start_time_ms(since))
             place.offset = place.offset if found is None else found.offset
         elif start is not None:
             place.offset = whole_number(start, "start")
@@ -116,7 +114,7 @@ class LogStreams:
 
     def wait(self, offset: int, timeout: float | None) -> bool:
         """Wait until the log's end is beyond `offset`."""
-        offset, deadline = whole_number(offset, "offset"), _deadline(timeout)
+        offset, deadline = whole_number(offset, "offset"), deadline_after(timeout)
         if self._holds(offset):
             return True
         self._guard.ensure_not_nested()
@@ -136,7 +134,7 @@ class LogStreams:
         """Do as `wait` does, in a task."""
         from asyncio import wait_for  # noqa: PLC0415  programs without it do not pay for loading it
 
-        offset, deadline = whole_number(offset, "offset"), _deadline(timeout)
+        offset, deadline = whole_number(offset, "offset"), deadline_after(timeout)
         waiter = LoopWaiter()
         try:
             self._contents.end_waiters.add(waiter)
@@ -158,30 +156,6 @@ class LogStreams:
         if self._guard.state is LogState.POISONED:
             self._guard.refuse()
         return False
-
-
-def _deadline(timeout: float | None) -> float | None:
-    """Return when a wait of so many seconds ends, by the monotonic clock."""
-    if timeout is None:
-        return None
-    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
-        raise TypeError(f"timeout is {timeout!r}: pass seconds, or None to wait for as long as it takes")
-    if not 0 <= timeout <= _LONGEST:
-        raise ValueError(f"timeout is {timeout!r}: pass seconds from 0 to {_LONGEST:,}, or None")
-    return time.monotonic() + timeout
-
-
-_LONGEST = 1_000_000_000
-"""Seconds that systems can wait."""
-
-
-def _milliseconds(since: int | datetime) -> int:
-    if isinstance(since, datetime):
-        return max(0, round(since.timestamp() * 1000))
-    milliseconds = whole_number(since, "since")
-    if milliseconds <= LATEST:
-        raise ValueError(f"since is {milliseconds:,}: pass milliseconds since 1970 UTC, or a datetime")
-    return milliseconds
 
 
 def _below(records: Iterable[Record], end: int) -> Iterator[Record]:

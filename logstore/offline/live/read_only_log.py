@@ -1,18 +1,20 @@
 """A log that is read beside the process that writes it, or in a dead broker's directory."""
 
 import os
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
+from datetime import datetime
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NoReturn, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.history import MAX_EPOCH, EpochHistory
-from logstore.arguments import whole_number
+from logstore.arguments import deadline_after, ensure_one_place, start_time_ms, whole_number
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, NextBatch, Surroundings, next_batch
 from logstore.batch.record import Record
 from logstore.errors import (
@@ -25,11 +27,13 @@ from logstore.errors import (
 )
 from logstore.file_name import FileKind, file_name
 from logstore.log_config import POLL_SECONDS
+from logstore.offline.columns.column_source import ColumnSource
 from logstore.offline.live.followed_segment import ensure_begins, ensure_follows, start_of
 from logstore.offline.live.following import Following
 from logstore.offline.live.known_listing import KnownListing
 from logstore.offline.live.polled_tail import PolledTail
 from logstore.offline.live.segment_piece import Piece, SeenBatch, SegmentPieces
+from logstore.offline.live.time_search import offsets_since
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import checkpointed_history
 from logstore.offline.segment import Segment
@@ -37,19 +41,22 @@ from logstore.segment.read_view import ReadView
 from logstore.segment.single_record import record_at
 from logstore.topic_partition import TopicPartition
 
+if TYPE_CHECKING:
+    from logstore.offline.columns.column_reader import Chunk
+
 _ATTEMPTS: Final = 100
 _LOOKS: Final = 10
 """At bytes that are no batch, before they count as damage."""
 
 
-class ReadOnlyLog:
+class ReadOnlyLog(ColumnSource):
     """Reads what is in the files at each moment: whole batches with valid checksums, copied, and none after damage.
 
     It takes no lock, writes nothing and maps nothing: the writer may append, roll, truncate and delete meanwhile. What
     it reads may not be on stable storage yet, and is lost if the machine then fails. The log's end is where the last
     whole batch ends; high watermark and transactions are not known. Threads may share it.
 
-    >>> with Log.open_read_only("events-0") as log:
+    >>> with Log.reader("events-0") as log:
     ...     for record in log.tail(log.log_start_offset):
     ...         print(record.value)
     """
@@ -114,7 +121,7 @@ class ReadOnlyLog:
             if not segments:
                 return partition.log_start_offset
             try:
-                with closing(_open(segments[-1])) as pieces:
+                with closing(SegmentPieces.of(segments[-1])) as pieces:
                     return max(pieces.end_offset(), partition.log_start_offset)
             except FileNotFoundError:
                 continue
@@ -213,7 +220,8 @@ class ReadOnlyLog:
         for number, segment in enumerate(segments, 1):
             if number < len(segments) and segments[number].base_offset <= offset - offsets:
                 continue
-            with suppress(FileNotFoundError), closing(_open(segment)) as pieces:  # deleted since it was listed
+            # One may have been deleted since it was listed.
+            with suppress(FileNotFoundError), closing(SegmentPieces.of(segment)) as pieces:
                 yield from pieces.before(offset, offsets)
 
     def has(self, segment_base_offset: int, position: int, header: bytes, end_offset: int) -> bool:
@@ -230,23 +238,78 @@ class ReadOnlyLog:
             segments = self._listed().segments
             return bool(segments) and segments[0].base_offset >= end_offset
 
-    def records(self, start: int | None = None, end: int | None = None) -> Iterator[Record]:
+    def _chunks(self, start: int, end: int | None) -> "Iterator[Chunk]":
+        from logstore.offline.columns.view_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
+
+        return read_columns(self.read, start, end)
+
+    def records(
+        self, start: int | None = None, end: int | None = None, *, since: int | datetime | None = None
+    ) -> Iterator[Record]:
         """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
+
+        `since` is a time to start from, as for `Log.records`; it is found by the headers of the batches, and by time
+        indexes where these agree with them.
 
         Raises what `read` and `ReadView.records` raise, and LogTruncatedError if records were truncated that had been
         read, or that lay before the end at which it waits.
         """
-        place = Following(self, self.log_start_offset if start is None else whole_number(start, "start"))
+        place = self._place(start, since, lambda: self.log_start_offset)
         end = None if end is None else whole_number(end, "end")
         return place.records(end)
 
-    def tail(self, start: int | None = None) -> PolledTail:
+    def tail(self, start: int | None = None, *, since: int | datetime | None = None) -> PolledTail:
         """Return an endless iterator, for `for` and `async for`, by default from the log's end on.
 
-        It looks every `poll_seconds` for more, and ends when this log is closed. Raises what `records` raises.
+        It starts at `start` or `since`, as `records` does, looks every `poll_seconds` for more, and ends when this log
+        is closed. Raises what `records` raises.
         """
-        place = Following(self, self.log_end_offset if start is None else whole_number(start, "start"))
-        return PolledTail(place, self.poll_seconds)
+        return PolledTail(self._place(start, since, lambda: self.log_end_offset), self.poll_seconds)
+
+    def _place(self, start: int | None, since: int | datetime | None, default: Callable[[], int]) -> Following:
+        ensure_one_place(start, since)
+        if since is not None:
+            return Following(self, self._offset_since(start_time_ms(since)))
+        return Following(self, default() if start is None else whole_number(start, "start"))
+
+    def _offset_since(self, timestamp: int) -> int:
+        """Return the first offset whose record is not before `timestamp`, or the log's end."""
+        end = self.log_end_offset  # first: what is appended while nothing is found may be late enough
+        for _ in range(_ATTEMPTS):
+            partition = self._listed()
+            try:
+                return next(offsets_since(self.read, partition.segments, start_of(partition), timestamp), end)
+            except FileNotFoundError:  # deleted since it was listed
+                continue
+        raise self._restless()
+
+    # --- waiting
+
+    def wait(self, offset: int, timeout: float | None = None) -> bool:
+        """Wait until the log's end is beyond `offset`; return False if that takes more than `timeout` seconds.
+
+        It looks every `poll_seconds`. Raises LogClosedError once this log is closed or its directory gone, and OSError.
+        """
+        offset, deadline = whole_number(offset, "offset"), deadline_after(timeout)
+        while self.log_end_offset <= offset:
+            if (seconds := self._pause(deadline)) <= 0:
+                return False
+            time.sleep(seconds)
+        return True
+
+    async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
+        """Do as `wait` does, in asyncio, without a thread."""
+        from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
+
+        offset, deadline = whole_number(offset, "offset"), deadline_after(timeout)
+        while self.log_end_offset <= offset:
+            if (seconds := self._pause(deadline)) <= 0:
+                return False
+            await sleep(seconds)
+        return True
+
+    def _pause(self, deadline: float | None) -> float:
+        return self.poll_seconds if deadline is None else min(self.poll_seconds, deadline - time.monotonic())
 
     # --- what it refuses
 
@@ -301,7 +364,7 @@ class ReadOnlyLog:
         if segment is None:
             return None
         try:
-            with closing(_open(segment)) as pieces:
+            with closing(SegmentPieces.of(segment)) as pieces:
                 piece = pieces.read(known[1], max_bytes)
         except FileNotFoundError:
             return None
@@ -317,7 +380,7 @@ class ReadOnlyLog:
         first = max(bisect_right(partition.segments, offset, key=attrgetter("base_offset")) - 1, 0)
         for segment in partition.segments[first:]:
             before = reached
-            with closing(_open(segment)) as pieces:
+            with closing(SegmentPieces.of(segment)) as pieces:
                 position, reached = pieces.find(offset)
                 is_last = segment is partition.segments[-1]
                 piece = pieces.read_to_end(position, max_bytes, is_last=is_last)
@@ -399,7 +462,3 @@ class _PieceSurroundings(Surroundings):
 
     def epoch_at(self, offset: int) -> int | None:
         return self._known[1].epoch_for_offset(offset)
-
-
-def _open(segment: Segment) -> SegmentPieces:
-    return SegmentPieces(segment.log_path, segment.base_offset, segment.files.get(FileKind.OFFSET_INDEX))

@@ -3,18 +3,21 @@
 import os
 import struct
 import time
-from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from logstore.batch.batch_order import ADVICE, PLACE_SIZE
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, header_of
 from logstore.errors import CorruptBatchError, TornBatchError
+from logstore.file_name import FileKind
+from logstore.offline.live.index_entry import last_entry
+from logstore.offline.segment import Segment
 
 _HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
+_TIMES: Final = header_of("base_offset", "length", "magic", "last_offset_delta", "max_timestamp")
 _SLOT: Final = struct.Struct(">ii")
 _WALKED_BYTES: Final = 64 << 10
 """Read at once to go from batch to batch."""
@@ -55,6 +58,11 @@ class SegmentPieces:
         self._index = index
         self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
+    @classmethod
+    def of(cls, segment: Segment) -> Self:
+        """Open a segment that was listed. Raises OSError."""
+        return cls(segment.log_path, segment.base_offset, segment.files.get(FileKind.OFFSET_INDEX))
+
     def close(self) -> None:
         """Give the descriptor back."""
         os.close(self._descriptor)
@@ -79,6 +87,37 @@ class SegmentPieces:
             if not at:
                 return position, reached
             position += at
+
+    def reaching(self, position: int, reached: int, timestamp: int) -> Iterator[int]:
+        """Yield the base offsets of batches that may hold records from `timestamp` on, by their headers alone.
+
+        From a place that `find` has found. Where no batch begins although there are bytes left, that is the offset that
+        should follow: whoever reads it is told why. Raises OSError.
+        """
+        while data := os.pread(self._descriptor, _WALKED_BYTES, position):
+            at = 0
+            while len(data) - at >= HEADER_SIZE:
+                base_offset, length, magic, delta, largest = _TIMES.unpack_from(data, at)
+                if length <= 0 or base_offset < reached:
+                    yield reached
+                    return
+                if magic != MAGIC or largest >= timestamp:
+                    yield base_offset
+                reached = base_offset + (delta if magic == MAGIC else 0) + 1
+                at += length + LOG_OVERHEAD
+            if not at:
+                break
+            position += at
+        if position != self.size():
+            yield reached
+
+    def largest_timestamp(self, position: int) -> int | None:
+        """Return the largest timestamp of the batch at `position`; None for one of an older magic. Raises OSError."""
+        header = os.pread(self._descriptor, HEADER_SIZE, position)
+        if len(header) < HEADER_SIZE:
+            return None
+        _, _, magic, _, largest = _TIMES.unpack_from(header)
+        return largest if magic == MAGIC else None
 
     def before(self, offset: int, offsets: int) -> Iterator[SeenBatch]:
         """Give the batches of the last so many offsets before `offset`, by their headers alone. Raises OSError."""
@@ -197,8 +236,11 @@ class SegmentPieces:
 
     def _hinted(self, offset: int) -> tuple[int, int] | None:
         """Look the offset up in the index, and believe it where a batch of this last offset is in that place."""
+        if self._index is None:
+            return None
+        below = offset - self._base_offset
         try:
-            found = None if self._index is None else _last_entry_below(self._index, offset - self._base_offset)
+            found = last_entry(self._index, _SLOT, lambda relative, position: position <= 0 or relative >= below)
         except OSError:
             return None
         if found is None:
@@ -208,26 +250,6 @@ class SegmentPieces:
         if not batches or batches[0].last_offset != self._base_offset + relative:
             return None
         return position, batches[0].base_offset
-
-
-def _last_entry_below(index: Path, relative_offset: int) -> tuple[int, int] | None:
-    """Find the last entry of an offset index below a relative offset, in few reads: it may be preallocated, and large.
-
-    Raises OSError.
-    """
-    with open(index, "rb", buffering=0) as file:
-
-        def entry(number: int) -> tuple[int, int]:
-            slot = os.pread(file.fileno(), _SLOT.size, number * _SLOT.size)
-            return _SLOT.unpack(slot) if len(slot) == _SLOT.size else (0, 0)  # a free one: it was cut meanwhile
-
-        def is_at_or_beyond(number: int) -> bool:
-            relative, position = entry(number)
-            return position <= 0 or relative >= relative_offset
-
-        slots = range(os.fstat(file.fileno()).st_size // _SLOT.size)
-        beyond = bisect_left(slots, True, key=is_at_or_beyond)
-        return entry(beyond - 1) if beyond else None
 
 
 def _valid(data: bytes) -> Iterator[Batch]:

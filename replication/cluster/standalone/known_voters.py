@@ -57,7 +57,7 @@ def known_voters(root: Path) -> KnownVoters:
         return KnownVoters()
     snapshots = MetadataSnapshot.all_in(directory)
     in_snapshot: Iterable[ControlMessage] = snapshots[-1].control_messages() if snapshots else ()
-    with Log.open_read_only(directory) as log:
+    with Log.reader(directory) as log:
         known = _said(chain(in_snapshot, _messages(log)))
         if not known.node_ids:
             known = KnownVoters(_remembered(directory / QUORUM_STATE_NAME), is_in_settings=True)

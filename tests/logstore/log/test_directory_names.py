@@ -52,7 +52,7 @@ def test_it_is_recovered_with_what_was_promised(tmp_path: Path, name: str) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_read_by_others_verified_and_backed_up(tmp_path: Path, name: str) -> None:
     directory = filled(tmp_path / name)
-    with Log.open_read_only(directory) as reader, FrozenLog.open(directory) as frozen:
+    with Log.reader(directory) as reader, FrozenLog.open(directory) as frozen:
         assert [record.value for record in reader.records()] == [b"two", b"three"]
         assert [record.value for record in frozen.records()] == [b"two", b"three"]
     opened = open_offline(directory)
@@ -127,7 +127,7 @@ def test_what_names_no_directory_is_refused(tmp_path: Path, monkeypatch: pytest.
 def test_readers_are_told_where_no_log_is(tmp_path: Path) -> None:
     (tmp_path / "events").mkdir()
     with pytest.raises(NotALogDirectoryError, match="it holds no segments"):
-        Log.open_read_only(tmp_path / "events")
+        Log.reader(tmp_path / "events")
 
 
 def test_in_a_root_it_has_to_be_a_partitions(tmp_path: Path) -> None:

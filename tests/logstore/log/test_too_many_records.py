@@ -40,7 +40,7 @@ def written(directory: Path, given: Given) -> list[tuple[int, bytes]]:
 
 
 def check(directory: Path, expected: list[tuple[int, bytes]]) -> None:
-    with Log.open_read_only(directory) as log:
+    with Log.reader(directory) as log:
         assert [(each.offset, each.value) for each in log.records()] == expected
     with Log.open(directory) as log:
         assert [(each.offset, each.value) for each in log.records()] == expected

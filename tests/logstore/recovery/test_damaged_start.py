@@ -52,7 +52,7 @@ def test_one_flipped_bit_takes_no_records_away(tmp_path: Path, stop: str, damage
         with pytest.raises(DamagedLogError, match=r"starts at offset 8, and by promised-offsets at 0 or") as refused:
             Log.open(log.directory)
         assert (refused.value.offset, refused.value.end_offset) == (0, 8)
-        with Log.open_read_only(log.directory) as reader, pytest.raises(DamagedLogError, match="at offset 8, and"):
+        with Log.reader(log.directory) as reader, pytest.raises(DamagedLogError, match="at offset 8, and"):
             list(reader.records())
         assert {path.name: path.read_bytes() for path in log.directory.iterdir()} == before
     with Log.open(log.directory, damage=damage) as again:

@@ -486,7 +486,7 @@ class TestClosedInOrderWithoutAPromise:
 
 
 class TestReadersBesideIt:
-    """`Log.open_read_only` passes over nothing that an only copy lacks."""
+    """`Log.reader` passes over nothing that an only copy lacks."""
 
     @pytest.fixture
     def directory(self, tmp_path: Path) -> Path:
@@ -498,7 +498,7 @@ class TestReadersBesideIt:
     def test_a_missing_segment_is_damage(self, directory: Path) -> None:
         missing, behind = (int(path.stem) for path in segments(directory)[1:3])
         middle_segment_missing(directory)
-        with Log.open_read_only(directory) as log:
+        with Log.reader(directory) as log:
             found = list[int]()
             with pytest.raises(CorruptBatchError, match=f"end at offset {missing - 1}, and") as refused:
                 found += (record.offset for record in log.records(missing - 1))
@@ -518,11 +518,11 @@ class TestReadersBesideIt:
             log.flush()
             log.delete_records(3)
         directory = log.directory
-        with Log.open_read_only(directory) as reader:
+        with Log.reader(directory) as reader:
             assert [record.offset for record in reader.records()] == list(range(3, RECORDS))
         first_segment_missing(directory)
         behind = int(segments(directory)[0].stem)
-        with Log.open_read_only(directory) as reader:
+        with Log.reader(directory) as reader:
             assert reader.log_start_offset == 3
             with pytest.raises(CorruptBatchError, match="first segment is missing"):
                 list(reader.records())
@@ -534,7 +534,7 @@ class TestReadersBesideIt:
         with Log.open(directory, CONFIG, damage="hole") as log:
             (hole,) = log.holes
             expected = read(log)
-        with Log.open_read_only(directory) as reader:
+        with Log.reader(directory) as reader:
             with pytest.raises(HoleError) as told:
                 list(reader.records())
             assert (told.value.offset, told.value.next_offset) == (hole.start_offset, hole.end_offset)

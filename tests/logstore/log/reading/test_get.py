@@ -30,7 +30,7 @@ def log(tmp_path: Path) -> Iterator[Log]:
 
 @pytest.fixture(params=["the log", "a reader"])
 def readable(log: Log, request: pytest.FixtureRequest) -> Readable:
-    return log if request.param == "the log" else Log.open_read_only(log.directory)
+    return log if request.param == "the log" else Log.reader(log.directory)
 
 
 def test_each_record_is_found_wherever_it_is_in_its_batch_and_segment(log: Log, readable: Readable) -> None:
@@ -67,7 +67,7 @@ def test_what_compaction_has_removed_is_none(tmp_path: Path) -> None:
         log.append([Record.of(b"last", "key-9")])
         log.flush()
         log.compact()
-        with Log.open_read_only(log.directory) as reader:
+        with Log.reader(log.directory) as reader:
             for readable in (log, reader):
                 found = [readable.get(offset) for offset in range(7)]
                 assert [each and each.value for each in found] == [None, None, None, None, b"4", b"5", b"last"]

@@ -127,7 +127,7 @@ def test_damage_is_told_with_its_place_in_its_file_wherever_reading_began(log: L
     ]
     log.flush()
     flip(segment.path, position + at)
-    with Log.open_read_only(log.directory) as read_only:
+    with Log.reader(log.directory) as read_only:
         for records in (
             lambda: log.records(start),
             lambda: log.records(start, 15),

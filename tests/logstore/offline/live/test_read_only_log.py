@@ -61,11 +61,11 @@ def offsets(reader: ReadOnlyLog, start: int | None = None, end: int | None = Non
     return [record.offset for record in reader.records(start, end)]
 
 
-def test_open_read_only_is_opened_so_by_either_name(log: Log) -> None:
+def test_one_is_opened_by_either_name(log: Log) -> None:
     with Log.open(log.directory, read_only=True, poll_seconds=0.5) as reader:
         assert_type(reader, ReadOnlyLog)
         assert (type(reader), reader.poll_seconds, reader.log_end_offset) == (ReadOnlyLog, 0.5, 20)
-    with Log.open(log.directory, read_only=True) as reader, Log.open_read_only(log.directory) as other:
+    with Log.open(log.directory, read_only=True) as reader, Log.reader(log.directory) as other:
         assert_type(other, ReadOnlyLog)
         assert reader.poll_seconds == other.poll_seconds
 
@@ -208,25 +208,22 @@ def test_methods_that_write_are_refused(reader: ReadOnlyLog, method: str) -> Non
 
 
 def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) -> None:
-    reading = {"records", "tail", "read", "get", "close", "open"}
+    reading = {"records", "tail", "read", "get", "columns", "arrow_batches", "to_arrow", "wait", "wait_async"}
+    reading |= {"close", "open"}
     refused = {name for name in dir(Log) if getattr(reader, name, None) == reader.append}
     others = {name for name in dir(Log) if callable(getattr(Log, name)) and not name.startswith("_")}
     assert others - refused - reading == {
-        "wait",
         "ensure_readable",
         "known_producer",
         "sound_ranges",
         "attend",
         "leave",
-        "wait_async",
         "offset_for_timestamp",
         "end_offset_for_epoch",
         "abandon",
         "give_up",
         "open_read_only",
-        "columns",
-        "arrow_batches",
-        "to_arrow",
+        "reader",
     }
 
 

@@ -90,7 +90,7 @@ def test_partitions_that_the_metadata_does_not_know_are_set_aside_and_named(tmp_
         assert told["partitions"] == 0
     with broker(root) as (_, told):
         assert told["strays"] == [str(stray)]
-    with Log.open_read_only(stray) as log:
+    with Log.reader(stray) as log:
         assert [each.value for each in log.records()] == [b"kept"]
     assert epochlog("verify", root).status == 0
 

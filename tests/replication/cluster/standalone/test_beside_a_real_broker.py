@@ -41,7 +41,7 @@ def test_it_takes_the_metadata_from_a_snapshot_of_ours(
         for number in range(10):
             assert not produce(str(ours.local.address), f"orders-{number}", [b"%d" % number])
             ours.controller.take_due_snapshot()
-    with Log.open_read_only(root / "__cluster_metadata-0") as log:
+    with Log.reader(root / "__cluster_metadata-0") as log:
         assert log.log_start_offset > 0
     with Broker(tmp_path, release, is_apart=False) as theirs:
         for number in range(10):

@@ -84,7 +84,7 @@ def test_the_log_begins_where_the_one_before_has_ended(tmp_path: Path) -> None:
         ends.append(controller.published.applied_offset + 1)
     assert [each.end_offset for each in snapshots(tmp_path)] == ends[1:]
     metadata.close()
-    with Log.open_read_only(tmp_path / "__cluster_metadata-0") as log:
+    with Log.reader(tmp_path / "__cluster_metadata-0") as log:
         assert log.log_start_offset == ends[1]
     assert load_image(tmp_path / "__cluster_metadata-0").image.frozen() == controller.published.image
     again, metadata = started(tmp_path)

@@ -46,7 +46,7 @@ def test_the_files_are_those_of_a_quorum(tmp_path: Path) -> None:
 def test_an_append_is_on_stable_storage_and_committed(tmp_path: Path) -> None:
     metadata = StoredMetadata.open(tmp_path)
     metadata.append([LEVEL], 30)
-    with Log.open_read_only(tmp_path / "__cluster_metadata-0") as log:
+    with Log.reader(tmp_path / "__cluster_metadata-0") as log:
         assert log.log_end_offset == 1
     metadata.close()
     again = StoredMetadata.open(tmp_path)

@@ -138,7 +138,7 @@ def test_the_directory_of_an_earlier_topic_is_set_aside_and_the_partition_begins
     assert broker.led()
     assert broker.replicas.hosted[ORDERS].log.log_end_offset == 0
     (stray,) = strays(broker)
-    with Log.open_read_only(stray) as log:
+    with Log.reader(stray) as log:
         assert [each.value for each in log.records()] == [b"earlier"]
 
 

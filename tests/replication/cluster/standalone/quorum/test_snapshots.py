@@ -63,7 +63,7 @@ def piece_of(led: Led, snapshot_id: SnapshotId) -> FetchSnapshotResponse:
 
 
 def log_start(root: Path) -> int:
-    with Log.open_read_only(root / str(METADATA_PARTITION)) as log:
+    with Log.reader(root / str(METADATA_PARTITION)) as log:
         return log.log_start_offset
 
 
