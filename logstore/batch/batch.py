@@ -209,9 +209,10 @@ class RecordBatch:
 
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         base_timestamp = self.max_timestamp if append_time else self.base_timestamp
-        place = Section(0, len(section), self.record_count, self.base_offset, base_timestamp, append_time)
+        offsets = self.base_offset, MAX_OFFSET
+        place = Section(0, len(section), self.record_count, *offsets, base_timestamp, append_time)
         fault = yield from ObjectDecoder().runs(section, [place])
-        if fault is not None:
+        if fault is not None:  # or offsets out of order, which are given as they are
             yield islice(self._one_by_one(section), fault.record, None)
 
     def _in_pieces(self) -> Iterator[Record]:

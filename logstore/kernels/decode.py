@@ -60,24 +60,31 @@ class Sections(NamedTuple):
     base_timestamp: NDArray[np.int64]
     max_timestamp: NDArray[np.int64]
     attributes: NDArray[np.int16]
+    last_offset: NDArray[np.int64]
     before: Rows
     """How many records the batches before have, one row more than there are batches; a count that cannot be is none."""
 
 
-def decode(data: Data, batches: BatchColumns, rows: Rows | None = None) -> RecordColumns:
+def decode(data: Data, batches: BatchColumns, rows: Rows | None = None, *, in_order: bool = False) -> RecordColumns:
     """Decode the records of the uncompressed batches that were scanned from `data`, or of those in `rows`.
 
     Column `batch` holds row numbers of `batches`. Raises CorruptRecordError at the first record that cannot be; use
-    `check_records` to have all of them. Offsets are not checked against each other.
+    `check_records` to have all of them. Offsets are checked against each other with `in_order` alone, as by
+    `ordered_records`.
 
         records = decode(data, scan(data, check_crc=True))
     """
-    [records] = decode_chunks(data, batches, rows, records=EVERYTHING)
+    [records] = decode_chunks(data, batches, rows, records=EVERYTHING, in_order=in_order)
     return records
 
 
 def decode_chunks(
-    data: Data, batches: BatchColumns, rows: Rows | None = None, *, records: int = CHUNK_RECORDS
+    data: Data,
+    batches: BatchColumns,
+    rows: Rows | None = None,
+    *,
+    records: int = CHUNK_RECORDS,
+    in_order: bool = False,
 ) -> Iterator[RecordColumns]:
     """Decode as `decode` does, in chunks of whole batches with about `records` records, so that memory stays flat."""
     rows = uncompressed(batches) if rows is None else rows
@@ -89,7 +96,7 @@ def decode_chunks(
     room = int(np.diff(sections.before[bounds]).max())
     data = read_only(data)
     for first, last in pairwise(bounds):
-        yield _decode(data, batches, sections, first, last, room)
+        yield _decode(data, batches, sections, (first, last), room, in_order=in_order)
 
 
 def decode_section(section: Data, batches: BatchColumns, row: int) -> RecordColumns:
@@ -104,6 +111,8 @@ def decode_sections(
     starts: Rows,
     ends: Rows,
     counts: NDArray[np.int32] | None = None,
+    *,
+    in_order: bool = False,
 ) -> RecordColumns:
     """Decode the decompressed records of the batches in `rows`, each of which lies in `data` from its start to its end.
 
@@ -111,7 +120,7 @@ def decode_sections(
     how many records lie there, where those are not all of their batches.
     """
     sections = _sections(batches, rows, starts, ends, counts)
-    return _decode(read_only(data), batches, sections, 0, len(rows), int(sections.before[-1]))
+    return _decode(read_only(data), batches, sections, (0, len(rows)), int(sections.before[-1]), in_order=in_order)
 
 
 def _sections(
@@ -130,21 +139,25 @@ def _sections(
         batches.base_timestamp[rows],
         batches.max_timestamp[rows],
         batches.attributes[rows],
+        batches.last_offset[rows],
         before,
     )
 
 
-def _decode(data: Data, batches: BatchColumns, sections: Sections, first: int, last: int, room: int) -> RecordColumns:
-    """Decode the batches `first` to `last`, which is left out; there is to be room for so many records.
+def _decode(
+    data: Data, batches: BatchColumns, sections: Sections, bounds: tuple[int, int], room: int, *, in_order: bool
+) -> RecordColumns:
+    """Decode the batches from one number up to another, which is left out; there is to be room for so many records.
 
     Columns of one size in two blocks: the C library gives those of the last chunk out again, where it would give small
     ones back to the system, and each page of fresh memory costs a fault.
     """
+    first, last = bounds
     count = int(sections.before[last] - sections.before[first])
     batch, offset, timestamp, key_start, value_start, headers_start = np.empty((6, room), np.int64)[:, :count]
     key_length, value_length, header_count = np.empty((3, room), np.int32)[:, :count]
     columns = batch, offset, timestamp, key_start, key_length, value_start, value_length, headers_start, header_count
-    fault, position, reason = decode_batches(data, first, last, *sections, *columns)
+    fault, position, reason = decode_batches(data, first, last, in_order, *sections, *columns)
     if reason != SOUND:
         raise corrupt_record(batches, int(sections.rows[fault]), int(position), int(reason))
     return RecordColumns(data, *columns)
@@ -165,6 +178,7 @@ def decode_batches(
     data: Data,
     first: int,
     last: int,
+    in_order: bool,
     rows: Rows,
     starts: Rows,
     ends: Rows,
@@ -173,6 +187,7 @@ def decode_batches(
     base_timestamp: NDArray[np.int64],
     max_timestamp: NDArray[np.int64],
     attributes: NDArray[np.int16],
+    last_offset: NDArray[np.int64],
     before: Rows,
     batch: NDArray[np.int64],
     offset: NDArray[np.int64],
@@ -186,8 +201,8 @@ def decode_batches(
 ) -> tuple[int, int, int]:
     """Fill the columns of `RecordColumns` from the batches `first` to `last`, which is left out.
 
-    The first faulty batch's index, its bad record's position, the reason. The columns must have as many rows as
-    `before` says, at least.
+    The first faulty batch's index, its bad record's position, the reason, which may be that offsets are not `in_order`.
+    The columns must have as many rows as `before` says, at least.
     """
     data = borrowed(data)
     for index in range(first, last):
@@ -228,7 +243,28 @@ def decode_batches(
             position = record_end
         if position != end:
             return index, position, COUNT
+        if in_order and not is_rising(offset, record, following, first_offset, last_offset[index]):
+            return index, starts[index], OFFSET_ORDER
     return last, 0, SOUND
+
+
+@inlined
+def is_rising(offset: NDArray[np.int64], row: int, following: int, base_offset: int, last_offset: int) -> bool:
+    """Whether a batch's offsets from `row` on rise, and lie among those of its header if they are no more than these.
+
+    That takes a loop of its own, of which LLVM makes vectors.
+    """
+    if row == following:
+        return True
+    latest = offset[np.uint64(following - 1)]
+    if following - row > 1:
+        falls = 0
+        for at in range(row + 1, following):
+            falls += offset[np.uint64(at)] <= offset[np.uint64(at - 1)]
+        if falls > 0:
+            return False
+    has_too_many = following - row > last_offset - base_offset + 1
+    return offset[np.uint64(row)] >= base_offset and (latest <= last_offset or has_too_many)
 
 
 @kernel

@@ -33,9 +33,10 @@ def write_objects(
 ) -> tuple[int, int, int, int]:
     """Write records from `offset` `lowest` on, as many as there is room for in rows and bytes.
 
-    `sections` has six numbers for each batch: where its records start and end, how many they are, the first offset, the
-    first timestamp, and whether that is every record's. `place` says where to begin, and where this ended: the
-    section, the record in it, its position. `headers` takes keys and values in turn.
+    `sections` has seven numbers for each batch: where its records start and end, how many they are, the first offset,
+    the last one that they may have, the first timestamp, and whether that is every record's. `place` says where to
+    begin, and where this ended: the section, the record in it, its position, the offset before. `headers` takes keys
+    and values in turn. It is a fault, too, where offsets do not rise within their batch.
 
     Rows filled; keys that are not None; keys and values of headers; and whether what follows is a fault (1), all is
     done (0), or there is no more room (-1).
@@ -43,14 +44,15 @@ def write_objects(
     data, keys, values, headers = borrowed(data), borrowed(keys), borrowed(values), borrowed(headers)
     row = key = header = 0
     key_end = value_end = headers_end = SIZED
-    section, number, position = place[0], place[1], place[2]
+    section, number, position, before = place[0], place[1], place[2], place[3]
     state = 0
-    while 6 * section < sections.size:
-        base = 6 * section
+    while 7 * section < sections.size:
+        base = 7 * section
         start, end, count = sections[base], sections[base + 1], sections[base + 2]
-        first_offset, first_timestamp, is_append_time = sections[base + 3], sections[base + 4], sections[base + 5]
+        first_offset, last_offset = sections[base + 3], sections[base + 4]
+        first_timestamp, is_append_time = sections[base + 5], sections[base + 6]
         if number == 0:
-            position = start
+            position, before = start, first_offset - 1
         if start < 0 or end > data.size:
             state = 1
             break
@@ -79,6 +81,9 @@ def write_objects(
                 state = 1
                 break
             offset = wrapping_add(first_offset, offset_delta)
+            if offset <= before or offset > last_offset:
+                state = 1
+                break
             if offset >= lowest:
                 if count_of_headers > 0:
                     if headers_end + MOST * room > headers.size:
@@ -94,7 +99,7 @@ def write_objects(
                 value_end = write_bytes(data, value_at, value_size, values, value_end)
                 key += key_size >= 0
                 row += 1
-            position = record_end
+            position, before = record_end, offset
             number += 1
         if state != 0:
             break
@@ -106,7 +111,7 @@ def write_objects(
     write_size(keys, 0, TUPLE, row)
     write_size(values, 0, TUPLE, row)
     write_size(headers, 0, TUPLE, header)
-    place[0], place[1], place[2] = section, number, position
+    place[0], place[1], place[2], place[3] = section, number, position, before
     return row, key, header, state
 
 

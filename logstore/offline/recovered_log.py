@@ -9,6 +9,7 @@ import numpy as np
 from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.base_offsets import number_of_holder
+from logstore.batch.batch_order import Surroundings
 from logstore.batch.columns import BatchColumns
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError, OffsetOutOfRangeError
@@ -148,7 +149,8 @@ class RecoveredLog(ColumnSource):
                 advice="read from its start or end",
             )
         for file in self.files_from(offset):
-            for record in ReadView(offset, file.data, position=0).records():
+            view = ReadView(offset, file.data, position=0, surroundings=_InFile(str(file.path)))
+            for record in view.records():
                 if end is not None and record.offset >= end:
                     return
                 yield record
@@ -204,6 +206,17 @@ class RecoveredLog(ColumnSource):
         for columns in scan_headers(segment.log_path):
             kept = int(np.searchsorted(columns.position, limit))
             yield columns if kept == len(columns) else columns.first(kept)
+
+
+class _InFile(Surroundings):
+    """What lies around a whole file: its name is known."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @property
+    def file(self) -> str:
+        return self._path
 
 
 def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:

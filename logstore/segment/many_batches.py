@@ -1,6 +1,6 @@
 """Batches of a view, checked by a kernel, and their records made into objects in bulk."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Final
 
@@ -13,6 +13,7 @@ from logstore.batch.batch_order import BatchOrder, Surroundings
 from logstore.batch.columns import BatchColumns
 from logstore.batch.decoding.object_decoder import ObjectDecoder
 from logstore.batch.layout import HEADER_SIZE
+from logstore.batch.ordered_records import ordered_records
 from logstore.batch.record import Record
 from logstore.errors import DecompressionError
 from logstore.kernels.column_scan import scan
@@ -22,7 +23,6 @@ _DECOMPRESSED_BYTES: Final = 1 << 20
 
 Rows = NDArray[np.int64]
 Runs = Iterator[Iterator[Record]]
-Wanted = Callable[[Iterator[Record]], Iterator[Record]]
 
 
 def sound_batches(data: memoryview, position: int, size: int, order: BatchOrder, around: Surroundings) -> BatchColumns:
@@ -41,17 +41,15 @@ def sound_batches(data: memoryview, position: int, size: int, order: BatchOrder,
 class ManyBatches:
     """Makes the records of batches of magic 2, without a look at their checksums."""
 
-    def __init__(self, data: memoryview, wanted: Wanted) -> None:
-        """`wanted` chooses those that are made one by one."""
+    def __init__(self, data: memoryview) -> None:
         self._data = data
         self._lowest = 0
-        self._wanted = wanted
         self._decoder = ObjectDecoder()
 
     def runs(self, columns: BatchColumns, rows: Rows, lowest: int) -> Runs:
         """Yield the records of the batches in `rows`, from offset `lowest` on.
 
-        Raises what `RecordBatch.records` raises.
+        Raises what `ordered_records` raises.
         """
         self._lowest = lowest
         is_compressed = columns.attributes[rows] & CODEC_BITS != 0
@@ -86,7 +84,8 @@ class ManyBatches:
     def _made(self, data: memoryview, columns: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> Runs:
         append_time = columns.attributes[rows] & TIMESTAMP_TYPE_BIT != 0
         timestamps = np.where(append_time, columns.max_timestamp[rows], columns.base_timestamp[rows])
-        fields = starts, ends, columns.record_count[rows], columns.base_offset[rows], timestamps, append_time
+        offsets = columns.base_offset[rows], columns.last_offset[rows]
+        fields = starts, ends, columns.record_count[rows], *offsets, timestamps, append_time
         sections = np.column_stack(fields).astype(np.int64, copy=False)
         while len(sections):
             fault = yield from self._decoder.runs(data, sections, self._lowest)
@@ -97,4 +96,5 @@ class ManyBatches:
 
     def _one_by_one(self, columns: BatchColumns, row: int, first: int) -> Iterator[Record]:
         """Make the records of a batch from its record `first` on, up to one that cannot be."""
-        return self._wanted(islice(RecordBatch(self._data, int(columns.position[row])).records(), first, None))
+        records = islice(ordered_records(RecordBatch(self._data, int(columns.position[row]))), first, None)
+        return (record for record in records if record.offset >= self._lowest)

@@ -111,9 +111,9 @@ class ReadView:
         """Yield the records from `offset` on, without control records and those of aborted transactions.
 
         Aborted transactions are only known after a read with `Isolation.READ_COMMITTED`. Raises DecompressionError,
-        DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match, or as
-        `batches` does: disks and memory may also lose bits while a log is open. `order` is that of the batches before,
-        and `explained` returns what is raised for an error.
+        DecompressionLimitError, CorruptRecordError also where offsets do not rise within a batch, and CorruptBatchError
+        if a checksum does not match, or as `batches` does: disks and memory may also lose bits while a log is open.
+        `order` is that of the batches before, and `explained` returns what is raised for an error.
         """
         try:
             for run in self.runs(order):

@@ -8,6 +8,7 @@ from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings, has_too_many
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
+from logstore.batch.ordered_records import ordered_records
 from logstore.batch.record import Record
 from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.indexes.transaction_index import AbortedTransaction
@@ -88,7 +89,7 @@ class ViewRecords:
             self._ensure_begin(int(columns.base_offset[0]))
         self._next = columns.next_position
         if self._many is None:
-            self._many = ManyBatches(self._data, self._wanted)
+            self._many = ManyBatches(self._data)
         yield from self._many.runs(columns, self._wanted_rows(columns), self._lowest)
 
     def _wanted_rows(self, columns: "BatchColumns") -> "NDArray[np.int64]":
@@ -107,12 +108,8 @@ class ViewRecords:
         )
         if is_aborted or batch.is_control or batch.last_offset < self._offset:
             return
-        records = self._wanted(batch.records())
+        records = ordered_records(batch, self._lowest)
         yield self._followed(records) if has_too_many(batch) else records
-
-    def _wanted(self, records: Iterator[Record]) -> Iterator[Record]:
-        lowest = self._lowest
-        return (record for record in records if record.offset >= lowest)
 
     def _followed(self, records: Iterator[Record]) -> Iterator[Record]:
         """Yield records, and note how far they reach."""

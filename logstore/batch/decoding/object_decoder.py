@@ -24,7 +24,7 @@ _BYTES: Final = 1 << 18
 """Of keys, values and headers each: all that is made at once stays in a core's own cache."""
 _GROWTH: Final = 4
 _NO_MORE_ROOM: Final = -1
-ANY_OFFSET: Final = -(2**63)
+_ANY_OFFSET: Final = -(2**63)
 
 
 class Section(NamedTuple):
@@ -34,13 +34,15 @@ class Section(NamedTuple):
     end: int
     records: int
     base_offset: int
+    last_offset: int
+    """The highest that a record may have."""
     base_timestamp: int
     is_append_time: bool
     """Whether `base_timestamp` stands for every record's own."""
 
 
 class FaultyRecord(NamedTuple):
-    """A record that cannot be: the number of its section, and its number in that."""
+    """A record that cannot be, or whose offset is not in order: the number of its section, and its number in that."""
 
     section: int
     record: int
@@ -57,13 +59,15 @@ class ObjectDecoder:
         self._bytes = _BYTES // 8
         self._take_memory()
 
-    def runs(self, data: memoryview, sections: Sequence[Section] | NDArray[np.int64], lowest: int = ANY_OFFSET) -> Runs:
+    def runs(
+        self, data: memoryview, sections: Sequence[Section] | NDArray[np.int64], lowest: int = _ANY_OFFSET
+    ) -> Runs:
         """Yield the records of all sections from offset `lowest` on; return the first that cannot be, if there is one.
 
         Sections are given one by one, or as rows.
         """
         bytes_of_all = np.frombuffer(data.toreadonly(), np.uint8)
-        flat, place = np.array(sections, np.int64).reshape(-1), np.zeros(3, np.int64)
+        flat, place = np.array(sections, np.int64).reshape(-1), np.zeros(4, np.int64)
         state = _NO_MORE_ROOM
         while state == _NO_MORE_ROOM:
             count, keys, headers, state = _write_objects(

@@ -12,6 +12,7 @@ from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, RecordColumns, StopReason
 from logstore.batch.layout import MAGIC
+from logstore.batch.ordered_records import ordered_records
 from logstore.errors import LogStoreError
 from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.offline.batch_scan import scan_batches
@@ -57,7 +58,7 @@ class ColumnReader:
         """Yield the records of batches that fill `data`, without those that are `aborted`.
 
         `begin` is called with the first offset, and `around` what lies around the data. Raises what `LogFile.batches`,
-        `RecordBatch.ensure_valid` and `RecordBatch.records` raise, once what lies before was yielded; CorruptBatchError
+        `RecordBatch.ensure_valid` and `ordered_records` raise, once what lies before was yielded; CorruptBatchError
         where offsets or leader epochs do not fit to those of the batches around.
         """
         aborted = AbortedProducers(()) if aborted is None else aborted
@@ -80,7 +81,7 @@ class ColumnReader:
         return wanted if self.end is None else wanted & (columns.base_offset < self.end)
 
     def _decoded(self, data: memoryview, columns: BatchColumns, wanted: NDArray[np.bool_]) -> Iterator[Chunk]:
-        for records in decoded_records(data, columns, np.flatnonzero(wanted)):
+        for records in decoded_records(data, columns, np.flatnonzero(wanted), in_order=True):
             if isinstance(records, Unreadable):
                 self._refuse_records(data, int(columns.position[records.row]), records.error)
             chosen = self._chosen(records, columns)
@@ -111,6 +112,6 @@ class ColumnReader:
         self._order.take(batch, around)
 
     def _refuse_records(self, data: memoryview, position: int, error: LogStoreError) -> NoReturn:
-        for _ in read_batch(data, position, self.file).records():
+        for _ in ordered_records(read_batch(data, position, self.file)):
             pass  # the record that cannot be says so
         raise error

@@ -26,8 +26,8 @@ class ColumnSource(ABC):
         """Yield the records from offset `start` up to, not including, `end` as columns, some thousand at a time.
 
         Of each codec and magic, checksums verified, without control records. Raises what `batches`,
-        `RecordBatch.ensure_valid` and `RecordBatch.records` raise, and CorruptBatchError where offsets do not rise:
-        once the batches before were yielded.
+        `RecordBatch.ensure_valid` and `RecordBatch.records` raise, CorruptBatchError where offsets do not rise from one
+        batch to the next, and CorruptRecordError where they do not within one: once the batches before were yielded.
         """
         return (chunk.records for chunk in self._chunks(*offset_span(start, end)))
 

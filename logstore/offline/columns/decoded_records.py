@@ -10,14 +10,16 @@ from numpy.typing import NDArray
 
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import CODEC_BITS
+from logstore.batch.batch_order import NO_OFFSET
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.batch.compression.codec import decompress
 from logstore.batch.compression.decompression_limit import DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO
 from logstore.batch.decoding.whole_records import whole_records
 from logstore.batch.layout import HEADER_SIZE, MAGIC
+from logstore.batch.ordered_records import ordered_records
 from logstore.errors import DecompressionLimitError, LogStoreError
-from logstore.kernels.decode import decode, decode_sections
+from logstore.kernels.decode import OFFSET_ORDER, corrupt_record, decode, decode_sections
 from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import SHORTEST_RECORD
 
@@ -41,13 +43,16 @@ class Unreadable:
 Decoded = Iterator[RecordColumns | Unreadable]
 
 
-def decoded_records(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
-    """Decode the batches in `rows`, whose checksums are valid, in their order and some thousand records at once."""
+def decoded_records(data: memoryview, columns: BatchColumns, rows: Rows, *, in_order: bool = False) -> Decoded:
+    """Decode the batches in `rows`, whose checksums are valid, in their order and some thousand records at once.
+
+    With `in_order` a batch cannot be read whose `ordered_records` cannot.
+    """
     kinds = np.where(columns.attributes[rows] & CODEC_BITS == 0, _PLAIN, _COMPRESSED)
     kinds = np.where(columns.magic[rows] == MAGIC, kinds, _LEGACY)
     for group in np.split(rows, np.flatnonzero(np.diff(kinds)) + 1):
         if len(group):
-            yield from _DECODERS[int(kinds[np.searchsorted(rows, group[0])])](data, columns, group)
+            yield from _DECODERS[int(kinds[np.searchsorted(rows, group[0])])](data, columns, group, in_order)
 
 
 def counted_records(columns: BatchColumns, rows: Rows) -> Iterator[RecordColumns]:
@@ -76,26 +81,26 @@ def is_countable(columns: BatchColumns) -> NDArray[np.bool_]:
     return countable
 
 
-def _plain(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
+def _plain(data: memoryview, columns: BatchColumns, rows: Rows, in_order: bool) -> Decoded:
     array = np.frombuffer(data, np.uint8)
     for chunk in _chunks(columns, rows):
         row = int(chunk[0])
         if _is_large(columns, row):
             start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
-            yield from _in_parts(array, columns, row, start, end)
+            yield from _in_parts(array, columns, row, (start, end), in_order=in_order)
         else:
-            yield from _each_if_need_be(lambda rows: decode(array, columns, rows), chunk)
+            yield from _each_if_need_be(lambda rows: decode(array, columns, rows, in_order=in_order), chunk)
 
 
-def _compressed(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
-    waiting = _Sections(columns)
+def _compressed(data: memoryview, columns: BatchColumns, rows: Rows, in_order: bool) -> Decoded:
+    waiting = _Sections(columns, in_order)
     for row in rows.tolist():
         start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
         try:
             section = decompress(int(columns.attributes[row]) & CODEC_BITS, data[start:end])
         except DecompressionLimitError:
             yield from waiting.decoded()
-            yield from _in_pieces(data, columns, row)
+            yield from _in_pieces(data, columns, row, in_order=in_order)
             continue
         except LogStoreError as error:
             yield from waiting.decoded()
@@ -105,7 +110,7 @@ def _compressed(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
         if is_large or waiting.size + len(section) > BYTES_AT_ONCE:
             yield from waiting.decoded()
         if is_large:
-            yield from _in_parts(np.frombuffer(section, np.uint8), columns, row, 0, len(section))
+            yield from _in_parts(np.frombuffer(section, np.uint8), columns, row, (0, len(section)), in_order=in_order)
         else:
             waiting.add(row, section)
         del section  # before the next is decompressed
@@ -114,11 +119,16 @@ def _compressed(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
     yield from waiting.decoded()
 
 
-def _in_pieces(data: memoryview, columns: BatchColumns, row: int) -> Decoded:
+def _in_pieces(data: memoryview, columns: BatchColumns, row: int, *, in_order: bool) -> Decoded:
     """Decode what is too much to be decompressed at once; all can be read before any are given."""
+    before = int(columns.base_offset[row]) - 1
+    last = NO_OFFSET if columns.has_too_many[row] else int(columns.last_offset[row])
     try:
-        for _ in decoded_pieces(data, columns, row):
-            pass
+        for records in decoded_pieces(data, columns, row):
+            offsets = records.offset
+            if in_order and (offsets[-1] > last or (np.diff(offsets, prepend=before) <= 0).any()):
+                raise corrupt_record(columns, row, int(columns.position[row]), OFFSET_ORDER)
+            before = int(offsets[-1])
         yield from decoded_pieces(data, columns, row)
     except LogStoreError as error:
         yield Unreadable(row, error)
@@ -138,6 +148,7 @@ class _Sections:
     """Decompressed batches, of which those that are small are decoded together."""
 
     columns: BatchColumns
+    in_order: bool
     rows: list[int] = field(default_factory=list)
     sections: list[bytes] = field(default_factory=list)
     records: int = 0
@@ -164,7 +175,7 @@ class _Sections:
 
         def decode_some(some: Rows) -> RecordColumns:
             places = np.searchsorted(rows, some)
-            return decode_sections(data, self.columns, some, starts[places], ends[places])
+            return decode_sections(data, self.columns, some, starts[places], ends[places], in_order=self.in_order)
 
         if len(rows):
             yield from _each_if_need_be(decode_some, rows)
@@ -174,9 +185,11 @@ def _is_large(columns: BatchColumns, row: int) -> bool:
     return int(columns.record_count[row]) > RECORDS_AT_ONCE
 
 
-def _in_parts(data: NDArray[np.uint8], columns: BatchColumns, row: int, start: int, end: int) -> Decoded:
+def _in_parts(
+    data: NDArray[np.uint8], columns: BatchColumns, row: int, bounds: tuple[int, int], *, in_order: bool
+) -> Decoded:
     try:
-        yield from decode_parts(data, columns, row, start, end, records=RECORDS_AT_ONCE)
+        yield from decode_parts(data, columns, row, *bounds, records=RECORDS_AT_ONCE, in_order=in_order)
     except LogStoreError as error:
         yield Unreadable(row, error)
 
@@ -193,10 +206,10 @@ def _each_if_need_be(decode_some: Callable[[Rows], RecordColumns], rows: Rows) -
             yield from _each_if_need_be(decode_some, np.array([row]))
 
 
-def _legacy(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
+def _legacy(data: memoryview, columns: BatchColumns, rows: Rows, in_order: bool) -> Decoded:
     for row in rows.tolist():
         message = read_batch(data, int(columns.position[row]))
-        records = message.records()
+        records = ordered_records(message) if in_order else message.records()
         try:
             first = list(islice(records, RECORDS_AT_ONCE))
             more = sum(1 for _ in records)  # all can be read before any are given

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from logstore.errors import LogStoreError
 from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.offline.columns.column_reader import Chunk, ColumnReader
 from logstore.segment.read_view import ReadView
@@ -17,5 +18,8 @@ def read_columns(read: Callable[[int, int], ReadView], start: int, end: int | No
     offset = start
     while not reader.is_at_end and (view := read(offset, READ_BYTES)):
         aborted = AbortedProducers(view.aborted_transactions)
-        yield from reader.chunks(view.data, aborted, begin=view.ensure_begin, around=view.surroundings)
+        try:
+            yield from reader.chunks(view.data, aborted, begin=view.ensure_begin, around=view.surroundings)
+        except LogStoreError as error:
+            raise view.located(error) from None
         offset = reader.last_offset + 1

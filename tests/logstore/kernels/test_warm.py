@@ -50,7 +50,7 @@ def test_ordinary_use_compiles_nothing_more() -> None:
         decode.decode_section(np.frombuffer(log(1)[61:], np.uint8), batches, 0)
         records = decode.decode(data, batches)
         assert len(records) == 9
-        list(ObjectDecoder().runs(memoryview(data)[61:], [Section(0, len(data) - 61, 1, 0, 0, False)]))
+        list(ObjectDecoder().runs(memoryview(data)[61:], [Section(0, len(data) - 61, 1, 0, 2, 0, False)]))
         batch_digest.digest(batches, 16)
         BatchTotals.by_kernel(batches)
         no_index = np.frombuffer(b"", np.uint8)

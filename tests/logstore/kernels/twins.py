@@ -244,9 +244,14 @@ def record_positions(data: bytes, start: int, count: int) -> list[int]:
     return positions
 
 
-def objects(data: bytes, count: int, base_offset: int, base_timestamp: int) -> tuple[list[ReadRecord], int | None]:
-    """Read the records that fill `data`; the number of the first that cannot be, or of what follows them."""
-    row = BatchRow(0, 0, base_offset, 0, 0, 2, 0, base_timestamp, 0, 0, 0, 0, 0, 0, True)
+def objects(
+    data: bytes, count: int, offsets: tuple[int, int], base_timestamp: int
+) -> tuple[list[ReadRecord], int | None]:
+    """Read the records that fill `data`, in order among `offsets`, from the first of them to the last.
+
+    The number of the first that cannot be or is not in order, or of what follows them.
+    """
+    row = BatchRow(0, 0, offsets[0], 0, 0, 2, 0, base_timestamp, 0, 0, 0, 0, 0, 0, True)
     records: list[ReadRecord] = []
     position = 0
     for number in range(count):
@@ -265,6 +270,9 @@ def objects(data: bytes, count: int, base_offset: int, base_timestamp: int) -> t
             headers.append((key, content))
         key = None if read.key_length < 0 else data[read.key_start :][: read.key_length]
         value = None if read.value_length < 0 else data[read.value_start :][: read.value_length]
+        before = records[-1].offset if records else offsets[0] - 1
+        if not before < read.offset <= offsets[1]:
+            return records, number
         records.append(ReadRecord(read.offset, read.timestamp, key, value, headers))
     return records, None if position == len(data) else count
 

@@ -58,14 +58,14 @@ def test_records_and_faults_are_those_of_plain_python(
 
 
 @settings(max_examples=EXAMPLES)
-@given(st.lists(RECORDS | LYING_RECORDS, max_size=4), st.integers(0, 200))
-def test_the_kernel_writes_what_its_twin_reads(records: list[bytes], lowest: int) -> None:
+@given(st.lists(RECORDS | LYING_RECORDS, max_size=4), st.integers(0, 200), st.integers(100, 300))
+def test_the_kernel_writes_what_its_twin_reads(records: list[bytes], lowest: int, highest: int) -> None:
     data = b"".join(records)
     numbers, written = np.empty((3, 8), np.int64), np.empty((3, 4_096), np.uint8)
-    place = np.zeros(3, np.int64)
-    sections = np.array([0, len(data), len(records), 100, 1_000, 0])
+    place = np.zeros(4, np.int64)
+    sections = np.array([0, len(data), len(records), 100, highest, 1_000, 0])
     rows, keys, parts, state = write_objects(guarded(data), sections, place, lowest, *numbers, *written)
-    expected, fault = twins.objects(data, len(records), 100, 1_000)
+    expected, fault = twins.objects(data, len(records), (100, highest), 1_000)
     chosen = [each for each in expected if each.offset >= lowest]
     assert numbers[:, :rows].T.tolist() == [[each.offset, each.timestamp, len(each.headers)] for each in chosen]
     made = [marshal.loads(each.data) for each in written]  # noqa: S302  the kernel has written it
@@ -95,7 +95,7 @@ def test_records_larger_than_what_is_made_at_once_are_whole(size: int) -> None:
 
 def test_the_first_record_does_not_wait_for_thousands() -> None:
     data = b"".join(record(offset_delta=number) for number in range(5_000))
-    runs = ObjectDecoder().runs(memoryview(data), [Section(0, len(data), 5_000, 0, 0, False)])
+    runs = ObjectDecoder().runs(memoryview(data), [Section(0, len(data), 5_000, 0, 5_000, 0, False)])
     assert [sum(1 for _ in run) for run in islice(runs, 4)] == [256, 1_024, 2_048, 1_672]
 
 

@@ -16,6 +16,7 @@ from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec
+from logstore.batch.ordered_records import ordered_records
 from logstore.errors import LogStoreError
 from logstore.offline.columns import view_columns
 from logstore.offline.columns.arrow_records import RECORDS
@@ -62,7 +63,7 @@ def expected(data: bytes, start: int, end: int | None) -> tuple[list[Plain], str
             if not each.is_control and last >= start and (end is None or each.base_offset < end):
                 found.extend(
                     (one.offset, one.timestamp, one.key, one.value, len(one.headers))
-                    for one in list(each.records())
+                    for one in list(ordered_records(each))
                     if one.offset >= start and (end is None or one.offset < end)
                 )
     except LogStoreError as error:
