@@ -108,7 +108,7 @@ def image_differences(before: ClusterImage, after: ClusterImage) -> Iterator[Dif
     yield from _of(Subject.ACCESS_CONTROL_ENTRY, _access(before), _access(after), access_in_words)
     yield from _of_credentials(before, after)
     yield from _of(Subject.DELEGATION_TOKEN, _tokens(before), _tokens(after))
-    yield from _of(Subject.CLIENT_QUOTA, _quotas(before), _quotas(after), _entity_name)
+    yield from _of(Subject.CLIENT_QUOTA, _quotas(before), _quotas(after), entity_name)
     yield from _of(Subject.FEATURE, _features(before), _features(after))
     yield from _of(Subject.BROKER, _brokers(before), _brokers(after))
     yield from _of(Subject.CONTROLLER, _controllers(before), _controllers(after))
@@ -234,7 +234,8 @@ def _quotas(image: ClusterImage) -> dict[frozenset[QuotaEntity], _Values]:
     return {entity: dict(sorted(limits.items())) for entity, limits in image.client_quotas.items()}
 
 
-def _entity_name(entity: frozenset[QuotaEntity]) -> str:
+def entity_name(entity: frozenset[QuotaEntity]) -> str:
+    """Name whom a quota binds."""
     parts = sorted(entity, key=lambda part: part.entity_type)
     return ", ".join(
         f"{part.entity_type} {part.entity_name}" if part.entity_name is not None else f"every other {part.entity_type}"

@@ -31,6 +31,8 @@ class Setting(NamedTuple):
     theirs: str
     roots: list[Path]
     directory: Path
+    events: Path
+    """What the broker of ours says of itself."""
 
     def run(self, tool: str, *arguments: object, by: str = "--bootstrap-server") -> str:
         printed = self.tools.run(tool, by, self.ours, *arguments)
@@ -57,8 +59,9 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> 
     ):
         config = server_properties(ours, controllers(theirs), OURS, log_dirs=",".join(map(str, roots)))
         assert epochlog("format", "--config", config, "--cluster-id", CLUSTER_ID).status == 0
-        with joined(config) as (process, told):
-            setting = Setting(tools, told["bootstrap"], theirs.bootstrap(), roots, ours)
+        events = ours / "events.log"
+        with open(events, "w") as errors, joined(config, errors) as (process, told):
+            setting = Setting(tools, told["bootstrap"], theirs.bootstrap(), roots, ours, events)
             setting.run("kafka-topics", "--create", "--topic", TOPIC, "--replica-assignment", f"{THEIRS}:{OURS}")
             wait_until(lambda: sorted(setting.partition().isrs) == [THEIRS, OURS])
             yield setting
@@ -93,6 +96,12 @@ def test_limits_and_users_are_described_and_changed(cluster: Setting) -> None:
 
     wait_until(lambda: len(told(cluster.ours)) == 2)
     assert told(cluster.ours) == told(cluster.theirs)
+    wait_until(lambda: "makes no difference" in cluster.events.read_text())
+    [event] = [json.loads(line) for line in cluster.events.read_text().splitlines() if "makes no difference" in line]
+    assert (event["event"], event["level"]) == ("log", "warning")
+    assert event["why"].startswith(
+        "producer_byte_rate, which is set for user alice, makes no difference to this broker"
+    )
     for removed in ("producer_byte_rate", "SCRAM-SHA-256"):
         cluster.run("kafka-configs", "--alter", *alice, "--delete-config", removed)
     wait_until(lambda: not told(cluster.ours))

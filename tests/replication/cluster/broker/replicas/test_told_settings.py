@@ -6,7 +6,7 @@ from replication.cluster.broker.replicas.told_settings import ToldSettings
 from replication.records.metadata.configurations import UNCLEAN_LEADER_ELECTION as UNCLEAN
 from replication.records.metadata.configurations import ConfigResource, ConfigResourceType
 from replication.records.metadata.image import ClusterImage
-from replication.records.metadata.records import ConfigRecord
+from replication.records.metadata.records import ClientQuotaRecord, ConfigRecord, QuotaEntity
 from replication.records.metadata.settings.ineffective_settings import OF_BROKERS, OF_ONE_BROKER, OF_TOPICS
 
 TOPIC, BROKER = ConfigResourceType.TOPIC, ConfigResourceType.BROKER
@@ -29,6 +29,19 @@ def test_each_setting_is_told_of_once_with_who_has_it_and_why(caplog: pytest.Log
         f"preallocate, which is set for topic orders, {no_difference}: {OF_TOPICS['preallocate']}",
         f"num.io.threads, which is set for all brokers, {no_difference}: {OF_BROKERS['num.io.threads']}",
         f"{UNCLEAN}, which is set for this broker, {no_difference}: {OF_ONE_BROKER[UNCLEAN]}",
+    ]
+
+
+def test_quotas_of_clients_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    told, image = ToldSettings(1), ClusterImage()
+    told.take(image, [])
+    assert not caplog.records
+    for user in ("alice", None):
+        entity = (QuotaEntity(entity_type="user", entity_name=user),)
+        image.replay(ClientQuotaRecord(entity=entity, key="producer_byte_rate", value=1024.0))
+        told.take(image, [])
+    assert [each.getMessage() for each in caplog.records] == [
+        "producer_byte_rate, which is set for user alice, makes no difference to this broker: no quota limits clients"
     ]
 
 
