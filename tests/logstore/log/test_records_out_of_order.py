@@ -55,13 +55,19 @@ def in_arrow(directory: Path) -> Iterator[int]:
 
 
 def read_beside(directory: Path) -> Iterator[int]:
-    with Log.open_read_only(directory) as log:
+    with Log.reader(directory) as log:
         yield from offsets(log.records())
 
 
 def waited_for_beside(directory: Path) -> Iterator[int]:
-    with Log.open_read_only(directory) as log:
+    with Log.reader(directory) as log:
         yield from offsets(iter(log.tail(0)))
+
+
+def in_columns_beside(directory: Path) -> Iterator[int]:
+    with Log.reader(directory) as log:
+        for columns in log.columns(0):
+            yield from columns.offset.tolist()
 
 
 def recovered(directory: Path) -> Iterator[int]:
@@ -79,7 +85,7 @@ def of_a_file_in_columns(directory: Path) -> Iterator[int]:
 
 
 BY_RECORD: Final = [read, waited_for, consumed, read_beside, waited_for_beside, recovered]
-IN_COLUMNS: Final = [in_columns, in_arrow, recovered_in_columns, of_a_file_in_columns]
+IN_COLUMNS: Final = [in_columns, in_arrow, in_columns_beside, recovered_in_columns, of_a_file_in_columns]
 READERS: Final = [*BY_RECORD, *IN_COLUMNS]
 
 
