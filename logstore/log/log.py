@@ -27,6 +27,7 @@ from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
+from logstore.log.durable_append import DurableAppend
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
 from logstore.log.leadership import Leadership, Records
@@ -390,6 +391,21 @@ class Log(ReadableLog):
         if self._environment.flushes_by_count:
             self._flush_by_count()
         return self._durable_appends.when_synced(info) if durable else info
+
+    def submit(
+        self, records: Records, *, leader_epoch: int | None = None, template: BatchTemplate | None = None
+    ) -> tuple[int, DurableAppend]:
+        """Append one batch as `append` does; return its first offset, and what is done once it is on stable storage.
+
+        Readers see the records at once. One flush serves all that wait (group commit), and what it raises reaches each
+        of them. Raises what `append` raises, with nothing appended.
+
+        >>> offset, done = log.submit([b"paid"])
+        >>> done.result(timeout=10).last_offset
+        0
+        """
+        appended = self.append(records, leader_epoch=leader_epoch, template=template)
+        return appended.first_offset, DurableAppend(self._durable_appends.when_synced(appended))
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.

@@ -320,6 +320,7 @@ class ReadOnlyLog(ColumnSource):
 
     # One line each: of what has several targets, type checkers infer the type.
     append = _refuse
+    submit = _refuse
     append_batches = _refuse
     append_end_transaction = _refuse
     assign_epoch = _refuse

@@ -1,0 +1,40 @@
+"""An append that is in the log, and waited for until it is on stable storage."""
+
+from collections.abc import Generator
+from concurrent.futures import Future
+from typing import Any
+
+from logstore.append.append_info import AppendInfo
+
+
+class DurableAppend:
+    """Done once the records of a `Log.submit` are on stable storage: `await` it in asyncio, or call `result`.
+
+    Any number of tasks and threads may wait for one, each as often as it likes. The append itself cannot be taken back:
+    a task that is cancelled, or a wait that runs out of time, leaves the others and the records as they are.
+    """
+
+    __slots__ = ("_future",)
+
+    def __init__(self, future: Future[AppendInfo]) -> None:
+        """Wait for what `Log.append` with `durable=True` returns."""
+        self._future = future
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'done' if self.done() else 'pending'})"
+
+    def done(self) -> bool:
+        """Return whether it is on stable storage, or cannot be: `result` does not wait then."""
+        return self._future.done()
+
+    def result(self, timeout: float | None = None) -> AppendInfo:
+        """Return what the append did, once it is on stable storage.
+
+        Raises TimeoutError after so many seconds, and what the flush raised: OSError, LogPoisonedError, LogClosedError.
+        """
+        return self._future.result(timeout)
+
+    def __await__(self) -> Generator[Any, None, AppendInfo]:
+        from asyncio import wrap_future  # noqa: PLC0415  programs without it do not pay for loading it
+
+        return wrap_future(self._future).__await__()
