@@ -384,9 +384,14 @@ class _Loader:
         promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
         if is_last:
             return not self._only_copy.was_closed or promised in {None, end}
-        return promised in {None, end} or (
-            end < promised and self._only_copy.gaps.may_lack(end, promised, base_offset, promised)
-        )
+        return promised is None or (end <= promised and not self._lacks_offsets(base_offset, end))
+
+    def _lacks_offsets(self, base_offset: int, end: int) -> bool:
+        """Whether a segment of an only copy that ends there ended later, for all that is known."""
+        promised = self._promised_in(base_offset)
+        if self._only_copy is None or promised is None or end >= promised:
+            return False
+        return not self._only_copy.gaps.may_lack(end, promised, base_offset, promised)
 
     def _promised_in(self, base_offset: int) -> int | None:
         """Return an offset that no batch of a segment lies around: where the next begins, or a flush has ended."""
@@ -433,6 +438,8 @@ class _Loader:
             promised=self._promised_in(base_offset),
             is_ordered=self._only_copy is not None,
             may_skip=None if self._only_copy is None else self._only_copy.gaps.may_lack,
+            skips=lambda: self._only_copy is not None and self._only_copy.gaps.may_skip(base_offset),
+            lacks=lambda end: self._lacks_offsets(base_offset, end),
             epochs=self._order_of_epochs(later),
             put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
             progress=self._progress,

@@ -12,7 +12,7 @@ from logstore.file_name import FileKind, file_name
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import Promise
 from logstore.recovery.recovery_report import RecoveryReport
-from logstore.recovery.segment_ends import skips_offsets
+from logstore.recovery.segment_ends import skips_of, skips_offsets
 
 Ends = Mapping[int, int]
 """Where the offsets of segments end, by their base offsets, as far as that is known."""
@@ -73,6 +73,16 @@ class RecoveredGaps:
         if self._cleaner_offset is not None or self._is_compacted:
             return True
         return any(skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in neighbours)
+
+    def may_skip(self, base_offset: int) -> bool:
+        """Whether batches of a segment may lack offsets between them, as it was compacted, here or by another leader.
+
+        A batch whose base offset is wrong leaves one place that looks like that, too.
+        """
+        promise = self._promise
+        if promise is None or promise.files.is_followed or self._is_compacted or self._cleaner_offset is not None:
+            return True
+        return sum(skips_of(self._directory / file_name(FileKind.LOG, base_offset))) > 1
 
     def find_lost(self, base_offsets: Sequence[int], ends: Ends) -> None:
         """Restore the noted gaps from those that the log has, if their checksum is the same."""

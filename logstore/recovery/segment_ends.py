@@ -1,6 +1,7 @@
 """Where a closed segment's offsets end, by its last batches alone."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -61,15 +62,18 @@ def skips_offsets(path: Path) -> bool:
 
     Only sound batches show it.
     """
+    return any(skips_of(path))
+
+
+def skips_of(path: Path) -> Iterator[int]:
+    """Count, piece by piece, where a segment lacks offsets, as far as sound batches tell. Raises OSError."""
     end = None
     with LogFile.open(path) as log:
         for columns in log.scan():
             sound = columns.crc_valid
             ends = columns.last_offset + 1
             gaps = (columns.base_offset[1:] > ends[:-1]) & sound[1:] & sound[:-1]
-            if gaps.any() or ((ends - columns.base_offset > columns.record_count) & sound).any():
-                return True
-            if end is not None and len(columns) and sound[0] and columns.base_offset[0] > end:
-                return True
+            within = (ends - columns.base_offset > columns.record_count) & sound
+            between = end is not None and len(columns) > 0 and sound[0] and columns.base_offset[0] > end
+            yield int(gaps.sum() + within.sum() + between)
             end = int(ends[-1]) if len(columns) and sound[-1] else None
-    return False

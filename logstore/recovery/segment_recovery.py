@@ -17,7 +17,7 @@ from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.damage.epoch_order import WRONG_EPOCH, EpochOrder
 from logstore.recovery.segment_split import Part, plan_split
-from logstore.recovery.segment_walk import MISPLACED, OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
+from logstore.recovery.segment_walk import MISPLACED, Lacks, OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
 
 MAX_SEGMENT_BYTES: Final = 2**31 - 1
 """Index entries hold positions in 32 bits."""
@@ -33,6 +33,8 @@ def recover_segment(
     promised: int | None = None,
     is_ordered: bool = False,
     may_skip: Callable[[int, int], bool] | None = None,
+    skips: Callable[[], bool] = lambda: False,
+    lacks: Lacks = lambda _: False,
     epochs: EpochOrder | None = None,
     put: Callable[[Callable[[], None]], object] = lambda put: put(),
     progress: OnBytes = lambda _: None,
@@ -44,8 +46,10 @@ def recover_segment(
     as the damage is there to tell so after another crash. It answers with the parts that are to take the segment's
     place, if any. A segment that must be split is left as it is. With `is_ordered` the offsets of its batches have to
     rise, and to fit what was `promised`: up to where all was on stable storage, if that is known. Offsets that are too
-    far apart are damage where `may_skip` is given and denies that there may be none from one up to another. With
-    `epochs` leader epochs have to fit them, and one another. `put` is given what puts the indexes into place.
+    far apart are damage where `may_skip` is given and denies that there may be none from one up to another. `skips`
+    says whether batches may lack offsets between them: then either of two may be wrong, where they contradict each
+    other, and so may the last one, where the segment `lacks` offsets behind it. With `epochs` leader epochs have to fit
+    them, and one another. `put` is given what puts the indexes into place.
     Raises OSError, SegmentTooLargeError, and what `on_damage` raises.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
@@ -64,10 +68,10 @@ def recover_segment(
             parts = plan_split(log, base_offset)
             if parts:
                 return replace(found, parts=parts)
-        misplaced = walk.misplaced(promised, reason) if is_ordered else None
+        misplaced = walk.misplaced(promised, reason, skips, lacks) if is_ordered else None
         if misplaced is not None:
-            walk = walk.without(misplaced)
-            found = replace(walk.found(reason), reason=MISPLACED)
+            walk = walk.without(misplaced.position)
+            found = replace(walk.found(reason), reason=MISPLACED, in_doubt=misplaced.last)
         elif found.valid_bytes == fitting < log.size:
             found = replace(found, reason=WRONG_EPOCH)
         walk.replay_all()

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,8 @@ REASONS: Final[dict[int, str]] = {
 
 OnProducerBatch = Callable[[RecordBatch], list[AbortedTransaction]]
 """Given each batch with a producer id; answers the transactions that it aborts (`ProducerState.replay`)."""
+Lacks = Callable[[int], bool]
+"""Whether a segment that ends at this offset ended later."""
 OnBytes = Callable[[int], object]
 """Called with how many more bytes are done."""
 
@@ -63,6 +65,8 @@ class SegmentRecovery:
     """Leader epochs and offsets: of the first record and the last, and wherever the epoch changes in between."""
     reason: str
     """Why the pass stopped at `valid_bytes`; empty where that is the end."""
+    in_doubt: int = 0
+    """Where the last batch begins that is not believed: behind `valid_bytes` where one of two is wrong."""
     parts: tuple[Part, ...] = ()
     """Where the segment is to be split first, as its offsets are too far apart; then nothing was changed."""
 
@@ -70,6 +74,15 @@ class SegmentRecovery:
     def dropped_bytes(self) -> int:
         """What is torn or damaged at the end, and what follows it."""
         return self.size - self.valid_bytes
+
+
+class Misplaced(NamedTuple):
+    """Batches of which one has a wrong base offset; what lies behind them may be sound."""
+
+    position: int
+    """Where the first begins."""
+    last: int
+    """Where the last begins: the same, or the next one, if either of two may be wrong."""
 
 
 class SegmentWalk:
@@ -127,11 +140,13 @@ class SegmentWalk:
             reason=REASONS.get(stop, ""),
         )
 
-    def misplaced(self, promised: int | None, stop: int) -> int | None:
-        """Return where a batch begins whose base offset is wrong.
+    def misplaced(self, promised: int | None, stop: int, skips: Callable[[], bool], lacks: Lacks) -> Misplaced | None:
+        """Return which batch, or which two, have a wrong base offset.
 
         No checksum covers base offsets, but batches follow one another, and none lies around the offset up to where all
-        was `promised`, if that is known: there a flush has ended. `stop` is why the pass stopped. None where all fit.
+        was `promised`, if that is known: there a flush has ended. `stop` is why the pass stopped, and `skips` says
+        whether the batches of the segment may lack offsets between them: then the last one may also be what lies too
+        early, where the segment `lacks` offsets behind it. None where all fit.
         """
         last = self._last_batches(stop)
         if not last or any(batch.magic < MAGIC for batch in last):
@@ -139,13 +154,24 @@ class SegmentWalk:
         batch, ends = last[-1], [self.base_offset, *(batch.last_offset + 1 for batch in last)]
         end = ends[-2]
         if batch.base_offset >= end:
-            return None if _fits(batch, end, promised) else batch.position
+            may_be_early = self.position == self._log.size and lacks(batch.last_offset + 1) and skips()
+            is_right = _fits(batch, end, promised) and not may_be_early
+            return None if is_right else Misplaced(batch.position, batch.position)
         if len(last) > 1:  # of two that contradict each other the one before is wrong, where the last fits without it
             before, its_start = last[-2], ends[-3]
             its_end = its_start + before.last_offset + 1 - before.base_offset
             if batch.base_offset >= its_end and _fits(batch, its_end, promised):
-                return before.position
-        return batch.position
+                may_be_right = _fits(before, its_start, promised) and not self._is_beyond_next(end, batch) and skips()
+                return Misplaced(before.position, batch.position if may_be_right else before.position)
+        return Misplaced(batch.position, batch.position)
+
+    def _is_beyond_next(self, end: int, batch: Batch) -> bool:
+        """Whether the batch behind this one begins before that offset, too."""
+        try:
+            following = next(self._log.batches(batch.position + batch.size), None)
+        except LogStoreError:
+            return False
+        return following is not None and following.base_offset < end
 
     def _last_batches(self, stop: int) -> list[Batch]:
         """Return up to three, the last of them the one that does not follow, if the pass stopped there."""

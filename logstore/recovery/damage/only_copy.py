@@ -57,7 +57,7 @@ class OnlyCopy:
         path = self.directory / file_name(FileKind.LOG, found.base_offset)
         bound = later[0] if later else found.base_offset + MAX_RELATIVE_OFFSET + 1
         with LogFile.open(path) as log:
-            following = find_following(log, found.valid_bytes, found.next_offset, bound)
+            following = find_following(log, max(found.valid_bytes, found.in_doubt), found.next_offset, bound)
         is_followed = following is not None or bool(later)
         if not self._is_promised(found.next_offset, is_followed=is_followed):
             return Treatment(sets_aside=is_followed)
