@@ -86,7 +86,7 @@ _NAMES_BY_MODULE = {
     ),
     "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
     "log.reading.isolation": ("Isolation",),
-    "log.durable_append": ("DurableAppend",),
+    "log.durable.durable_append": ("DurableAppend",),
     "log.frozen_log": ("CheckedLog", "FrozenLog"),
     "log.leadership": ("Leadership",),
     "log.log": ("Log",),

@@ -101,7 +101,7 @@ from logstore.indexes.transaction_index import AbortedTransaction as AbortedTran
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
 from logstore.log.backup.log_backup import LogBackup as LogBackup
 from logstore.log.cursors.cursor import Cursor as Cursor
-from logstore.log.durable_append import DurableAppend as DurableAppend
+from logstore.log.durable.durable_append import DurableAppend as DurableAppend
 from logstore.log.frozen_log import CheckedLog as CheckedLog
 from logstore.log.frozen_log import FrozenLog as FrozenLog
 from logstore.log.leadership import Leadership as Leadership

@@ -27,8 +27,8 @@ from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
-from logstore.log.durable_append import DurableAppend
-from logstore.log.durable_appends import DurableAppends
+from logstore.log.durable.durable_append import DurableAppend
+from logstore.log.durable.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
 from logstore.log.leadership import Leadership, Records
 from logstore.log.log_closing import LogClosing
@@ -405,7 +405,7 @@ class Log(ReadableLog):
         0
         """
         appended = self.append(records, leader_epoch=leader_epoch, template=template)
-        return appended.first_offset, DurableAppend(self._durable_appends.when_synced(appended))
+        return appended.first_offset, self._durable_appends.submitted(appended)
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.

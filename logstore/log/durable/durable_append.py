@@ -5,6 +5,7 @@ from concurrent.futures import Future
 from typing import Any
 
 from logstore.append.append_info import AppendInfo
+from logstore.log.durable.awaiting_tasks import AwaitingTasks
 
 
 class DurableAppend:
@@ -14,11 +15,12 @@ class DurableAppend:
     a task that is cancelled, or a wait that runs out of time, leaves the others and the records as they are.
     """
 
-    __slots__ = ("_future",)
+    __slots__ = ("_future", "_tasks")
 
-    def __init__(self, future: Future[AppendInfo]) -> None:
-        """Wait for what `Log.append` with `durable=True` returns."""
+    def __init__(self, future: Future[AppendInfo], tasks: AwaitingTasks) -> None:
+        """Wait for what `Log.append` with `durable=True` returns; `tasks` are woken behind each flush."""
         self._future = future
+        self._tasks = tasks
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({'done' if self.done() else 'pending'})"
@@ -35,6 +37,6 @@ class DurableAppend:
         return self._future.result(timeout)
 
     def __await__(self) -> Generator[Any, None, AppendInfo]:
-        from asyncio import wrap_future  # noqa: PLC0415  programs without it do not pay for loading it
-
-        return wrap_future(self._future).__await__()
+        if not self._future.done():
+            yield from self._tasks.wait(self._future).__await__()
+        return self._future.result()

@@ -13,7 +13,7 @@ import pytest
 from logstore.append.append_info import AppendInfo
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError
-from logstore.log import durable_appends
+from logstore.log.durable import durable_appends
 from logstore.log.log import Log
 from tests.held_disk import HeldDisk
 from tests.logstore.log.test_flush import wait_until

@@ -7,6 +7,8 @@ from threading import Condition, Thread, current_thread
 from typing import Final
 
 from logstore.append.append_info import AppendInfo
+from logstore.log.durable.awaiting_tasks import AwaitingTasks
+from logstore.log.durable.durable_append import DurableAppend
 from logstore.log_config import LogConfig
 
 IDLE_SECONDS: Final = 1.0
@@ -34,6 +36,11 @@ class DurableAppends:
         self._patience = 0.0
         """Seconds that they are waited for: less than it takes to flush once more for them."""
         self._thread: Thread | None = None
+        self._tasks = AwaitingTasks()
+
+    def submitted(self, info: AppendInfo) -> DurableAppend:
+        """Do as `when_synced`, for tasks too."""
+        return DurableAppend(self.when_synced(info), self._tasks)
 
     def when_synced(self, info: AppendInfo) -> Future[AppendInfo]:
         """Return a future of an append that was made: it is done once that is on stable storage, or cannot be."""
@@ -97,6 +104,7 @@ class DurableAppends:
             for future, info in group:
                 future.set_result(info)
         finally:
+            self._tasks.wake()
             with self._changed:
                 self._flushing -= len(group)
                 self._expected = len(group) + len(self._waiting)

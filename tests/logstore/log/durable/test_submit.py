@@ -5,12 +5,14 @@ import errno
 from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any, assert_type
+from unittest.mock import patch
 
 import pytest
 
 from logstore import AppendInfo, BatchTemplate, DurableAppend, Log, LogClosedError, LogConfig, LogPoisonedError
-from logstore.log import durable_appends
+from logstore.log.durable import durable_appends
 from tests.bounded_disk import BoundedDisk
 from tests.held_disk import HeldDisk
 
@@ -77,6 +79,41 @@ def test_one_flush_serves_all_tasks_that_wait(log: Log, disk: HeldDisk) -> None:
         assert disk.fsyncs == before + 2
 
     run(main())
+
+
+def test_a_flush_wakes_a_loop_once_however_many_of_its_tasks_wait(log: Log, disk: HeldDisk) -> None:
+    async def main() -> None:
+        disk.hold()
+        _, first = log.submit([b"v"])
+        await reached(disk)
+        others = [log.submit([b"v"])[1] for _ in range(20)]
+        tasks = [asyncio.ensure_future(each) for each in (first, *others, *others)]
+        await asyncio.sleep(0)  # all of them wait now, for two flushes
+        loop = asyncio.get_running_loop()
+        with patch.object(loop, "call_soon_threadsafe", wraps=loop.call_soon_threadsafe) as wakes:
+            disk.let_go()
+            await asyncio.gather(*tasks)
+        assert wakes.call_count == 2
+
+    run(main())
+
+
+def test_tasks_of_several_loops_wait_for_one(log: Log, disk: HeldDisk) -> None:
+    disk.hold()
+    _, done = log.submit([b"v"])
+    waiting = Barrier(4)
+
+    async def main() -> int:
+        task = asyncio.ensure_future(done)
+        await asyncio.sleep(0)
+        await asyncio.to_thread(waiting.wait, SECONDS)
+        return (await task).first_offset
+
+    with ThreadPoolExecutor(3) as threads:
+        found = [threads.submit(asyncio.run, main()) for _ in range(3)]
+        waiting.wait(SECONDS)
+        disk.let_go()
+        assert [each.result(SECONDS) for each in found] == [1, 1, 1]
 
 
 def test_threads_and_tasks_share_one(log: Log, disk: HeldDisk) -> None:

@@ -1,0 +1,1 @@
+"""Appends that are waited for until they are on stable storage."""
