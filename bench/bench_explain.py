@@ -1,5 +1,9 @@
-"""How many offsets of a large log are explained in a minute: in transactions, compressed, and where the cleaner was."""
+"""How many offsets of a large log are explained in a minute: in transactions, compressed, and where the cleaner was.
 
+And how long the command takes, from its start to the last line that it prints.
+"""
+
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -7,9 +11,11 @@ from typing import Final
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench.bench_local_audit import measured, note, printed
 from epoch.checkpoint import format_checkpoint
 from logstore import BatchTemplate, Codec, Record, encode_batch, encode_end_transaction
 from logstore.batch.control import ControlType, EndTransactionMarker
+from replication.cli.judging.shipped_replicas import ARCHIVE
 from replication.explain import Why, explain
 from tests.logstore.batches import batch, record
 
@@ -19,6 +25,8 @@ BATCHES: Final = 10
 """Of a transaction; one transaction in four is aborted."""
 PRODUCERS: Final = (7, 8)
 OFFSETS, FEW = 20_000_000, 20_000
+SIZE, LITTLE = 64 << 20, 64 << 10
+"""Bytes of the log that the command explains."""
 VALUES: Final = [b"value-%06d-of-thirty-two-bytes.." % number for number in range(RECORDS)]
 
 
@@ -104,3 +112,24 @@ def bench_explain(
     if not benchmark.disabled:
         a_minute = explanation.end / benchmark.stats.stats.median * 60
         benchmark.extra_info["offsets a minute"] = f"{a_minute:.2e}"
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD], ids=["none", "zstd"])
+def bench_command_on_a_log(benchmark: BenchmarkFixture, tmp_path: Path, codec: Codec) -> None:
+    """A log of 64 MiB in one file, as it lies on the disk."""
+    size = LITTLE if benchmark.disabled else SIZE
+    offsets = size // len(transactional(PRODUCERS[0], codec)) * RECORDS
+    root = write(tmp_path / "broker-1", offsets, in_transactions(codec))
+    costs, document = measured(benchmark, lambda: printed("explain", [root], "t-0"))
+    note(benchmark, costs)
+    assert document["end"] >= offsets
+
+
+def bench_command_on_the_shipped_brokers(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """A partition whose history has forked, beside the other brokers."""
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(tmp_path, filter="data")
+    roots = sorted((tmp_path / "diverged").iterdir())
+    costs, document = measured(benchmark, lambda: printed("explain", roots, "diverge-0"))
+    note(benchmark, costs)
+    assert document["counts"]["truncated"]
