@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, Self
 
 from logstore.batch.batch_order import ADVICE, PLACE_SIZE
 from logstore.batch.batches import Batch, read_batch, read_batches
-from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, header_of
+from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT, header_of
 from logstore.errors import CorruptBatchError, TornBatchError
 from logstore.file_name import FileKind
 from logstore.offline.live.index_entry import last_entry
@@ -76,8 +76,8 @@ class SegmentPieces:
         while True:
             data = os.pread(self._descriptor, _WALKED_BYTES, position)
             at = 0
-            while len(data) - at >= HEADER_SIZE:
-                base_offset, length, magic, delta = _HEADER.unpack_from(data, at)
+            while (header := _header(_HEADER, data, at)) is not None:
+                base_offset, length, magic, delta = header
                 last_offset = base_offset + delta if magic == MAGIC else base_offset
                 if length <= 0 or base_offset < reached or last_offset < reached - 1:
                     return position + at, reached
@@ -96,8 +96,8 @@ class SegmentPieces:
         """
         while data := os.pread(self._descriptor, _WALKED_BYTES, position):
             at = 0
-            while len(data) - at >= HEADER_SIZE:
-                base_offset, length, magic, delta, largest = _TIMES.unpack_from(data, at)
+            while (header := _header(_TIMES, data, at)) is not None:
+                base_offset, length, magic, delta, largest = header
                 if length <= 0 or base_offset < reached:
                     yield reached
                     return
@@ -122,8 +122,8 @@ class SegmentPieces:
     def before(self, offset: int, offsets: int) -> Iterator[SeenBatch]:
         """Give the batches of the last so many offsets before `offset`, by their headers alone. Raises OSError."""
         position, _ = self.find(max(offset - offsets, 0))
-        while len(header := os.pread(self._descriptor, HEADER_SIZE, position)) == HEADER_SIZE:
-            base_offset, length, magic, delta = _HEADER.unpack_from(header)
+        while (fields := _header(_HEADER, header := os.pread(self._descriptor, HEADER_SIZE, position), 0)) is not None:
+            base_offset, length, magic, delta = fields
             if length <= 0 or base_offset >= offset:
                 return
             end_offset = (base_offset + delta if magic == MAGIC else base_offset) + 1
@@ -250,6 +250,17 @@ class SegmentPieces:
         if not batches or batches[0].last_offset != self._base_offset + relative:
             return None
         return position, batches[0].base_offset
+
+
+def _header(fields: struct.Struct, data: bytes, at: int) -> tuple[int, ...] | None:
+    """Read a batch's header, also of a whole message of an older magic, which may be smaller than those of magic 2."""
+    if len(data) - at >= HEADER_SIZE:
+        return fields.unpack_from(data, at)
+    left = data[at:]
+    if len(left) <= MAGIC_AT or left[MAGIC_AT] >= MAGIC:
+        return None
+    header = fields.unpack(left.ljust(HEADER_SIZE, b"\0")[: fields.size])
+    return header if header[1] + LOG_OVERHEAD <= len(left) else None
 
 
 def _valid(data: bytes) -> Iterator[Batch]:

@@ -35,9 +35,9 @@ def write(log: Log, *batches: list[int]) -> None:
         log.append([Record.of(b"v", timestamp=time) for time in times])
 
 
-def message(offset: int, timestamp: int) -> bytes:
+def message(offset: int, timestamp: int, size: int) -> bytes:
     """A message of magic 1."""
-    checked = struct.pack(">bbqii", 1, 0, timestamp, -1, 50) + b"v" * 50
+    checked = struct.pack(">bbqii", 1, 0, timestamp, -1, size) + b"v" * size
     return struct.pack(">qiI", offset, 4 + len(checked), zlib.crc32(checked)) + checked
 
 
@@ -135,13 +135,19 @@ def test_damage_before_that_time_is_told(log: Log, reader: ReadOnlyLog) -> None:
         reader.records(since=NOW + 59)
 
 
-def test_messages_of_older_magics_are_looked_at_one_by_one(log: Log, reader: ReadOnlyLog) -> None:
+@pytest.mark.parametrize("size", [1, 26, 27, 50])
+def test_messages_of_older_magics_are_looked_at_one_by_one(log: Log, reader: ReadOnlyLog, size: int) -> None:
+    """The smallest are smaller than the header of a batch."""
     log.close()
     for path in log.directory.iterdir():
         path.unlink()
-    data = b"".join(message(offset, NOW + offset) for offset in range(9))
+    data = b"".join(message(offset, NOW + offset, size) for offset in range(9))
     (log.directory / "00000000000000000000.log").write_bytes(data)
-    assert offsets(reader.records(since=NOW + 5)) == [5, 6, 7, 8]
+    assert offsets(reader.records()) == list(range(9))
+    for first in range(10):
+        assert offsets(reader.records(since=NOW + first)) == list(range(first, 9))
+    assert [(each := reader.get(offset)) and each.offset for offset in range(9)] == list(range(9))
+    assert next(iter(reader.tail(8))).offset == 8
 
 
 def test_columns_are_read_as_the_log_itself_reads_them(log: Log, reader: ReadOnlyLog) -> None:
