@@ -13,10 +13,10 @@ from logstore.batch.batch_order import BatchOrder, Surroundings
 from logstore.batch.columns import BatchColumns
 from logstore.batch.decoding.object_decoder import ObjectDecoder
 from logstore.batch.layout import HEADER_SIZE
-from logstore.batch.ordered_records import ordered_records
 from logstore.batch.record import Record
 from logstore.errors import DecompressionError
 from logstore.kernels.column_scan import scan
+from logstore.segment.ordered_records import ordered_records
 
 _DECOMPRESSED_BYTES: Final = 1 << 20
 """Decompressed at once, unless one batch has more."""

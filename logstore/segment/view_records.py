@@ -8,10 +8,10 @@ from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings, has_too_many
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
-from logstore.batch.ordered_records import ordered_records
 from logstore.batch.record import Record
 from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.segment.ordered_records import ordered_records
 
 if TYPE_CHECKING:
     import numpy as np

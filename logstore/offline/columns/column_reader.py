@@ -12,11 +12,11 @@ from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, RecordColumns, StopReason
 from logstore.batch.layout import MAGIC
-from logstore.batch.ordered_records import ordered_records
 from logstore.errors import LogStoreError
 from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.offline.batch_scan import scan_batches
 from logstore.offline.columns.decoded_records import Unreadable, decoded_records
+from logstore.segment.ordered_records import ordered_records
 
 _SOUND_STOPS: Final = frozenset({StopReason.END, StopReason.MORE, StopReason.LEGACY})
 

@@ -17,11 +17,11 @@ from logstore.batch.compression.codec import decompress
 from logstore.batch.compression.decompression_limit import DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO
 from logstore.batch.decoding.whole_records import whole_records
 from logstore.batch.layout import HEADER_SIZE, MAGIC
-from logstore.batch.ordered_records import ordered_records
 from logstore.errors import DecompressionLimitError, LogStoreError
 from logstore.kernels.decode import OFFSET_ORDER, corrupt_record, decode, decode_sections
 from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import SHORTEST_RECORD
+from logstore.segment.ordered_records import ordered_records
 
 RECORDS_AT_ONCE: Final = 16_384
 """What is decoded at once: 1 MB of columns."""

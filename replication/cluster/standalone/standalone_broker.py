@@ -10,8 +10,8 @@ from typing import Final, Self
 from logstore import LogObserver
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
+from replication.cluster.broker.broker_home import BrokerHome
 from replication.cluster.controller.controller import ControllerSettings
-from replication.cluster.node.broker_home import BrokerHome
 from replication.cluster.node.broker_node import BrokerNode
 from replication.cluster.node.broker_node_settings import BrokerNodeSettings
 from replication.cluster.standalone.controller_work import at_work

@@ -13,7 +13,7 @@ from logstore.clock import WatchedClock
 from logstore.closing import close_after
 from logstore.directory.directory_settings import DirectorySettings
 from replication.base.stop_request import StopRequest
-from replication.cluster.node.broker_home import BrokerHome
+from replication.cluster.broker.broker_home import BrokerHome
 from replication.cluster.node.broker_node import BrokerNode
 from replication.cluster.node.broker_node_settings import BrokerNodeSettings
 from replication.cluster.node.joining.controller_probe import ensure_answers

@@ -16,10 +16,10 @@ from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec
-from logstore.batch.ordered_records import ordered_records
 from logstore.errors import LogStoreError
 from logstore.offline.columns import view_columns
 from logstore.offline.columns.arrow_records import RECORDS
+from logstore.segment.ordered_records import ordered_records
 from tests.data.replicas import PROJECT
 from tests.logstore.batch.test_legacy_batch import message
 from tests.logstore.batches import log
