@@ -150,9 +150,10 @@ class BatchOrder:
             return f"the batch has leader epoch {epoch:,}, below that of one before it"
         if epoch > next_epoch or epoch > end_epoch:
             return f"the batch has leader epoch {epoch:,}, and what follows it {min(next_epoch, end_epoch):,}"
-        written_in = epoch if epoch == self.epoch else around.epoch_at(base_offset)
-        if written_in != epoch and written_in is not None:
-            return f"the batch has leader epoch {epoch:,}, and by the history of epochs {written_in:,} wrote there"
+        for offset in (base_offset, last_offset) if epoch != self.epoch else ():  # what was deleted has no history
+            written_in = around.epoch_at(offset)
+            if written_in not in {None, epoch}:
+                return f"the batch has leader epoch {epoch:,}, and by the history of epochs {written_in:,} wrote there"
         return ""
 
     def sound(self, columns: "BatchColumns", data: memoryview, around: Surroundings) -> "BatchColumns":
@@ -184,6 +185,7 @@ class BatchOrder:
         in_order = (base > before) & (last < np.minimum(base_after, end.base_offset))
         in_epoch = (epoch >= np.maximum(epoch_before, 0)) & (epoch <= np.minimum(epoch_after, end.epoch))
         for row in (epoch != epoch_before).nonzero()[0].tolist():
-            in_epoch[row] &= around.epoch_at(int(base[row])) in {None, int(epoch[row])}
+            known = {around.epoch_at(int(base[row])), around.epoch_at(int(last[row]))}
+            in_epoch[row] &= known <= {None, int(epoch[row])}
         in_place: NDArray[np.bool_] = goes_on | (in_order & (in_epoch | (epoch == NO_LEADER_EPOCH)))
         return in_place

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from epoch.base.resource_limits import OUT_OF_SPACE
 from epoch.cache import LeaderEpochFileCache
@@ -122,6 +123,9 @@ def load_log(
         loader.has_remote = bool(has_remote)
         loader.chain = SegmentChain(directory, is_compacted=was_compacted or config.is_compacted)
     return loader.load(clean_shutdown=clean_shutdown)
+
+
+_WITHIN: Final = "it begins within the segment before"
 
 
 class _Loader:
@@ -241,6 +245,7 @@ class _Loader:
             self._last_batch,
             start=self._start_of_epochs(log_start_offset, first),
             end=end,
+            promised=0 if self._promise is None else self._promise.recovery_point,
             begins_anew=self._started_over,
         )
         begins = [log_start_offset, *(entry.start_offset for entry in history.entries[:1])]
@@ -422,6 +427,10 @@ class _Loader:
                 producers = self._producers_at(base_offset, snapshots)
             else:
                 waiting = later if not found.dropped_bytes or self._keeps_later else []
+                end = found.next_offset
+                if waiting and (end > waiting[0] or self._lacks_offsets(base_offset, end)):  # before more is written
+                    self._look_for_missing_segments()
+                    waiting = [each for each in waiting if each in self._base_offsets]
         if self._only_copy is None:
             return
         self._waiting.append(producers.take_place)
@@ -553,7 +562,11 @@ class _Loader:
             if end > following:
                 what = f"the segment reaches offset {end - 1:,}, beyond where the next one begins"
                 only_copy.judge_missing(following, end, what, before)
-            elif end < following and not only_copy.gaps.may_lack(end, following, before, following):
+                is_cut = only_copy.policy is DamagePolicy.CUT
+                self._drop(self._behind(before) if is_cut else [following], _WITHIN, sets_aside=True)
+                self._look_for_missing_segments()
+                return
+            if end < following and not only_copy.gaps.may_lack(end, following, before, following):
                 what = f"the batches end at offset {end - 1:,}, and the next segment begins at {following:,}"
                 what += f": a segment is missing, or this one its end{only_copy.gaps.or_was_compacted()}"
                 only_copy.judge_missing(end, following, what, before)

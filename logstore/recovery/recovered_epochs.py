@@ -1,7 +1,7 @@
 """A log's leader epochs as it is recovered: its checkpoint, held against its batches and what was noted elsewhere."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -71,7 +71,8 @@ class RecoveredEpochs:
         That is the checkpoint's, which no checksum covers: where two batches in a row contradict it, and not each
         other, it is damaged, and they show it. One alone may have a flipped bit.
         """
-        found = [each for each in self._of_all_batches(base_offsets) if each[0] != NO_LEADER_EPOCH]
+        ends = [each for each in self._of_all_batches(base_offsets) if each[0] != NO_LEADER_EPOCH]
+        found = ends[::2]  # of each batch the first offset
         wrong = [self._denies(*each) for each in found]
         pairs = (
             before
@@ -82,7 +83,7 @@ class RecoveredEpochs:
         if first is None:
             return self.before
         self._report.damaged_epoch_checkpoint = self._says_otherwise(*first)
-        return self.before.reconcile(found, log_start_offset=0, log_end_offset=MAX_OFFSET)
+        return self.before.reconcile(ends, log_start_offset=0, log_end_offset=MAX_OFFSET)
 
     def _denies(self, epoch: int, offset: int) -> bool:
         """Whether the checkpoint has another epoch there; later ones than it knows may be missing in it."""
@@ -97,12 +98,14 @@ class RecoveredEpochs:
         *,
         start: int,
         end: int,
+        promised: int,
         begins_anew: bool,
     ) -> EpochHistory:
         """Return the history of a log with these segments, from `start` to `end`.
 
         `found` are epochs and offsets of batches that were recovered, and `last` is the last batch of a log that was
-        closed in order. Nothing of the checkpoint counts where the log `begins_anew`.
+        closed in order. Nothing of the checkpoint counts where the log `begins_anew`. Where batches deny it below the
+        offset up to which all was `promised`, it is damaged, or they are of before: the report tells of that.
         """
         history = EpochHistory() if begins_anew else self.before
         contradiction = self._contradiction(history, base_offsets, last)
@@ -112,6 +115,9 @@ class RecoveredEpochs:
         reconciled = history.reconcile(found, log_start_offset=start, log_end_offset=end)
         if contradiction and reconciled != before:  # else the others agree with it, and that batch is damaged
             self._report.damaged_epoch_checkpoint = contradiction
+        denying = next((each for each in _denying(before, reconciled, found) if each[1] < promised), None)
+        if denying is not None and not self._report.damaged_epoch_checkpoint:
+            self._report.damaged_epoch_checkpoint = self._says_otherwise(*denying)
         return reconciled
 
     def open(self, history: EpochHistory, end: int, *, may_lack: bool, is_replicated: bool) -> LeaderEpochFileCache:
@@ -160,8 +166,24 @@ class RecoveredEpochs:
         return any((columns.leader_epoch == epoch).any() for path in paths for columns in scan_headers(path))
 
     def _of_all_batches(self, base_offsets: Sequence[int]) -> list[tuple[int, int]]:
+        """Return the epochs of all batches, each at its first offset and at its last one."""
         epochs: list[tuple[int, int]] = []
         for base_offset in base_offsets:
             for columns in scan_headers(self._directory / file_name(FileKind.LOG, base_offset)):
-                epochs += zip(columns.leader_epoch.tolist(), columns.base_offset.tolist(), strict=True)
+                ends = zip(columns.base_offset.tolist(), columns.last_offset.tolist(), strict=True)
+                each_epoch = zip(columns.leader_epoch.tolist(), ends, strict=True)
+                epochs += ((epoch, offset) for epoch, both in each_epoch for offset in both)
         return epochs
+
+
+def _denying(
+    before: EpochHistory, reconciled: EpochHistory, found: Iterable[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """Give epochs and offsets of batches by which other epochs wrote there than by the history before."""
+    for epoch, offset in found:
+        if before.epoch_for_offset(offset) not in {None, epoch} and epoch != NO_LEADER_EPOCH:
+            yield epoch, offset
+    for entry in before.entries:
+        if reconciled.entry_for(entry.epoch) is None:
+            known = reconciled.epoch_for_offset(entry.start_offset)
+            yield NO_LEADER_EPOCH if known is None else known, entry.start_offset

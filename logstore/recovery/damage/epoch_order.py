@@ -33,6 +33,8 @@ class EpochOrder:
             if batch is None or epoch == NO_LEADER_EPOCH or batch.last_offset < self.log_start_offset:
                 continue
             known = history.epoch_for_offset(batch.base_offset)
+            if epoch == known:  # none begins within a batch
+                known = history.epoch_for_offset(batch.last_offset)
             is_open = known is None or known == history.latest_epoch  # the history need not have the last word there
             next_epoch = self.behind if following is None else following.leader_epoch
             is_between = max(latest, known or 0) <= epoch and not 0 <= next_epoch < epoch

@@ -19,7 +19,7 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import DamagedLogError, LogStoreError, OffsetOutOfRangeError
+from logstore.errors import DamagedLogError
 from logstore.files.followed_mark import FOLLOWED_MARK
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -34,6 +34,7 @@ from logstore.log_config import LogConfig
 from logstore.recovery.damage_policy import Damage
 from logstore.topic_partition import TopicPartition
 from tests.campaign import Campaign
+from tests.logstore.log.told_losses import check
 
 SMALL = {
     *(PROMISED_OFFSETS_NAME, OFFSET_GAPS_NAME, FOLLOWED_MARK, LEADER_EPOCH_CHECKPOINT),
@@ -247,32 +248,6 @@ def harm(directory: Path, rng: random.Random) -> str:
         data[block : block + BLOCK] = bytes(len(data[block : block + BLOCK]))
     path.write_bytes(data)
     return f"{kind} at {position} of {path.name}"
-
-
-def check(history: History, log: Log, *, may_cut: bool, end: int | None = None) -> int:
-    """Look for all that was promised, below `end`; return of how much the reader was told that it is not there."""
-    told = 0
-    for offset in range(history.start, history.promised if end is None else min(history.promised, end)):
-        if offset not in history.written:
-            continue
-        try:
-            record = next(log.records(offset), None)
-        except OffsetOutOfRangeError as error:
-            told += 1
-            if "in remote storage or lost" in str(error):
-                continue
-            assert may_cut, f"offset {offset} is not in the log any more"
-            assert log.report.dropped, f"offset {offset} was cut, and is not in the report"
-        except LogStoreError:
-            told += 1
-        else:
-            if record is None:
-                assert may_cut, f"offset {offset} is not in the log any more"
-                assert log.report.dropped, f"offset {offset} was cut, and is not in the report"
-                told += 1
-                continue
-            assert (record.offset, record.value) == (offset, history.written[offset])
-    return told
 
 
 def check_whole(history: History, log: Log, *, may_cut: bool) -> int:
