@@ -128,6 +128,21 @@ class TestManyBrokers:
         assert not plan.is_of_all_orders
         assert plan_start(found[:2], self.NAMES).is_of_all_orders
 
+    def test_one_that_costs_least_as_the_next_gives_way_where_less_is_lost_by_that(self) -> None:
+        found = [
+            contest("t", {"c": 1, "b": 0}),
+            contest("u", {"a": 9, "b": 9, "e": 3}),
+            contest("v", {"a": 1, "b": 9}),
+            contest("w", {"b": 1, "a": 3, "d": 3}),
+            contest("x", {"f": 1, "a": 1, "e": 0}),
+        ]
+        brokers = self.NAMES[:6]
+
+        def lost(order: tuple[str, ...]) -> int:
+            return sum(next(each.costs[name].records for name in order if name in each.costs) for each in found)
+
+        assert plan_start(found, brokers).cost.records == min(map(lost, permutations(brokers))) == 7
+
 
 contests = st.lists(
     st.builds(
