@@ -32,9 +32,9 @@ def compare_compacted(readers: tuple[BatchReader, BatchReader], first: int, end:
 
     Records under the same offset must be the same. What a key says last must be the same too, where having been
     deleted is the same as never having been there. Records of aborted transactions say nothing, nor do those of
-    transactions that have not ended in their copy: the other may know that they were aborted. Since the cleaner
-    removes a record only for a later one of the same key below its own point, that is what counts for the copy that
-    lacks one; if it was beyond `end`, the later record may be one that the other copy does not have yet.
+    transactions whose end neither copy has. Since the cleaner removes a record only for a later one of the same key
+    below its own point, that is what counts for the copy that lacks one; if it was beyond `end`, the later record may
+    be one that the other copy does not have yet.
     """
     total = sum(reader.copy.summary.records for reader in readers)
     shares = -(-total // RECORDS_AT_ONCE) or 1
@@ -42,7 +42,8 @@ def compare_compacted(readers: tuple[BatchReader, BatchReader], first: int, end:
     missing_left: list[int] = []
     missing_right: list[int] = []
     for share in range(shares):
-        left, right = (_records(reader, first, end, share, shares) for reader in readers)
+        of_left, of_right = (_table(reader, first, end, share, shares) for reader in readers)
+        left, right = of_left.records(of_right.markers), of_right.records(of_left.markers)
         divergences += _divergences(left, right, readers)
         missing_left += _missing(readers[0].copy.summary, left, right, end)
         missing_right += _missing(readers[1].copy.summary, right, left, end)
@@ -53,10 +54,10 @@ def compare_compacted(readers: tuple[BatchReader, BatchReader], first: int, end:
     )
 
 
-def _records(reader: BatchReader, first: int, end: int, share: int, shares: int) -> Records:
+def _table(reader: BatchReader, first: int, end: int, share: int, shares: int) -> RecordTable:
     table = RecordTable(first, end, reader.numbers, share=share, shares=shares)
     reader.read_all(table)
-    return table.records()
+    return table
 
 
 def _divergences(left: Records, right: Records, readers: tuple[BatchReader, BatchReader]) -> Iterator[Divergence]:

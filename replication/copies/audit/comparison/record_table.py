@@ -1,7 +1,7 @@
 """The records of a copy as rows of digests: enough to see whether copies hold the same, in little memory."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,11 +29,25 @@ ROW: Final = np.dtype(
 )
 """One record; the last three are its batch's.
 
-A record counts as one without a key where its transaction was aborted, or has not ended in this copy yet.
+A record counts as one without a key where its transaction was aborted, or has not ended as far as is known.
 """
+
+
+class Marker(NamedTuple):
+    """The end of a transaction."""
+
+    producer_id: int
+    offset: int
+    aborts: bool
+
 
 Records = NDArray[np.void]
 Rows = NDArray[np.int64]
+
+_UNKNOWN: Final = 0
+_COMMITTED: Final = 1
+_ABORTED: Final = 2
+"""What became of a transaction."""
 
 
 class RecordTable(SilentCheck):
@@ -49,13 +63,14 @@ class RecordTable(SilentCheck):
         self._share, self._shares = share, shares
         self._parts: list[Records] = []
         self._transactional: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
-        self._markers: list[tuple[int, int, bool]] = []
+        self.markers: list[Marker] = []
+        """The ends of transactions that this copy has, `until` or not."""
 
-    def records(self) -> Records:
-        """Return what was collected, by offset."""
+    def records(self, markers: Sequence[Marker] = ()) -> Records:
+        """Return what was collected, by offset; `markers` are what other copies know of ends of transactions."""
         records = np.concatenate(self._parts) if self._parts else np.empty(0, ROW)
         records = records[np.argsort(records["offset"], kind="stable")]
-        for base_offset, last_offset in self._not_committed():
+        for base_offset, last_offset in self._not_committed(markers):
             start, end = np.searchsorted(records["offset"], [base_offset, last_offset + 1])
             records["has_key"][start:end] = False
         return records
@@ -109,24 +124,34 @@ class RecordTable(SilentCheck):
             except (LogStoreError, StopIteration):
                 continue
             offset = int(columns.base_offset[row])
-            self._markers.append((int(columns.producer_id[row]), offset, marker.type is ControlType.ABORT))
+            self.markers.append(Marker(int(columns.producer_id[row]), offset, marker.type is ControlType.ABORT))
 
-    def _not_committed(self) -> Iterator[tuple[int, int]]:
-        """Yield the offsets of each batch whose producer's next marker aborts, or is not there yet."""
+    def _not_committed(self, others: Sequence[Marker]) -> Iterator[tuple[int, int]]:
+        """Yield the offsets of each batch whose producer's next marker aborts, or is nowhere yet.
+
+        What this copy has of markers counts before what the others have: they may have another history behind it.
+        """
         if not self._transactional:
             return
         producers, bases, lasts = (np.concatenate(columns) for columns in zip(*self._transactional, strict=True))
-        markers = _by_producer(self._markers)
+        known = _by_producer(self.markers), _by_producer(others)
         order = np.argsort(producers, kind="stable")
         for rows in np.split(order, np.flatnonzero(np.diff(producers[order])) + 1):
-            ends = markers.get(int(producers[rows[0]]), []) if len(rows) else []
-            offsets = np.array([offset for offset, _ in ends], np.int64)
-            commits = np.array([*(not aborts for _, aborts in ends), False])
-            for row in rows[~commits[np.searchsorted(offsets, lasts[rows])]]:
+            producer = int(producers[rows[0]]) if len(rows) else -1
+            here, there = (_fates(of_copy.get(producer, ()), lasts[rows]) for of_copy in known)
+            for row in rows[np.where(here == _UNKNOWN, there, here) != _COMMITTED]:
                 yield int(bases[row]), int(lasts[row])
 
 
-def _by_producer(markers: Sequence[tuple[int, int, bool]]) -> dict[int, list[tuple[int, bool]]]:
+def _fates(ends: Sequence[tuple[int, bool]], lasts: Rows) -> NDArray[np.int8]:
+    """Return what became of batches that end with these offsets, by the ends of their producer's transactions."""
+    offsets = np.array([offset for offset, _ in ends], np.int64)
+    fates = np.array([*(_ABORTED if aborts else _COMMITTED for _, aborts in ends), _UNKNOWN], np.int8)
+    found: NDArray[np.int8] = fates[np.searchsorted(offsets, lasts)]
+    return found
+
+
+def _by_producer(markers: Sequence[Marker]) -> dict[int, list[tuple[int, bool]]]:
     by_producer: dict[int, list[tuple[int, bool]]] = {}
     for producer, offset, aborts in sorted(markers):
         by_producer.setdefault(producer, []).append((offset, aborts))

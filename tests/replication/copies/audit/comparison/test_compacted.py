@@ -256,6 +256,19 @@ def test_an_aborted_transaction_that_has_not_ended_in_the_copy_that_is_behind() 
     assert verdict.verdicts == (Verdict.LAGGING, Verdict.COMPACTION)
 
 
+def test_a_deletion_in_a_transaction_whose_commit_the_copy_that_is_behind_does_not_have_yet() -> None:
+    value = Entry(0, b"a", b"1")
+    deletion, marker = Entry(1, b"a", None, COMMIT), Entry(2, COMMIT, bytes(6), COMMIT, is_marker=True)
+    other = Entry(3, b"b", b"1")
+    original = Original(((value,), (deletion,), (marker,), (other,)))
+    behind = Cleaned(original, 0, keep_tombstones=True, keep_empty=False, count=2)
+    ahead = Cleaned(original, 2, keep_tombstones=False, keep_empty=False, count=4)
+    assert ahead.batches() == ((), (), (marker,), (other,))
+    verdict = judged((behind, behind.batches()), (ahead, ahead.batches()))
+    assert errors(verdict) == []
+    assert verdict.verdicts == (Verdict.LAGGING, Verdict.COMPACTION)
+
+
 def test_records_that_are_too_much_to_be_decompressed_at_once_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(codecs, "decompression_limit", lambda _: 0)
     first, second, other = Entry(0, b"a", b"1"), Entry(1, b"b", b"1"), Entry(2, b"c", b"1")
