@@ -1,7 +1,8 @@
 """Appends that are reported once they are on stable storage: one sync for all that wait (group commit)."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from threading import Condition, Thread, current_thread
 from typing import Final
@@ -59,6 +60,11 @@ class DurableAppends:
         if self._thread is current_thread():
             return  # one of its futures was given a callback that closes the log
         with self._changed:
+            # The append that was to start the thread may have been interrupted before it did.
+            is_served = not self._waiting or self._thread is not None or self._start()
+        if not is_served:
+            self._flush_group()
+        with self._changed:
             self._changed.wait_for(lambda: not self._waiting and not self._flushing)
 
     def _start(self) -> bool:
@@ -73,7 +79,10 @@ class DurableAppends:
 
     def _work(self) -> None:
         while self._wait_for_appends():
-            self._flush_group()
+            try:
+                self._flush_group()
+            except BaseException as error:  # noqa: BLE001  a callback's, which is not to end the thread of all others
+                threading.excepthook(threading.ExceptHookArgs((type(error), error, None, current_thread())))
 
     def _wait_for_appends(self) -> bool:
         """Wait until appends have gathered; False, and the thread ends, where none came for a while."""
@@ -95,14 +104,13 @@ class DurableAppends:
             group, self._waiting = self._waiting, []
             self._flushing += len(group)
         begun = time.perf_counter()
+        failure: BaseException | None = None
         try:
             self._flush()
         except BaseException as error:  # noqa: BLE001  each who waits is told
-            for future, _ in group:
-                future.set_exception(error)
-        else:
-            for future, info in group:
-                future.set_result(info)
+            failure = error
+        try:
+            _settle(group, failure)
         finally:
             self._tasks.wake()
             with self._changed:
@@ -110,3 +118,18 @@ class DurableAppends:
                 self._expected = len(group) + len(self._waiting)
                 self._patience = (time.perf_counter() - begun) * PATIENCE
                 self._changed.notify_all()
+
+
+def _settle(group: Iterable[tuple[Future[AppendInfo], AppendInfo]], failure: BaseException | None) -> None:
+    """Complete each future, and raise then what a callback has raised: futures catch no SystemExit and the like."""
+    raised: BaseException | None = None
+    for future, info in group:
+        try:
+            if failure is None:
+                future.set_result(info)
+            else:
+                future.set_exception(failure)
+        except BaseException as error:  # noqa: BLE001  the others are to be told all the same
+            raised = error
+    if raised is not None:
+        raise raised

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
@@ -126,6 +127,45 @@ def test_a_callback_may_close_the_log(log: Log) -> None:
         closed.add_done_callback(lambda _: log.close())
         closed.result(SECONDS)
         wait_until(lambda: log.is_complete)
+
+
+def test_what_a_callback_raises_keeps_nobody_else_waiting(
+    filled: Log, disk: HeldDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: raised.append(arguments.exc_type))
+
+    def leave(_: object) -> None:
+        raise SystemExit
+
+    disk.hold()
+    first = filled.append(records(), durable=True)
+    assert disk.is_reached.wait(SECONDS)
+    group = [filled.append(records(), durable=True) for _ in range(3)]
+    for each in (first, group[0]):
+        each.add_done_callback(leave)
+    disk.let_go()
+    assert [each.result(SECONDS).last_offset for each in (first, *group)] == [1, 2, 3, 4]
+    assert filled.append(records(), durable=True).result(SECONDS).last_offset == 5
+    assert raised == [SystemExit, SystemExit]
+
+
+def test_an_append_that_is_interrupted_before_its_thread_starts_keeps_nobody_waiting_who_closes(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: Thread) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(durable_appends.Thread, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            log.append(records(), durable=True)
+    closing = Thread(target=log.close, daemon=True)
+    closing.start()
+    closing.join(SECONDS)
+    assert not closing.is_alive()
+    with Log.open(log.directory) as again:
+        assert again.log_end_offset == 1
 
 
 def test_without_another_thread_the_append_itself_flushes(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
