@@ -85,6 +85,11 @@ class PartitionDirectory:
         path = Path(path).absolute()
         listing = list_directory(path, root=root or path)
         if not is_partition_directory_name(path.name):
+            if not holds_segments(listing.files):
+                raise NotALogDirectoryError(
+                    "not a log's directory: it holds no segments, and its name is not topic-partition such as orders-0",
+                    file=path,
+                )
             return cls._of_any_name(path, listing, root)
         topic_partition, mark = parse_directory_name(path.name)[:2]
         known = checkpoints or checkpoints_now(path.parent)
@@ -99,11 +104,6 @@ class PartitionDirectory:
 
     @classmethod
     def _of_any_name(cls, path: Path, listing: DirectoryListing, root: Path | None) -> Self:
-        if not holds_segments(listing.files):
-            raise NotALogDirectoryError(
-                "not a log's directory: it holds no segments, and its name is not topic-partition such as orders-0",
-                file=path,
-            )
         partition = partition_standing_alone(path.name)
         own = RootCheckpoints.read(path) if OWN_CHECKPOINTS.intersection(listing.files) else None
         return cls(path, partition, listing, own.of(partition) if own else PartitionCheckpoints(), root, own)
@@ -113,7 +113,11 @@ class PartitionDirectory:
 
         Raises NotALogDirectoryError if the directory is gone, and OSError.
         """
-        return self.open(self.path, root=self.root)
+        if is_partition_directory_name(self.path.name):
+            return self.open(self.path, root=self.root)
+        # It is known to be a log's, which has no segment for a moment while it begins anew.
+        listing = list_directory(self.path, root=self.root or self.path)
+        return self._of_any_name(self.path, listing, self.root)
 
     def named(self, kind: FileKind, fate: FileFate = FileFate.LIVE) -> Iterator[tuple[FileName, Path]]:
         """Find the files of one kind, by name."""

@@ -7,6 +7,7 @@ import pytest
 from logstore import (
     InvalidDirectoryNameError,
     Log,
+    LogConfig,
     LogDirectory,
     NotALogDirectoryError,
     PartitionDirectory,
@@ -15,6 +16,8 @@ from logstore import (
 )
 from logstore.log.frozen_log import FrozenLog
 from logstore.log.log_opening import LogOpening
+from logstore.log.segment_roller import SegmentRoller
+from logstore.segment.live_segment import LiveSegment
 from logstore.verify.verify import verify
 
 NAMES = ("events", "my events", "événements", "a\nb", "events.abc-delete", "-0", "..hidden", "x" * 246)
@@ -133,3 +136,22 @@ def test_readers_are_told_where_no_log_is(tmp_path: Path) -> None:
 def test_in_a_root_it_has_to_be_a_partitions(tmp_path: Path) -> None:
     with Log.open(tmp_path / "events") as log, pytest.raises(InvalidDirectoryNameError):
         LogOpening(log._environment, log.give_up())
+
+
+def test_a_reader_stays_with_a_log_that_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[int] = []
+    create = SegmentRoller.create
+    with (
+        Log.open(tmp_path / "my events", LogConfig(file_delete_delay_ms=0)) as log,
+        Log.reader(log.directory) as reader,
+    ):
+
+        def created(roller: SegmentRoller, base_offset: int) -> LiveSegment:
+            assert not list(log.directory.glob("*.log*"))
+            ends.append(reader.log_end_offset)
+            return create(roller, base_offset)
+
+        monkeypatch.setattr(SegmentRoller, "create", created)
+        log.append([b"one", b"two"])
+        log.truncate_fully_and_start_at(100)
+        assert (ends, reader.log_end_offset) == ([0], 100)
