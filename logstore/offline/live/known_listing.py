@@ -44,6 +44,10 @@ class KnownListing:
         """The last listing, which may have become old."""
         return self._known.partition
 
+    def doubt(self) -> None:
+        """List again next time, whatever the times say: a file of the latest listing is not there."""
+        self._known = _Known(self.latest, None, 0.0)
+
     def now(self) -> PartitionDirectory:
         """Return what is there now. Raises NotALogDirectoryError and OSError where the directory is gone."""
         known = self._known

@@ -124,7 +124,7 @@ class ReadOnlyLog(ColumnSource):
                 with closing(SegmentPieces.of(segments[-1])) as pieces:
                     return max(pieces.end_offset(), partition.log_start_offset)
             except FileNotFoundError:
-                continue
+                self._listing.doubt()
         raise self._restless()
 
     @property
@@ -207,7 +207,7 @@ class ReadOnlyLog(ColumnSource):
             try:
                 return self._find_in(partition, offset, max_bytes)
             except FileNotFoundError:  # deleted since it was listed
-                continue
+                self._listing.doubt()
             except (CorruptBatchError, TornBatchError):
                 # The place may have been found by headers of which some were just replaced.
                 if attempt >= _LOOKS:
@@ -279,8 +279,8 @@ class ReadOnlyLog(ColumnSource):
             partition = self._listed()
             try:
                 return next(offsets_since(self.read, partition.segments, start_of(partition), timestamp), end)
-            except FileNotFoundError:  # deleted since it was listed
-                continue
+            except (FileNotFoundError, OffsetOutOfRangeError):  # deleted since it was listed
+                self._listing.doubt()
         raise self._restless()
 
     # --- waiting

@@ -7,9 +7,11 @@ from shutil import rmtree
 
 import pytest
 
+from logstore.batch.record import Record
 from logstore.errors import NotALogDirectoryError
 from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT
 from logstore.log.log import Log
+from logstore.log_config import LogConfig
 from logstore.offline.live import known_listing
 from logstore.offline.live.known_listing import KnownListing
 from logstore.offline.partition_directory import PartitionDirectory
@@ -92,6 +94,30 @@ def test_times_of_files_are_not_trusted_for_long(
     monkeypatch.setattr(time, "monotonic", lambda: later)
     listing.now()
     assert len(listings) == 2
+
+
+def test_a_reader_does_not_go_by_a_listing_whose_file_is_gone_although_the_times_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as on another machine's disk, whose clock is behind."""
+    monkeypatch.setattr(known_listing, "SETTLED_NS", 0)
+    with Log.open(tmp_path / "t-0", LogConfig(segment_bytes=300, file_delete_delay_ms=0)) as log:
+        for number in range(20):
+            log.append([Record.of(b"%d" % number, timestamp=number)])
+        log.flush()
+        moment = known_listing._moment(PartitionDirectory.open(log.directory))
+        monkeypatch.setattr(known_listing, "_moment", lambda _: moment)
+        for since in (None, 0):
+            with Log.reader(log.directory) as reader:
+                start = reader.log_start_offset
+                log.trim(before=start + 9)
+                begins = start + 9 if since is None else None
+                records = reader.records(begins, since=since)
+                assert [record.offset for record in records] == list(range(start + 9, 20))
+        with Log.reader(log.directory) as reader:
+            assert reader.log_end_offset == 20
+            log.truncate_fully_and_start_at(50)
+            assert reader.log_end_offset == 50
 
 
 def test_a_directory_that_is_gone_is_told(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

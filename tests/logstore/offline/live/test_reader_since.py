@@ -13,6 +13,7 @@ import pytest
 
 from logstore import CorruptBatchError, Log, LogClosedError, LogConfig, ReadOnlyLog, Record, TornBatchError
 from logstore.offline.live import segment_piece
+from logstore.segment.read_view import ReadView
 
 CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=200, file_delete_delay_ms=0)
 NOW = 1_700_000_000_000
@@ -78,6 +79,20 @@ def test_without_a_later_record_it_begins_at_the_end(log: Log, reader: ReadOnlyL
 def test_a_tail_begins_at_a_time(log: Log, reader: ReadOnlyLog) -> None:
     write(log, [1_000], [2_000], [3_000])
     assert next(iter(reader.tail(since=1_500))).offset == 1
+
+
+def test_what_is_trimmed_while_a_time_is_looked_up_is_not_asked_for(
+    log: Log, reader: ReadOnlyLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(log, *([NOW + number] for number in range(10)))
+    read = ReadOnlyLog.read
+
+    def trimmed(self: ReadOnlyLog, offset: int, max_bytes: int) -> ReadView:
+        log.trim(before=5)
+        return read(self, offset, max_bytes)
+
+    monkeypatch.setattr(ReadOnlyLog, "read", trimmed)
+    assert offsets(reader.records(since=NOW)) == [5, 6, 7, 8, 9]
 
 
 def test_either_an_offset_or_a_time_is_given(reader: ReadOnlyLog) -> None:
