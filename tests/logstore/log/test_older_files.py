@@ -192,7 +192,7 @@ def test_no_promised_record_is_gone_in_silence_where_a_file_is_put_back(memory_d
             raise
         refused, told = refused + of_these[0], told + of_these[1]
         shutil.rmtree(place)
-    assert refused > CAMPAIGN.count // 4
+    assert refused, "nothing that was put back was noticed as the log was opened"
     CAMPAIGN.report(CAMPAIGN.count, f"{refused} refused, readers were told of {told} records")
 
 
