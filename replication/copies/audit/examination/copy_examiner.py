@@ -27,10 +27,10 @@ from replication.copies.audit.examination.range_digests import RangeDigests
 from replication.copies.audit.examination.transfers import (
     WRONG_LENGTH,
     FetchedDamage,
+    TransfersDifferError,
     altered_once,
     fetched_damage,
     transfer_damaged,
-    transfers_differ,
 )
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changes, listed_again
@@ -183,7 +183,8 @@ class Examiner:
     def _confirmed(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
         """Examine a copy once; a remote one in which there is damage until a look finds none, or the same once more.
 
-        Each look fetches the files anew, over connections of its own: a transfer may have damaged them.
+        Each look fetches the files anew, over connections of its own: a transfer may have damaged them. Raises
+        TransfersDifferError where all have other damage: of what such a copy holds nothing is known.
         """
         seen = self._look(copy, look)
         told: list[ReplicaFinding] = []
@@ -198,9 +199,7 @@ class Examiner:
             seen = again
         else:
             if told and self._damage and not seen[1]:
-                summary = replace(seen[0].summary, unread=seen[0].summary.unread + 1)
-                seen = replace(seen[0], summary=summary), *seen[1:]
-                told = [transfers_differ(copy)]
+                raise TransfersDifferError
         examination, changed, headers = seen
         told += (altered_once(copy, file) for file in sorted(self._altered))
         return replace(examination, findings=(*examination.findings, *told)), changed, headers

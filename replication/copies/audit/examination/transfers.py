@@ -7,12 +7,25 @@ from typing import Final, NamedTuple
 
 from logstore.file_name import FileKind
 from logstore.verify.finding import UNREADABLE, Finding, Reporter
+from replication.base.errors import ReplicationError
 from replication.copies.audit.examination.examination import Examination
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.work import Copy
 
 TRANSFER_DAMAGED: Final = "transfer-damaged"
 WRONG_LENGTH: Final = "wrong length"
+_ODD_WITHOUT_DAMAGE: Final = tuple(f".{kind}" for kind in (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX))
+
+
+class TransfersDifferError(ReplicationError):
+    """Each transfer of a copy has other damage, or none has the length that the store gives."""
+
+    def __init__(self) -> None:
+        """Create it."""
+        super().__init__(
+            "the files were fetched several times, and were other ones each time, or not as long as the store says: "
+            "what the copy holds is not known; look into the store and the network, and audit again"
+        )
 
 
 class FetchedDamage(NamedTuple):
@@ -56,15 +69,6 @@ def _damaged_on_its_way(copy: Copy, file: str, what: str, position: int | None =
     return ReplicaFinding(copy.replica, finding)
 
 
-def transfers_differ(copy: Copy) -> ReplicaFinding:
-    """Report a copy of which each transfer has other damage, or none the length that the store gives."""
-    message = (
-        "the files were fetched several times, and were other ones each time, or not as long as the store says: what "
-        "the copy holds is not known; look into the store and the network, and audit again"
-    )
-    return ReplicaFinding(copy.replica, Reporter(copy.topic_partition).error(UNREADABLE, message, file=None))
-
-
 def _digest(file: Path) -> bytes:
     with suppress(OSError), open(file, "rb") as data:
         return hashlib.file_digest(data, "sha256").digest()
@@ -76,7 +80,7 @@ def _of(finding: Finding) -> FetchedDamage:
 
 
 def _is_of_a_file(finding: Finding, directory: Path) -> bool:
-    """Whether a finding may come of how a file was fetched: zeros at a log's end may, which are normal too."""
+    """Whether a finding may come of how a file was fetched, as may zeros in a log and odd entries in an index."""
     file = finding.file or ""
-    is_odd = finding.severity.needs_attention or file.endswith(f".{FileKind.LOG}")
+    is_odd = finding.severity.needs_attention or file.endswith(_ODD_WITHOUT_DAMAGE)
     return is_odd and finding.kind != UNREADABLE and bool(file) and (directory / file).is_file()

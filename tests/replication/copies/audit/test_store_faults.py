@@ -30,6 +30,8 @@ PARTITIONS: Final = ("diverge-0", "hwloss-0", "compacted-0")
 NODES: Final = (1, 2, 3)
 STATUSES: Final = (204, 301, 304, 400, 401, 403, 404, 405, 408, 409, 410, 412, 416, 429, 500, 501, 502, 503, 504)
 ONCE, ALWAYS = range(1), range(1_000_000)
+TRANSFERS: Final = 4
+"""Of a file, one of which is altered: those that are looked at again, or compared, are fetched more than once."""
 OF_A_STORE: Final = {"transfer-damaged", "file-unreadable", "copy-vanished", "snapshot-changed"}
 """The kinds of findings that say that something was not read, or not in one transfer."""
 
@@ -110,6 +112,13 @@ def cut(answer: Answer, size: int) -> Answer:
     return replace(answer, body=answer.body[:size])
 
 
+def padded(answer: Answer, share: float, number: int) -> Answer:
+    """Put zeros in place of the end, of another length in each transfer, however small the file is."""
+    size = len(answer.body)
+    kept = (int(size * share) // (number + 1) - number) % max(1, size)
+    return replace(answer, body=answer.body[:kept].ljust(size, b"\0"))
+
+
 class RandomFault(NamedTuple):
     """What the store does, and how it is called."""
 
@@ -136,13 +145,7 @@ def random_fault(chance: random.Random) -> RandomFault:
             wrong = chance.choice([0.5, 0.9, 1.5])
             return RandomFault("wrong length", lambda answer, _: replace(answer, length=int(len(answer.body) * wrong)))
         case "padded":
-            return RandomFault(
-                "padded",
-                lambda answer, number: replace(
-                    answer,
-                    body=answer.body[: int(len(answer.body) * share) // (number + 1)].ljust(len(answer.body), b"\0"),
-                ),
-            )
+            return RandomFault("padded", lambda answer, number: padded(answer, share, number))
         case "slow":
             return RandomFault("slow", lambda answer, _: replace(answer, pause=0.2))
         case _:
@@ -197,9 +200,9 @@ def test_no_verdict_rests_on_a_fault_of_the_store(store: LoopbackStore, sound: R
         kind = chance.choice(list(OBJECTS))
         keys = sorted(key for key in store.asked if OBJECTS[kind](key))
         key, (how, fault) = chance.choice(keys), random_fault(chance)
-        is_once = chance.random() < 0.6
-        where = f"seed {number}: {how} of {key}, {'once' if is_once else 'always'}"
-        store.set_fault(lambda each, key=key: each == key, fault, ONCE if is_once else ALWAYS)
+        is_once, nth = chance.random() < 0.6, chance.randrange(TRANSFERS)
+        where = f"seed {number}: {how} of {key}, {f'once, in transfer {nth}' if is_once else 'always'}"
+        store.set_fault(lambda each, key=key: each == key, fault, range(nth, nth + 1) if is_once else ALWAYS)
         try:
             with warnings.catch_warnings():
                 if not is_once:  # copies of the metadata that cannot be read are told so
