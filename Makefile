@@ -7,11 +7,11 @@ VENV := .venv
 unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-# A file's tests stay together, so that its brokers start once; tests/longest.py says which files come first.
+# A file's tests stay together, so that its brokers start once; tests/turns.py says which files come first.
 # One more than two cores: tests that start brokers wait for them.
 WORKERS ?= 3
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
-# The files of tests/longest.py take turns by the seed: a seventh of them, so that a run ends within a quarter of an hour.
+# The files of tests/seconds.txt take turns by the seed: a seventh of them, so that a run ends within twelve minutes.
 # What else changes by the seed, as the release of Kafka, does so by twos, threes or eights: each file meets all of it.
 TURNS ?= 7
 RESULTS := build/bench/results
@@ -59,7 +59,7 @@ demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka clust
 test: setup java browser unpacker $(SPHINX)/.done ## the test suite, with a rotating share of each campaign and of what takes long; TURNS=1 for all files
 	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
 	$(BIN)/python -m tests.class_archives
-	TURNS=$(TURNS) $(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
+	TURNS=$(TURNS) TEST_SECONDS=build/test-seconds.txt $(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
 	$(MAKE) --no-print-directory test-nojit
 
 test-oldest: $(OLDEST)/.done java browser unpacker ## the tests on the oldest release of each dependency; with SHARE=5 a fifth of them

@@ -2,8 +2,8 @@
 
 import os
 import signal
-from collections import Counter
-from collections.abc import Generator, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.campaign import REPORT, run_seed
-from tests.longest import is_due, place, told, turns
 from tests.oracle.java import spark_options
 from tests.oracle.release import KafkaRelease, releases_of_this_run
+from tests.turns import PROJECT, is_due, place, told, turns, write
 
 os.environ.setdefault("EPOCHLOG_COMPILE", "now")  # what a test runs with does not depend on how fast a process is
 
@@ -108,12 +108,14 @@ def pytest_report_header() -> list[str]:
     ]
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out the files that have their turn in another run; those that are named on the command line run."""
+    is_ours = collection_path.suffix == ".py" and collection_path.is_relative_to(PROJECT)
+    return True if is_ours and not is_due(collection_path.relative_to(PROJECT).as_posix()) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what has its turn on another day. Parallel workers begin with the files that take longest."""
-    due = [item for item in items if is_due(item.nodeid)]
-    if len(due) < len(items):
-        config.hook.pytest_deselected(items=[item for item in items if not is_due(item.nodeid)])
-        items[:] = due
+    """Parallel workers begin with the files that take longest."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: place(item.nodeid))
 
@@ -129,14 +131,17 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how much of each campaign ran, and what was skipped and why."""
-    reports = chain.from_iterable(terminalreporter.stats.values())
-    properties = chain.from_iterable(getattr(report, "user_properties", ()) for report in reports)
+    of_all_kinds = chain.from_iterable(terminalreporter.stats.values())
+    reports = [report for report in of_all_kinds if isinstance(report, pytest.TestReport)]
+    properties = chain.from_iterable(report.user_properties for report in reports)
     if campaigns := [line for name, line in properties if name == CAMPAIGN]:
         terminalreporter.section("campaigns")
         for line in campaigns:
             terminalreporter.line(str(line))
     if turns() > 1:
         terminalreporter.line(f"files: {told()}")
+    if path := os.environ.get("TEST_SECONDS"):
+        write(_seconds(reports), Path(path))
     reasons = Counter(
         report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         for report in terminalreporter.stats.get("skipped", [])
@@ -145,3 +150,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped, and why")
         for reason, count in reasons.most_common():
             terminalreporter.line(f"{count} x {reason}")
+
+
+def _seconds(reports: Iterable[pytest.TestReport]) -> dict[str, float]:
+    """Return how long the tests of each file took, with what they set up and took down."""
+    seconds: dict[str, float] = defaultdict(float)
+    for report in reports:
+        seconds[report.nodeid.partition("::")[0]] += report.duration
+    return seconds

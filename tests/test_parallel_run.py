@@ -5,11 +5,12 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from tests.longest import IN_EVERY_RUN, LONGEST, is_due, place
+from tests.turns import IN_EVERY_RUN, affordable, changed_files, dealt, is_due, place, read, tests_of, write
 
 PROJECT = Path(__file__).parents[1]
 CAMPAIGN = """
@@ -48,35 +49,83 @@ def test_the_campaigns_of_all_processes_are_printed_with_the_seed_of_the_run(tmp
 
 
 def test_the_longest_files_come_first_and_the_others_keep_their_order() -> None:
-    tests = ["tests/b.py::test_b", "tests/a.py::test_a", f"{LONGEST[1]}::test_d", f"{LONGEST[0]}::Tests::test_c"]
+    longest, next_longest, *_ = read()
+    tests = ["tests/b.py::test_b", "tests/a.py::test_a", f"{next_longest}::test_d", f"{longest}::Tests::test_c"]
     assert sorted(tests, key=place) == [tests[3], tests[2], tests[0], tests[1]]
 
 
-@pytest.mark.parametrize("name", LONGEST)
-def test_what_is_listed_as_long_is_there(name: str) -> None:
+@pytest.mark.parametrize("name", read())
+def test_what_was_measured_is_there(name: str) -> None:
     assert (PROJECT / name).is_file()
 
 
-@pytest.mark.parametrize("turns", [1, 7])
-def test_each_long_file_has_its_turn_once_in_as_many_days(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TURNS", str(turns))
-    due: Counter[str] = Counter()
-    for seed in range(20_000, 20_000 + turns):
-        monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
-        due.update(name for name in LONGEST if is_due(f"{name}::Tests::test_a[1-a::b]"))
-        assert is_due("tests/short.py::test_a")
-    assert due == {name: turns if name in IN_EVERY_RUN else 1 for name in LONGEST}
+@pytest.mark.parametrize("turns", [1, 5, 7])
+def test_each_long_file_has_its_turn_once_in_as_many_runs(turns: int) -> None:
+    measured = read()
+    hands = dealt(measured, turns)
+    assert sorted(chain(*hands)) == sorted(measured)
+    totals = [sum(measured[file] for file in hand) for hand in hands]
+    assert max(totals) - min(totals) <= max(measured.values())
 
 
-def test_what_is_not_due_is_not_run_and_the_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "tests/epoch/compiling/test_kernel_cache.py"  # quickly collected
-    assert name not in IN_EVERY_RUN
+def test_a_run_has_one_hand_what_is_in_every_run_and_what_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.turns.changed_files", list)
     monkeypatch.setenv("TURNS", "7")
-    outcomes = []
-    for seed in range(7):
+    due: Counter[str] = Counter()
+    for seed in range(3_000_000, 3_000_007):  # of no run: what is due is kept by the seed
         monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
-        command = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", name]
-        outcomes.append(subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False))
-        assert f"of the {len(LONGEST)} longest files in turn, TURNS=7; all with TURNS=1" in outcomes[-1].stdout
-    codes = sorted(done.returncode for done in outcomes)
-    assert codes == [pytest.ExitCode.OK] + [pytest.ExitCode.NO_TESTS_COLLECTED] * 6
+        due.update(filter(is_due, read()))
+        assert is_due("tests/test_short.py")
+    assert due == {name: 7 if name in IN_EVERY_RUN else 1 for name in read()}
+
+
+def test_what_a_commit_changed_is_tested_in_any_run_as_far_as_the_time_goes() -> None:
+    changed = ["logstore/log/log.py", "tests/epoch/test_bulk.py", "README.md"]
+    assert list(tests_of(changed))[:2] == ["tests/logstore/log/test_log.py", "tests/epoch/test_bulk.py"]
+    measured = {"tests/a.py": 60.0, "tests/b.py": 50.0, "tests/c.py": 40.0}
+    assert list(affordable(["tests/b.py", "tests/short.py", "tests/b.py", "tests/a.py", "tests/c.py"], measured)) == [
+        "tests/b.py",
+        "tests/a.py",
+    ]
+
+
+def test_what_changed_is_what_git_knows_and_nothing_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.turns.PROJECT", tmp_path)
+    assert changed_files() == []
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@localhost"]
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name, day in (("old.py", 1), ("new.py", 3), ("newest.py", 3)):
+        (tmp_path / name).touch()
+        subprocess.run(["git", "add", name], cwd=tmp_path, check=True)
+        at = {"GIT_COMMITTER_DATE": f"2020-01-0{day}T00:00:00Z"}
+        commit = [*git, "commit", "-q", "-m", name]
+        subprocess.run(commit, cwd=tmp_path, env={**os.environ, **at}, check=True)
+    assert changed_files() == ["newest.py", "new.py"]
+
+
+def test_what_was_measured_is_written_and_read_the_longest_first(tmp_path: Path) -> None:
+    path = tmp_path / "seconds.txt"
+    write({"tests/b.py": 5.04, "tests/short.py": 4.9, "tests/a.py": 70.26}, path)
+    assert list(read(path).items()) == [("tests/a.py", 70.3), ("tests/b.py", 5.0)]
+
+
+def test_what_is_not_due_is_not_run_but_by_its_name_and_the_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = "tests/epoch/compiling"  # quickly collected
+    name = f"{directory}/test_kernel_cache.py"
+    assert name not in IN_EVERY_RUN
+    left_out = next(seed for seed in range(7) if name not in dealt_to(seed))
+    monkeypatch.setenv("TURNS", "7")
+    monkeypatch.setenv("CAMPAIGN_SEED", str(left_out))
+    monkeypatch.setenv("GIT_DIR", os.devnull)  # or the file may be one that has changed lately
+    collected = {}
+    for words in (directory, name):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", words]
+        collected[words] = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
+        assert "in turn, TURNS=7; all with TURNS=1" in collected[words]
+    assert name not in collected[directory]
+    assert name in collected[name]
+
+
+def dealt_to(seed: int) -> list[str]:
+    in_turn = {file: seconds for file, seconds in read().items() if file not in IN_EVERY_RUN}
+    return dealt(in_turn, 7)[seed]
