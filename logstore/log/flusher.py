@@ -97,8 +97,7 @@ class Flusher:
     def flush(self) -> int:
         """Return once everything appended before is on stable storage; return the recovery point."""
         guard = self._guard
-        if guard.is_inherited:
-            guard.refuse()
+        guard.ensure_own()
         guard.ensure_not_nested()
         needed = self._begun + 1
         with self._turn:

@@ -110,7 +110,7 @@ class Log(ReadableLog):
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
         self._appender = Appender(environment, contents, guard, undo, epochs, roller)
-        self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
+        self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config, guard.ensure_own)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
         self._compaction_turn = CompactionTurn()

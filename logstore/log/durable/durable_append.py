@@ -1,6 +1,6 @@
 """An append that is in the log, and waited for until it is on stable storage."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from typing import Any
 
@@ -15,10 +15,14 @@ class DurableAppend:
     a task that is cancelled, or a wait that runs out of time, leaves the others and the records as they are.
     """
 
-    __slots__ = ("_future", "_tasks")
+    __slots__ = ("_ensure_own", "_future", "_tasks")
 
-    def __init__(self, future: Future[AppendInfo], tasks: AwaitingTasks) -> None:
-        """Wait for what `Log.append` with `durable=True` returns; `tasks` are woken behind each flush."""
+    def __init__(self, future: Future[AppendInfo], tasks: AwaitingTasks, ensure_own: Callable[[], None]) -> None:
+        """Wait for what `Log.append` with `durable=True` returns; `tasks` are woken behind each flush.
+
+        `ensure_own` raises in a forked process, where nobody flushes.
+        """
+        self._ensure_own = ensure_own
         self._future = future
         self._tasks = tasks
 
@@ -32,11 +36,15 @@ class DurableAppend:
     def result(self, timeout: float | None = None) -> AppendInfo:
         """Return what the append did, once it is on stable storage.
 
-        Raises TimeoutError after so many seconds, and what the flush raised: OSError, LogPoisonedError, LogClosedError.
+        Raises TimeoutError after so many seconds, and what the flush raised: OSError, LogPoisonedError, LogClosedError,
+        which a forked process gets at once for what is pending.
         """
+        if not self._future.done():
+            self._ensure_own()
         return self._future.result(timeout)
 
     def __await__(self) -> Generator[Any, None, AppendInfo]:
         if not self._future.done():
+            self._ensure_own()
             yield from self._tasks.wait(self._future).__await__()
         return self._future.result()

@@ -24,9 +24,15 @@ class DurableAppends:
     While it waits for the disk further appends gather, and share the next flush.
     """
 
-    def __init__(self, flush: Callable[[], object], config: Callable[[], LogConfig]) -> None:
-        """Call `flush` to sync; see `LogConfig.durable_linger_ms` and `durable_linger_bytes`."""
+    def __init__(
+        self, flush: Callable[[], object], config: Callable[[], LogConfig], ensure_own: Callable[[], None]
+    ) -> None:
+        """Call `flush` to sync, and `ensure_own` before somebody waits for one, which raises in a forked process.
+
+        See `LogConfig.durable_linger_ms` and `durable_linger_bytes`.
+        """
         self._flush = flush
+        self._ensure_own = ensure_own
         self._config = config
         self._changed = Condition()
         self._waiting: list[tuple[Future[AppendInfo], AppendInfo]] = []
@@ -41,7 +47,7 @@ class DurableAppends:
 
     def submitted(self, info: AppendInfo) -> DurableAppend:
         """Do as `when_synced`, for tasks too."""
-        return DurableAppend(self.when_synced(info), self._tasks)
+        return DurableAppend(self.when_synced(info), self._tasks, self._ensure_own)
 
     def when_synced(self, info: AppendInfo) -> Future[AppendInfo]:
         """Return a future of an append that was made: it is done once that is on stable storage, or cannot be."""

@@ -110,6 +110,11 @@ class LogGuard(CallGuard):
         if self.state is not OPEN:
             self.refuse()
 
+    def ensure_own(self) -> None:
+        """Raise in a forked process."""
+        if self.is_inherited:
+            self.refuse()
+
     def ensure_may_begin(self) -> None:
         """Raise where this thread may begin no call: within one, in a forked process, of a closed log."""
         self.ensure_not_nested()

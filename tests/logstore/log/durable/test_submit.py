@@ -15,6 +15,7 @@ from logstore import AppendInfo, BatchTemplate, DurableAppend, Log, LogClosedErr
 from logstore.log.durable import durable_appends
 from tests.bounded_disk import BoundedDisk
 from tests.held_disk import HeldDisk
+from tests.interruption import exit_status_of
 
 SECONDS = 60
 
@@ -184,6 +185,17 @@ def test_the_error_of_a_flush_reaches_each_that_waits(log: Log, disk: HeldDisk, 
             first.result(0)
 
     run(main())
+
+
+def test_a_forked_process_does_not_wait_for_what_nobody_flushes_there(log: Log, disk: HeldDisk) -> None:
+    disk.hold()
+    _, done = log.submit([b"v"])
+    assert disk.is_reached.wait(SECONDS)
+    for wait in (done.result, lambda: run(_await(done))):
+        assert exit_status_of(wait, refused=LogClosedError, seconds=5) == 7
+    disk.let_go()
+    assert done.result(SECONDS).first_offset == 1
+    assert exit_status_of(done.result, refused=LogClosedError, seconds=5) == 0
 
 
 def test_what_finds_no_space_is_raised_at_once_and_is_not_in_the_log(tmp_path: Path) -> None:
