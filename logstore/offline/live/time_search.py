@@ -21,8 +21,8 @@ def offsets_since(
 
     Raises FileNotFoundError where a segment was deleted since it was listed, and what `read` raises.
     """
-    ends = [*(segment.base_offset for segment in segments[1:]), None]
-    for segment, end in zip(segments, ends, strict=True):
+    ends = (*(segment.base_offset for segment in segments[1:]), None)
+    for segment, end in zip(segments, ends, strict=False):  # there may be no segment
         if end is not None and end <= start:
             continue
         with closing(SegmentPieces.of(segment)) as pieces:

@@ -95,6 +95,12 @@ def test_what_is_trimmed_while_a_time_is_looked_up_is_not_asked_for(
     assert offsets(reader.records(since=NOW)) == [5, 6, 7, 8, 9]
 
 
+def test_where_there_is_no_segment_yet_nothing_is_found(tmp_path: Path) -> None:
+    (tmp_path / "t-0").mkdir()
+    with Log.reader(tmp_path / "t-0") as reader:
+        assert offsets(reader.records(since=NOW)) == offsets(reader.records()) == []
+
+
 def test_either_an_offset_or_a_time_is_given(reader: ReadOnlyLog) -> None:
     for read in (reader.records, reader.tail):
         with pytest.raises(TypeError, match="pass one, an offset or a time"):
