@@ -6,15 +6,19 @@
 The leader acknowledges a record once both nodes have it on stable storage. So whoever of the two comes back has every
 acknowledged record, and may lead the next epoch. Who leads is for you to say: give each leader an epoch above all that
 were before, and never the same one to both. A node that led before follows then, and first removes what the other never
-got.
+got. Records are sent by another program, or by hand:
+
+    >>> from replicated_pair import append, client
+    >>> append(client(("127.0.0.1", PORT)), b"a record")
 """
 
+import argparse
 import json
 import socket
 import socketserver
 import struct
-import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from epoch import EndOffset, diverging_epoch, truncation_for
@@ -104,29 +108,28 @@ class _Answers(socketserver.BaseRequestHandler):
             return
 
 
-def follow(log: Log, address: tuple[str, int], truncated: list[int]) -> None:
+def follow(log: Log, connection: socket.socket, truncated: list[int]) -> None:
     """Follow a leader until it is gone; note how many records each truncation removed.
 
     Raises ConnectionError, and ValueError where a leader is one of the past.
     """
-    with socket.create_connection(address) as connection:
-        while True:
-            latest = log.epochs.latest_epoch
-            last_epoch = -1 if latest is None else latest
-            send(connection, {"fetch": log.log_end_offset, "last_epoch": last_epoch, "epoch": last_epoch})
-            answer, data = receive(connection)
-            if "error" in answer or answer["epoch"] < last_epoch:
-                raise ValueError(f"this leader's epoch is over: {answer}")
-            if "diverges" in answer:
-                end = log.log_end_offset
-                decision = truncation_for(EndOffset(*answer["diverges"]), log.epochs, end, log.high_watermark)
-                log.truncate_to(decision.offset)
-                truncated.append(end - log.log_end_offset)
-            elif data:
-                log.append_batches(data)
-                log.flush()  # before the next fetch says that this node has it
-            if "high_watermark" in answer:
-                log.update_high_watermark(min(answer["high_watermark"], log.log_end_offset))
+    while True:
+        latest = log.epochs.latest_epoch
+        last_epoch = -1 if latest is None else latest
+        send(connection, {"fetch": log.log_end_offset, "last_epoch": last_epoch, "epoch": last_epoch})
+        answer, data = receive(connection)
+        if "error" in answer or answer["epoch"] < last_epoch:
+            raise ValueError(f"this leader's epoch is over: {answer}")
+        if "diverges" in answer:
+            end = log.log_end_offset
+            decision = truncation_for(EndOffset(*answer["diverges"]), log.epochs, end, log.high_watermark)
+            log.truncate_to(decision.offset)
+            truncated.append(end - log.log_end_offset)
+        elif data:
+            log.append_batches(data)
+            log.flush()  # before the next fetch says that this node has it
+        if "high_watermark" in answer:
+            log.update_high_watermark(min(answer["high_watermark"], log.log_end_offset))
 
 
 def client(address: tuple[str, int]) -> socket.socket:
@@ -145,23 +148,31 @@ def committed(log: Log) -> list[bytes]:
     return [record.value for record in log.records(isolation=Isolation.HIGH_WATERMARK)]
 
 
-def main(role: str, directory: str, port: str, *epoch: str) -> None:
-    """Run a node until it is killed, or its leader or leadership is gone."""
-    address = ("127.0.0.1", int(port))
-    with Log.open(Path(directory), replicated=True) as log:
+def main(role: str, directory: Path, port: int, epoch: int = 0) -> None:
+    """Run a node until it is killed, or its leader or leadership is gone. Raises ConnectionError where no leader is."""
+    address = ("127.0.0.1", port)
+    with Log.open(directory, replicated=True) as log:
         log.flush()  # a kill leaves what the system has not written yet
         if role == "lead":
-            with Leader(log, address, int(epoch[0])) as leader:
+            with Leader(log, address, epoch) as leader:
                 print("leads", flush=True)
                 leader.serve_forever(0.05)
+            print("leads no more: a later epoch has a leader", flush=True)
             return
         truncated: list[int] = []
-        try:
+        with client(address) as connection, suppress(ConnectionError):
             print("follows", flush=True)
-            follow(log, address, truncated)
-        except ConnectionError:
-            print("truncated", sum(truncated), flush=True)
+            follow(log, connection, truncated)
+        print("truncated", sum(truncated), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    parser = argparse.ArgumentParser(description="One of two nodes with the same log.")
+    roles = parser.add_subparsers(dest="role", required=True)
+    for name in ("lead", "follow"):
+        role = roles.add_parser(name)
+        role.add_argument("directory", type=Path)
+        role.add_argument("port", type=int)
+        if name == "lead":
+            role.add_argument("epoch", type=int, help="above all that were before")
+    main(**vars(parser.parse_args()))

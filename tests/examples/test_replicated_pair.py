@@ -123,3 +123,35 @@ def test_what_a_leader_wrote_alone_is_truncated_once_another_leads(tmp_path: Pat
         assert one[0] == two[0] == b"1"
         assert not {b"2", b"3"} & {*one, *two}
         assert one[: len(two)] == two[: len(one)]
+
+
+def test_a_follower_without_a_leader_does_not_follow(tmp_path: Path) -> None:
+    follower = _run("follow", tmp_path / "log", free_port())
+    assert follower.returncode == 1
+    assert follower.stdout == ""
+    assert follower.stderr.splitlines()[-1].startswith("ConnectionRefusedError")
+
+
+def test_a_node_is_told_what_it_needs_to_lead_or_follow(tmp_path: Path) -> None:
+    asked = {("lead", tmp_path / "log", 1): "are required: epoch", ("follow", tmp_path / "log"): "are required: port"}
+    for words, complaint in asked.items():
+        refused = _run(*words)
+        assert refused.returncode == 2
+        assert refused.stderr.endswith(f"{complaint}\n")
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_leader_that_a_node_of_a_later_epoch_would_follow_ends(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "two", replicated=True) as log:
+        log.lead(2).append([b"of epoch 2"])
+    with ExitStack() as stack:
+        pair = Pair(tmp_path, stack)
+        with pair.led_by(0) as (leads, _, _):
+            assert leads.wait(SECONDS) == 0
+            assert leads.stdout is not None
+            assert leads.stdout.read() == "leads no more: a later epoch has a leader\n"
+
+
+def _run(*words: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(PROGRAM), *map(str, words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
