@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.turns import IN_EVERY_RUN, affordable, changed_files, dealt, is_due, place, read, tests_of, write
+from tests.turns import IN_EVERY_RUN, affordable, changed_files, dealt, is_due, main, place, read, tests_of, write
 
 PROJECT = Path(__file__).parents[1]
 CAMPAIGN = """
@@ -105,8 +105,23 @@ def test_what_changed_is_what_git_knows_and_nothing_without_it(tmp_path: Path, m
 
 def test_what_was_measured_is_written_and_read_the_longest_first(tmp_path: Path) -> None:
     path = tmp_path / "seconds.txt"
-    write({"tests/b.py": 5.04, "tests/short.py": 4.9, "tests/a.py": 70.26}, path)
+    write({"tests/b.py": 5.04, "tests/short.py": 4.9, "tests/a.py": 70.26}, path, 5.0)
     assert list(read(path).items()) == [("tests/a.py", 70.3), ("tests/b.py", 5.0)]
+
+
+def test_measurements_are_taken_over_also_of_what_has_become_short_or_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, run = tmp_path / "seconds.txt", tmp_path / "run.txt"
+    for name in ("slow", "now_short", "as_it_was"):
+        (tmp_path / f"{name}.py").touch()
+    write(dict.fromkeys(("now_short.py", "as_it_was.py", "gone.py"), 9.0), known)
+    write({"slow.py": 70.0, "now_short.py": 0.4}, run)
+    monkeypatch.setattr("tests.turns.PROJECT", tmp_path)
+    monkeypatch.setattr("tests.turns.SECONDS", known)
+    monkeypatch.setattr("tests.turns.read", lambda path=known: read(path))
+    main([str(run)])
+    assert read(known) == {"slow.py": 70.0, "as_it_was.py": 9.0}
 
 
 def test_what_is_not_due_is_not_run_but_by_its_name_and_the_run_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

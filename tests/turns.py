@@ -33,9 +33,9 @@ def read(path: Path = SECONDS) -> dict[str, float]:
     return {file: float(seconds) for seconds, file in sorted(lines, key=lambda line: (-float(line[0]), line[1]))}
 
 
-def write(measured: Mapping[str, float], path: Path = SECONDS) -> None:
-    """Write what `read` returns, without what is short."""
-    long = sorted(((-seconds, file) for file, seconds in measured.items() if seconds >= SHORT_SECONDS))
+def write(measured: Mapping[str, float], path: Path, least: float = 0.0) -> None:
+    """Write what `read` returns, of what takes so many seconds at least."""
+    long = sorted((-seconds, file) for file, seconds in measured.items() if seconds >= least)
     path.write_text("".join(f"{-seconds:.1f} {file}\n" for seconds, file in long))
 
 
@@ -119,9 +119,9 @@ def main(paths: list[str]) -> None:
     """Take measurements into tests/seconds.txt, and leave out what is no longer there."""
     measured = read()
     for path in paths:
-        found = read(Path(path))
-        measured.update(found)
-    write({file: seconds for file, seconds in measured.items() if (PROJECT / file).is_file()})
+        measured |= read(Path(path))
+    there = {file: seconds for file, seconds in measured.items() if (PROJECT / file).is_file()}
+    write(there, SECONDS, SHORT_SECONDS)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from logstore.directory.log_directories import LogDirectories
+from logstore.topic_partition import TopicPartition
 from replication.cluster.broker.broker_identity import BrokerIdentity
 from replication.cluster.broker.lifecycle.broker_agent import BrokerAgent
 from replication.cluster.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
@@ -52,10 +53,17 @@ def agent(cluster: KafkaCluster) -> Iterator[Agents]:
         yield agents
 
 
+def root_with_a_log(path: Path, broker_id: int) -> Path:
+    """Format a root that has held a log: of one without any the next start cannot say whether it was emptied."""
+    format_root(path, broker_id)
+    with LogDirectories.open([path], replicated=True) as directories:
+        directories.create(TopicPartition("kept", 0))
+    return path
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    format_root(tmp_path / "ours", next(NEW_IDS))
-    return tmp_path / "ours"
+    return root_with_a_log(tmp_path / "ours", next(NEW_IDS))
 
 
 @pytest.fixture
@@ -328,7 +336,7 @@ def test_the_example_of_the_documentation_runs(
     cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    format_root(tmp_path / "broker-9", 9)
+    root_with_a_log(tmp_path / "broker-9", 9)
     page = (PROJECT / "docs/embedding.md").read_text()
     (example,) = (block.body for block in blocks_of(page) if "BrokerAgent(" in block.body)
     names = {"LogDirectories": LogDirectories, "BrokerIdentity": BrokerIdentity}
