@@ -22,7 +22,7 @@ from bench.results import Row, Run, conditions, write_runs
 from bench.room import BUILD, lacking
 from logstore.kernels.crc import crc32c
 
-WORK: Final = BUILD / "limits"
+WORK: Final = BUILD / f"limits-{os.getpid()}"
 MACHINE: Final = "this machine"
 """The side that did the work."""
 GROUP: Final = "limits"
