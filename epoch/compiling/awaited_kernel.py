@@ -10,6 +10,8 @@
 
 import os
 from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
 from typing import Any, Final
 
 from epoch.compiling.kernel_maker import MAKER
@@ -50,6 +52,8 @@ class AwaitedKernel:
         return self.code
 
     def _ask(self, work: int) -> Any:
+        if not _has_numba():
+            return None  # as plain Python the kernel were slower than what its caller does without
         how = os.environ.get(VARIABLE)
         if how == "now":
             try:
@@ -61,3 +65,8 @@ class AwaitedKernel:
             self._waited, self._patience = 0, 2 * self._patience  # where it cannot be made, ask ever less often
             MAKER.want(self, may_compile=how != "never")
         return None
+
+
+@cache
+def _has_numba() -> bool:
+    return find_spec("numba") is not None

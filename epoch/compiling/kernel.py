@@ -3,20 +3,28 @@
     @kernel
     def count_zeros(data: NDArray[np.uint8]) -> int: ...
 
-With NUMBA_DISABLE_JIT=1 kernels and their helpers run as plain Python.
+Without numba, and with NUMBA_DISABLE_JIT=1, kernels and their helpers run as plain Python.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
-from numba import config, njit, typeof, types
-from numba.extending import lower_builtin, type_callable
-
-from epoch.compiling.kernel_cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
+
+
+def _has_compiler() -> bool:
+    try:
+        from numba import config
+    except ModuleNotFoundError:
+        return False
+    return not config.DISABLE_JIT  # type: ignore[attr-defined]  # set while numba is imported
+
+
+COMPILES: Final = _has_compiler()
+"""Whether kernels are compiled; what tells numba how to is imported only then."""
 
 
 def kernel(function: Function) -> Function:
@@ -33,9 +41,13 @@ def brief_kernel(function: Function) -> Function:
 
 
 def _compiled(function: Function, *, nogil: bool) -> Function:
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set while numba is imported
+    if not COMPILES:
         # Machine integers wrap around silently; NumPy's scalars, which stand in for them here, would warn.
         return np.errstate(over="ignore")(function)
+    from numba import njit
+
+    from epoch.compiling.kernel_cache import KernelCache
+
     dispatcher: Any = njit(nogil=nogil, error_model="numpy", boundscheck=False)(function)
     dispatcher._cache = KernelCache(function)  # noqa: SLF001  what numba's cache=True does with its own class
     return cast("Function", dispatcher)
@@ -47,14 +59,20 @@ def machine_code(function: Function, *arguments: object) -> Function:
     A kernel looks at the type of each argument at each call; here nobody looks. All calls must have arguments of these
     types, or other buffers in place of buffers: contiguous, and of elements of the same size.
     """
-    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # as above
+    if not COMPILES:
         return function
+    from numba import typeof
+
     dispatcher: Any = function
     return cast("Function", dispatcher.compile(tuple(map(typeof, arguments))))
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper into each kernel that calls it. LLVM inlines it, which costs half of numba's own inlining."""
+    if not COMPILES:
+        return function
+    from numba import njit
+
     return cast("Function", njit(nogil=True, error_model="numpy", boundscheck=False, forceinline=True)(function))
 
 
@@ -67,14 +85,22 @@ def borrowed(array: Array) -> Array:
     return array
 
 
-@type_callable(borrowed)
-def _type_of_borrowed(_context: Any) -> Callable[[Any], Any]:
-    return lambda array: array if isinstance(array, types.Array) else None
+def _lower_borrowed() -> None:
+    """Tell numba how it is compiled."""
+    from numba import types
+    from numba.extending import lower_builtin, type_callable
+
+    @type_callable(borrowed)
+    def _type(_context: Any) -> Callable[[Any], Any]:
+        return lambda array: array if isinstance(array, types.Array) else None
+
+    @lower_builtin(borrowed, types.Array)  # type: ignore[no-untyped-call,untyped-decorator]
+    def _compile(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        view = context.make_array(signature.return_type)(context, builder, arguments[0])
+        view.meminfo = view.meminfo.type(None)
+        view.parent = view.parent.type(None)
+        return view._getvalue()  # noqa: SLF001  numba's name for it
 
 
-@lower_builtin(borrowed, types.Array)  # type: ignore[no-untyped-call,untyped-decorator]
-def _compile_borrowed(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    view = context.make_array(signature.return_type)(context, builder, arguments[0])
-    view.meminfo = view.meminfo.type(None)
-    view.parent = view.parent.type(None)
-    return view._getvalue()  # noqa: SLF001  numba's name for it
+if COMPILES:
+    _lower_borrowed()

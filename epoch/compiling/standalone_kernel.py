@@ -58,7 +58,7 @@ class StandaloneKernel:
             return self._compiled()
         try:
             name = self._file_name(types)
-        except OSError:
+        except (ImportError, OSError):
             return self._compiled()
         content = self._files.read(name)
         if content is None:
@@ -127,7 +127,10 @@ def files_of(package: str) -> KernelFiles | None:
 
 @cache
 def _made_by() -> tuple[str, ...]:
-    """Return the versions of what compiles. Raises OSError where numba's is not known without loading it."""
+    """Return the versions of what compiles.
+
+    Raises ImportError without llvmlite, and OSError where numba's is not known without loading it.
+    """
     import llvmlite  # noqa: PLC0415  as above
 
     made_by = llvmlite.__version__, str(sys.implementation.cache_tag), sys.abiflags

@@ -3,10 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
-from numba.core import cgutils
-from numba.extending import lower_builtin, type_callable
-
+from epoch.compiling.kernel import COMPILES
 from logstore.kernels.bytes import Data
 
 
@@ -15,16 +12,25 @@ def copy(target: Data, at: int, source: Data, start: int, length: int) -> None:
     target[at : at + length] = source[start : start + length]
 
 
-@type_callable(copy)
-def _type_of_copy(_context: Any) -> Callable[..., Any]:
-    return lambda target, at, source, start, length: types.void  # noqa: ARG005  numba takes the arity from these names
+def _lower() -> None:
+    """Tell numba how it is compiled."""
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import lower_builtin, type_callable
+
+    @type_callable(copy)
+    def _type(_context: Any) -> Callable[..., Any]:
+        return lambda target, at, source, start, length: types.void  # noqa: ARG005  numba takes the arity from these names
+
+    @lower_builtin(copy, types.Array, types.Integer, types.Array, types.Integer, types.Integer)  # type: ignore[no-untyped-call]
+    def _compile(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        target = context.make_array(signature.args[0])(context, builder, arguments[0])
+        source = context.make_array(signature.args[2])(context, builder, arguments[2])
+        to, start = builder.gep(target.data, [arguments[1]]), builder.gep(source.data, [arguments[3]])
+        length = context.cast(builder, arguments[4], signature.args[4], types.int64)
+        cgutils.raw_memcpy(builder, to, start, length, 1)  # type: ignore[no-untyped-call]
+        return context.get_dummy_value()
 
 
-@lower_builtin(copy, types.Array, types.Integer, types.Array, types.Integer, types.Integer)  # type: ignore[no-untyped-call]
-def _compile_copy(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    target = context.make_array(signature.args[0])(context, builder, arguments[0])
-    source = context.make_array(signature.args[2])(context, builder, arguments[2])
-    to, start = builder.gep(target.data, [arguments[1]]), builder.gep(source.data, [arguments[3]])
-    length = context.cast(builder, arguments[4], signature.args[4], types.int64)
-    cgutils.raw_memcpy(builder, to, start, length, 1)  # type: ignore[no-untyped-call]
-    return context.get_dummy_value()
+if COMPILES:
+    _lower()

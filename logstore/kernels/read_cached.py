@@ -4,16 +4,11 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import lower_builtin, type_callable
-
+from epoch.compiling.kernel import COMPILES
 from logstore.kernels.bytes import Data
 
 AT_ONCE: Final[int | None] = getattr(os, "RWF_NOWAIT", None)
 """Linux's flag for what need not be read from the disk."""
-WORD, NUMBER = ir.IntType(64), ir.IntType(32)
 
 
 def read_cached(descriptor: int, buffer: Data, at: int, count: int, position: int) -> int:
@@ -29,23 +24,35 @@ def read_cached(descriptor: int, buffer: Data, at: int, count: int, position: in
         return -1
 
 
-@type_callable(read_cached)
-def _type_of_read_cached(_context: Any) -> Callable[..., Any]:
-    return lambda descriptor, buffer, at, count, position: types.int64  # noqa: ARG005  numba takes the arity from these names
+def _lower() -> None:
+    """Tell numba how it is compiled."""
+    from llvmlite import ir
+    from numba import types
+    from numba.core import cgutils
+    from numba.extending import lower_builtin, type_callable
+
+    word, number = ir.IntType(64), ir.IntType(32)
+
+    @type_callable(read_cached)
+    def _type(_context: Any) -> Callable[..., Any]:
+        return lambda descriptor, buffer, at, count, position: types.int64  # noqa: ARG005  numba takes the arity from these names
+
+    @lower_builtin(read_cached, types.Integer, types.Array, types.Integer, types.Integer, types.Integer)  # type: ignore[no-untyped-call]
+    def _compile(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        """Call the C library's preadv2, which is where Python has the flag from."""
+        if AT_ONCE is None:
+            return word(-1)
+        buffer = context.make_array(signature.args[1])(context, builder, arguments[1])
+        descriptor = context.cast(builder, arguments[0], signature.args[0], types.int32)
+        count, position = (context.cast(builder, arguments[each], signature.args[each], types.int64) for each in (3, 4))
+        to = builder.gep(buffer.data, [arguments[2]])
+        piece = cgutils.alloca_once(builder, ir.LiteralStructType([to.type, word]))  # type: ignore[no-untyped-call]
+        builder.store(to, cgutils.gep_inbounds(builder, piece, 0, 0))  # type: ignore[no-untyped-call]
+        builder.store(count, cgutils.gep_inbounds(builder, piece, 0, 1))  # type: ignore[no-untyped-call]
+        signature = ir.FunctionType(word, [number, piece.type, number, word, number])
+        function = cgutils.get_or_insert_function(builder.module, signature, "preadv2")  # type: ignore[no-untyped-call]
+        return builder.call(function, [descriptor, piece, number(1), position, number(AT_ONCE)])
 
 
-@lower_builtin(read_cached, types.Integer, types.Array, types.Integer, types.Integer, types.Integer)  # type: ignore[no-untyped-call]
-def _compile_read_cached(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Call the C library's preadv2, which is where Python has the flag from."""
-    if AT_ONCE is None:
-        return WORD(-1)
-    buffer = context.make_array(signature.args[1])(context, builder, arguments[1])
-    descriptor = context.cast(builder, arguments[0], signature.args[0], types.int32)
-    count, position = (context.cast(builder, arguments[each], signature.args[each], types.int64) for each in (3, 4))
-    to = builder.gep(buffer.data, [arguments[2]])
-    piece = cgutils.alloca_once(builder, ir.LiteralStructType([to.type, WORD]))  # type: ignore[no-untyped-call]
-    builder.store(to, cgutils.gep_inbounds(builder, piece, 0, 0))  # type: ignore[no-untyped-call]
-    builder.store(count, cgutils.gep_inbounds(builder, piece, 0, 1))  # type: ignore[no-untyped-call]
-    signature = ir.FunctionType(WORD, [NUMBER, piece.type, NUMBER, WORD, NUMBER])
-    function = cgutils.get_or_insert_function(builder.module, signature, "preadv2")  # type: ignore[no-untyped-call]
-    return builder.call(function, [descriptor, piece, NUMBER(1), position, NUMBER(AT_ONCE)])
+if COMPILES:
+    _lower()
