@@ -57,20 +57,20 @@ def lookup_offsets(
     """
     index = borrowed(index)
     entries, rows = min(entries, index.size // OFFSET_SLOT), min(offsets.size, last_offset.size, position.size)
-    slots = np.empty(TOGETHER, np.int64)
     for first in range(0, rows if entries > 0 else 0, TOGETHER):
-        count = min(TOGETHER, rows - first)
-        slots[:] = 0
+        together = range(first, min(first + TOGETHER, rows))
+        for i in together:
+            position[i] = 0  # the slot, until that is found
         left = entries
         while left > 1:
             half = left >> 1
-            for i in range(count):
-                reached = base_offset + int32(index, (slots[i] + half) * OFFSET_SLOT)
-                slots[i] += half * (reached <= offsets[first + i])
+            for i in together:
+                reached = base_offset + int32(index, (position[i] + half) * OFFSET_SLOT)
+                position[i] += half * (reached <= offsets[i])
             left -= half
-        for i in range(count):
-            at = slots[i] * OFFSET_SLOT
-            last_offset[first + i], position[first + i] = base_offset + int32(index, at), int32(index, at + 4)
+        for i in together:
+            at = position[i] * OFFSET_SLOT
+            last_offset[i], position[i] = base_offset + int32(index, at), int32(index, at + 4)
     for i in range(rows):
         if entries <= 0 or last_offset[i] > offsets[i]:
             last_offset[i], position[i] = base_offset, 0
@@ -97,20 +97,20 @@ def lookup_timestamps(
     """
     index = borrowed(index)
     entries, rows = min(entries, index.size // TIME_SLOT), min(timestamps.size, found.size, offset.size)
-    slots = np.empty(TOGETHER, np.int64)
     for first in range(0, rows if entries > 0 else 0, TOGETHER):
-        count = min(TOGETHER, rows - first)
-        slots[:] = 0
+        together = range(first, min(first + TOGETHER, rows))
+        for i in together:
+            offset[i] = 0  # the slot, until that is found
         left = entries
         while left > 1:
             half = left >> 1
-            for i in range(count):
-                reached = int64(index, (slots[i] + half) * TIME_SLOT)
-                slots[i] += half * (reached <= timestamps[first + i])
+            for i in together:
+                reached = int64(index, (offset[i] + half) * TIME_SLOT)
+                offset[i] += half * (reached <= timestamps[i])
             left -= half
-        for i in range(count):
-            at = slots[i] * TIME_SLOT
-            found[first + i], offset[first + i] = int64(index, at), base_offset + int32(index, at + 8)
+        for i in together:
+            at = offset[i] * TIME_SLOT
+            found[i], offset[i] = int64(index, at), base_offset + int32(index, at + 8)
     for i in range(rows):
         if entries <= 0 or found[i] > timestamps[i]:
             found[i], offset[i] = NO_TIMESTAMP, base_offset

@@ -32,6 +32,7 @@ from logstore.kernels import (
     search,
     standalone,
 )
+from logstore.log.reading.sound_bytes import SOUND_RUNS
 from logstore.log.timestamp_search import FIND_RECORD, FIRST_RECORD_FROM
 from logstore.recovery.segment_walk import RECOVER
 from logstore.segment.view_records import VIEW_SCAN
@@ -55,6 +56,7 @@ AWAITED: Final[dict[str, AwaitedKernel]] = {
     "first_corrupt": FIRST_CORRUPT,
     "write_objects": OBJECTS,
     "scan of a view": VIEW_SCAN,
+    "sound_run": SOUND_RUNS,
 }
 """What a log's calls do without until it is there."""
 
