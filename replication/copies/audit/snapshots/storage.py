@@ -21,6 +21,7 @@ from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
 from logstore.text.address_secrets import redacted, take_in
 from replication.base.errors import UnreadableLocationError
+from replication.copies.audit.snapshots.patience import Patience, patience_with
 from replication.copies.audit.snapshots.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
 from replication.copies.planning.broker_roots import LEVELS
 
@@ -91,6 +92,16 @@ class Place(NamedTuple):
 
     filesystem: "FileSystem"
     path: str
+
+    def without_retries(self) -> Self:
+        """Return the same place, asked once where pyarrow would ask S3 for six seconds."""
+        if self.filesystem.type_name != "s3":
+            return self
+        from pyarrow.fs import AwsStandardS3RetryStrategy  # noqa: PLC0415  start-up time
+
+        create, (options,) = self.filesystem.__reduce__()
+        once = {**options, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=1)}
+        return self._replace(filesystem=create(once))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +232,19 @@ class Storage:
         if self.is_local:
             with open(self.path / name, "rb") as file:
                 return file.read(limit)
-        return fetched(lambda look: self._read(self._place_of(look), name, limit), AGREED)
+        return fetched(lambda look: self._read(self._place_of(look), name, limit), AGREED, self._patience)
 
     def read_at(self, name: str, position: int, size: int) -> bytes:
         """Read at most `size` bytes of a file from a position on. Raises OSError."""
         if self.is_local:
             with open(self.path / name, "rb", buffering=0) as file:
                 return os.pread(file.fileno(), size, position)
-        place = self._place
-        with _without_secrets(), place.filesystem.open_input_file(f"{place.path}/{name}") as file:
+        place = self._place_of(0)
+        with (
+            self._patience.asking(),
+            _without_secrets(),
+            place.filesystem.open_input_file(f"{place.path}/{name}") as file,
+        ):
             return bytes(block(file, position, max(min(size, file.size() - position), 0)))
 
     def stored_files(self) -> dict[str, StoredFile]:
@@ -332,6 +347,11 @@ class Storage:
             self._copy_files("", place, None, altered=altered)
             yield place
 
+    @property
+    def _patience(self) -> Patience:
+        split = urlsplit(self.uri)
+        return patience_with(split.scheme, split.netloc, split.query)
+
     @cached_property
     def _place_of_second_looks(self) -> Place:
         return Storage(self.uri)._place  # noqa: SLF001  of the same class
@@ -383,7 +403,7 @@ class Storage:
             return found
 
         try:
-            return fetched(listed, AGREED)
+            return fetched(listed, AGREED, self._patience)
         except OSError:
             if len(answers) < LOOKS:
                 raise
@@ -393,9 +413,9 @@ class Storage:
 
     def _place_of(self, look: int) -> Place:
         """Give the place for one more look, over connections of its own: some may have a bad way, or a cache on it."""
-        if look == 1:
-            return self._place_of_second_looks
-        return Storage(self.uri)._place if look else self._place  # noqa: SLF001  of the same class
+        kept = self._place if look == 0 else self._place_of_second_looks
+        place = kept if look < AGREED else Storage(self.uri)._place  # noqa: SLF001  of the same class
+        return place if self._patience.is_left else place.without_retries()
 
     @staticmethod
     def _read(place: Place, name: str, limit: int) -> bytes:
@@ -422,7 +442,7 @@ class Storage:
                 times = AGREED if is_agreed or parse_file_name(name).kind not in _CHECKED else ONCE
                 source = f"{directory}/{name}" if directory else name
                 copy = partial(self._copied, source, target / name)
-                fetched(copy, times, partial(altered, name))
+                fetched(copy, times, self._patience, partial(altered, name))
         return len(names)
 
     def _copied(self, source: str, target: Path, look: int) -> bytes:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeVar
 
+from replication.copies.audit.snapshots.patience import Patience
+
 T = TypeVar("T")
 
 ONCE: Final = 1
@@ -31,10 +33,13 @@ class RemoteFile(Protocol):
         """Fill the buffer from there on, and return how many bytes that were, by what the store says."""
 
 
-def fetched(fetch: Callable[[int], T], times: int, differed: Callable[[], object] = lambda: None) -> T:
+def fetched(
+    fetch: Callable[[int], T], times: int, patience: Patience, differed: Callable[[], object] = lambda: None
+) -> T:
     """Call `fetch` with 0, 1, ... until so many results are the same; `differed` is called where others were not.
 
-    What fails is tried again. That something is not there counts once it was not there twice. Raises OSError.
+    What fails is tried again as long as there is patience with its store. That something is not there counts once it
+    was not there twice. Raises OSError.
     """
     seen: list[T] = []
     failures: list[OSError] = []
@@ -43,14 +48,20 @@ def fetched(fetch: Callable[[int], T], times: int, differed: Callable[[], object
         if len(failures) > 1 and time.monotonic() - begun > PATIENCE_SECONDS:
             break
         try:
-            found = fetch(look)
+            with patience.asking():
+                found = fetch(look)
         except FileNotFoundError as error:
             if any(isinstance(failure, FileNotFoundError) for failure in failures):
                 raise
             failures.append(error)
             continue
         except OSError as error:
-            time.sleep(PAUSE_SECONDS * 2 ** len(failures))
+            if not patience.is_left:
+                reason = "it was not asked again, as requests that failed have kept this process waiting too long"
+                raise OSError(f"{error}: {reason}") from error
+            pause = PAUSE_SECONDS * 2 ** len(failures)
+            time.sleep(pause)
+            patience.waited(pause)
             failures.append(error)
             continue
         seen.append(found)

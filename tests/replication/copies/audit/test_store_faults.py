@@ -17,6 +17,7 @@ from logstore.log.log import Log
 from replication.audit import audit_locally
 from replication.base.errors import ReplicationError
 from replication.base.metadata_partition import METADATA_PARTITION
+from replication.copies.audit.snapshots.patience import Patience, patience_with
 from replication.copies.audit.snapshots.storage import Storage
 from replication.records.metadata.metadata_log import append_metadata
 from replication.records.metadata.records import PartitionRecord, TopicRecord
@@ -164,6 +165,7 @@ def test_what_a_store_ends_early_is_not_filled_up_with_what_stood_in_memory(tmp_
 
 
 def audited(store: LoopbackStore) -> Report:
+    patience_with.cache_clear()
     return audit_locally([store.address("copies")], workers=0).document
 
 
@@ -223,3 +225,18 @@ def test_no_verdict_rests_on_a_fault_of_the_store(store: LoopbackStore, sound: R
             if found != verdicts(sound)[partition]:
                 assert "unknown" in found, f"{where}: {partition}"
     CAMPAIGN.report(CAMPAIGN.count, f"{altered + not_read:,} met a fault, {not_read:,} audits ended by it")
+
+
+def test_a_store_that_is_too_busy_keeps_an_audit_waiting_no_longer_than_its_patience_lasts(
+    store: LoopbackStore, sound: Report, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Storage, "_patience", Patience(most=0))
+    store.asked.clear()
+    store.set_fault(OBJECTS["segment"], lambda *_: refused(429, "SlowDown", **{"Retry-After": "3600"}), ALWAYS)
+    report = audited(store)
+    assert [verdicts(report)[name] for name in PARTITIONS] == [{"unknown"}] * len(PARTITIONS)
+    assert {times for key, times in store.asked.items() if OBJECTS["segment"](key)} == {1}
+    unread = [each["message"] for each in report["findings"] if each["kind"] == "file-unreadable"]
+    assert unread
+    assert all("it was not asked again" in message for message in unread)
+    assert told(report) <= told(sound)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.copies.audit.snapshots import transfer
+from replication.copies.audit.snapshots.patience import Patience
 from replication.copies.audit.snapshots.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
 
 
@@ -72,18 +73,18 @@ def test_one_bad_answer_changes_nothing(bad: Told, at: int) -> None:
     answers: list[Told] = [b"sound"] * LOOKS
     answers.insert(at, bad)
     differed: list[bool] = []
-    assert fetched(answering(answers), AGREED, lambda: differed.append(True)) == b"sound"
+    assert fetched(answering(answers), AGREED, Patience(), lambda: differed.append(True)) == b"sound"
     assert len(differed) == (isinstance(bad, bytes) and at < AGREED)
 
 
 def test_what_is_another_one_each_time_is_not_read() -> None:
     with pytest.raises(OSError, match=f"another one in each of {LOOKS} transfers"):
-        fetched(lambda look: look, AGREED)
+        fetched(lambda look: look, AGREED, Patience())
 
 
 def test_of_what_is_another_one_each_time_the_transfers_that_came_are_told_and_that_somebody_may_write() -> None:
     with pytest.raises(OSError, match="in each of 2 transfers: wait until it is no longer written"):
-        fetched(answering([b"a", OSError("status 503"), b"b", OSError("status 503")]), AGREED)
+        fetched(answering([b"a", OSError("status 503"), b"b", OSError("status 503")]), AGREED, Patience())
 
 
 def test_what_is_not_there_twice_is_gone() -> None:
@@ -94,10 +95,17 @@ def test_what_is_not_there_twice_is_gone() -> None:
         raise FileNotFoundError("no such object")
 
     with pytest.raises(FileNotFoundError, match="no such object"):
-        fetched(fetch, ONCE)
+        fetched(fetch, ONCE, Patience())
     assert asked == [0, 1]
 
 
 def test_what_fails_each_time_says_why() -> None:
     with pytest.raises(OSError, match="status 503"):
-        fetched(answering([OSError("status 503")] * LOOKS), AGREED)
+        fetched(answering([OSError("status 503")] * LOOKS), AGREED, Patience())
+
+
+def test_once_what_fails_has_taken_too_long_nothing_is_asked_again() -> None:
+    patience = Patience(most=-1)
+    with pytest.raises(OSError, match=r"status 429: it was not asked again, as requests that failed have kept"):
+        fetched(answering([OSError("status 429"), b"sound"]), ONCE, patience)
+    assert fetched(answering([b"sound", b"sound"]), AGREED, patience) == b"sound"
