@@ -11,10 +11,9 @@ from epoch.history import MAX_OFFSET
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import EncodedBatch
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
+from logstore.append.sent_records import sent_records
 from logstore.batch.batch_attributes import CODEC_BITS, NO_LEADER_EPOCH, NO_PRODUCER_ID
 from logstore.batch.buffer import Buffer
-from logstore.batch.compression.codec import decompress
-from logstore.batch.compression.decompression_limit import PRODUCER_LIMIT
 from logstore.batch.layout import (
     CRC_START,
     HEADER_SIZE,
@@ -91,7 +90,7 @@ def plain_producer_batch(
 
     Such a batch keeps its codec and its producer's timestamps, and has no faults, if the log `accepts_unchanged`.
 
-    Raises DecompressionError.
+    Raises what `sent_records` raises.
     """
     size = len(data)
     if not HEADER_SIZE <= size <= config.max_message_bytes or unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
@@ -141,7 +140,7 @@ def take_back_place(made: EncodedBatch) -> None:
 
 
 def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:
-    """Do what the kernel of this name does, for compressed batches too. Raises DecompressionError."""
+    """Do what the kernel of this name does, for compressed batches too. Raises what `sent_records` raises."""
     earliest, latest = now_ms - before_max_ms, now_ms + after_max_ms
     sent = memoryview(data).toreadonly()
     base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _unpack_sent(sent)
@@ -154,9 +153,7 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
         or checksum != _checksum(sent[CRC_START:])
     ):
         return _NOT_PLAIN
-    section = sent[HEADER_SIZE:]
-    if codec:
-        section = memoryview(decompress(codec, section, limit=PRODUCER_LIMIT))
+    section = sent_records(codec, sent[HEADER_SIZE:])
     found = inspect_records(section, count, first, earliest=earliest, latest=latest)
     sound = found.broken == found.untimely == NO_RECORD and found.max_timestamp == largest
     return (count, largest) if sound and (found.is_consecutive or not codec) else _NOT_PLAIN

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.history import MAX_OFFSET
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
+from logstore.append.sent_records import sent_records
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import (
@@ -24,7 +25,7 @@ from logstore.batch.batch_template import BatchTemplate, seal
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.buffer import Buffer
 from logstore.batch.compression.codec import Codec
-from logstore.batch.compression.decompression_limit import MOST_HEADERS, PRODUCER_LIMIT
+from logstore.batch.compression.decompression_limit import MOST_HEADERS
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
     HEADER_SIZE,
@@ -105,8 +106,8 @@ def validate_for_leader(
     elif not isinstance(origin, AppendOrigin):
         raise TypeError(f"the origin is {origin!r}: pass AppendOrigin.CLIENT or another of `AppendOrigin`")
     _ensure_end(next_offset + batch.last_offset - batch.base_offset, batch.position)
-    section = batch.section(limit=PRODUCER_LIMIT)
     source = batch.attributes & CODEC_BITS
+    section = sent_records(source, batch.data[batch.position + HEADER_SIZE : batch.position + batch.size])
     target = source if config.compression_type == "producer" else _CODECS[config.compression_type]
     # Kafka writes its own control records as they are.
     target = source if batch.attributes & CONTROL_BIT and not source else target

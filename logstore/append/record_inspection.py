@@ -1,21 +1,19 @@
 """What a leader must know about the records of a producer's batch, found in one pass."""
 
 from collections.abc import Iterator
-from time import monotonic
 from typing import Any, Final, NamedTuple
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
+from logstore.append.time_limit import TimeLimit
 from logstore.batch.compression.decompression_limit import MOST_HEADERS
 from logstore.batch.decoding.record_decoder import read_fields, wrapping
 from logstore.batch.record_encoder import frame_record
-from logstore.errors import CorruptRecordError, RecordTooLargeError
+from logstore.errors import CorruptRecordError
 from logstore.log_config import MAX_INT64
 
 NO_RECORD: Final = -1
 FEW_RECORDS: Final = 8
 """Up to so many the plain Python walk is worth it, which does not load numba."""
-PATIENCE_S: Final = 5.0
-"""Seconds that plain Python looks at the records of one batch, which may be many in few bytes."""
 _TURN: Final = 64
 """Records after which the clock is looked at."""
 # Half the cost of calling a NamedTuple's class, once an append.
@@ -44,7 +42,7 @@ def inspect_records(
 ) -> RecordInspection:
     """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive.
 
-    Raises RecordTooLargeError where that takes longer than `PATIENCE_S`.
+    Raises RecordTooLargeError where plain Python takes too long for that.
     """
     earliest, latest = max(earliest, -MAX_INT64 - 1), min(latest, MAX_INT64)
     inspect = count > FEW_RECORDS and INSPECT_RECORDS.ready()
@@ -113,11 +111,8 @@ def renumber_records(section: memoryview, count: int, *, same_time: bool) -> byt
 
 def _in_time(count: int) -> Iterator[int]:
     """Count the records. Raises RecordTooLargeError where the time is up."""
-    end = monotonic() + PATIENCE_S
+    limit = TimeLimit()
     for number in range(count):
-        if not number % _TURN and monotonic() > end:
-            raise RecordTooLargeError(
-                f"to look at {number:,} of the {count:,} records of a batch took more than {PATIENCE_S:g} s",
-                advice="send smaller batches",
-            )
+        if not number % _TURN:
+            limit.ensure_left(f"to look at {number:,} of the {count:,} records of a batch")
         yield number

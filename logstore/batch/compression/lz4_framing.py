@@ -45,9 +45,9 @@ def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def lz4_pieces(data: memoryview, *, check_header: bool) -> Iterator[bytes]:
+def lz4_pieces(data: memoryview, most_blocks: int, *, check_header: bool) -> Iterator[bytes]:
     """Decompress one frame, a block of 4 MiB at most at once."""
-    return _parts(data, len(data), check_header=check_header)
+    return _parts(data, most_blocks, check_header=check_header)
 
 
 def _parts(data: memoryview, most_blocks: int, *, check_header: bool) -> Iterator[bytes]:

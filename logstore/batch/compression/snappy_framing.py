@@ -33,10 +33,11 @@ def decompress_snappy(data: memoryview, limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def snappy_pieces(data: memoryview) -> Iterator[bytes]:
-    """Decompress a block at once, which states no more than it can have."""
-    for block in _blocks(data, len(data)):
-        yield _decompress_block(block, _LARGEST_RATIO * len(block))
+def snappy_pieces(data: memoryview, most_blocks: int, most_bytes: int | None) -> Iterator[bytes]:
+    """Decompress a block at once, which states no more than it can have, nor than `most_bytes`."""
+    for block in _blocks(data, most_blocks):
+        room = _LARGEST_RATIO * len(block)
+        yield _decompress_block(block, room if most_bytes is None else min(room, most_bytes))
 
 
 def compress_snappy(data: memoryview) -> bytes:

@@ -62,13 +62,14 @@ def decompress_zstd(data: memoryview, limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def zstd_pieces(data: memoryview, size: int) -> Iterator[bytes]:
+def zstd_pieces(data: memoryview, most_blocks: int, size: int) -> Iterator[bytes]:
     """Decompress all frames, at most `size` bytes at once."""
     import zstandard  # noqa: PLC0415  start-up time: few logs need it
 
     position = 0
     while position < len(data) or not position:
-        frame = _frame(data, position, len(data))
+        frame = _frame(data, position, most_blocks)
+        most_blocks -= frame.blocks
         if frame.content_size != 0:
             with zstandard.ZstdDecompressor().stream_reader(data[position : frame.end]) as reader:
                 try:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.append import record_inspection
+from logstore.append import time_limit
 from logstore.append.record_inspection import (
     FEW_RECORDS,
     NO_RECORD,
@@ -94,7 +94,7 @@ def test_plain_python_gives_up_on_a_batch_that_takes_too_long(monkeypatch: pytes
     calls = [lambda: inspect_plainly(section, 1_000, 0, 0, 9), lambda: renumber_records(section, 1_000, same_time=True)]
     for call in calls:
         clock = iter(range(100))
-        monkeypatch.setattr(record_inspection, "monotonic", lambda clock=clock: next(clock))
+        monkeypatch.setattr(time_limit, "monotonic", lambda clock=clock: next(clock))
         with pytest.raises(RecordTooLargeError, match="more than 5 s"):
             call()
 
