@@ -165,8 +165,9 @@ def _decode(
 
 def corrupt_record(batches: BatchColumns, row: int, position: int, reason: int) -> CorruptRecordError:
     """Make the error for a record at `position` of the batch in `row`, from what a kernel found."""
+    misplaced = "a record's offset does not rise, or is none of its batch"
     return CorruptRecordError(
-        f"a record has an impossible {RecordFaultReason(reason).name.lower()}",
+        misplaced if reason == OFFSET_ORDER else f"a record has an impossible {RecordFaultReason(reason).name.lower()}",
         position=position,
         offset=int(batches.base_offset[row]),
         advice="`verify --records` finds all such batches; take them from another replica",

@@ -64,11 +64,11 @@ class RecordReader:
     def _decoded(self, log: LogFile, columns: BatchColumns, rows: NDArray[np.int64], schema: pa.Schema) -> Decoded:
         """Decode records; where headers have all that is asked for, only count them."""
         if not headers_suffice(schema.names, self.selection):
-            yield from decoded_records(log.data, columns, rows)
+            yield from decoded_records(log.data, columns, rows, in_order=True)
             return
         countable = is_countable(columns)[rows]
         yield from counted_records(columns, rows[countable])
-        yield from decoded_records(log.data, columns, rows[~countable])
+        yield from decoded_records(log.data, columns, rows[~countable], in_order=True)
 
     def _outcome(self, columns: BatchColumns, schema: pa.Schema) -> NDArray[np.int8]:
         """Return for each batch how its transaction ended, where that is asked for."""

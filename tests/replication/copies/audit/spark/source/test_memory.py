@@ -4,8 +4,9 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -50,8 +51,20 @@ def of_section(section: bytes, count: int, codec: Codec, *, counted: int | None 
 
 def many(one: bytes, codec: Codec) -> Case:
     """One batch of as many records as it can have."""
-    count = LARGE // len(one)
-    return Case([of_section(one * count, count, codec)], LARGE, count)
+    section, count = numbered(one)
+    return Case([of_section(section, count, codec)], len(section), count)
+
+
+@cache
+def numbered(one: bytes) -> tuple[bytes, int]:
+    """Records like this one, whose offsets rise, and how many they are."""
+    fields = next(one[size + 3 :] for size in range(1, 6) if one[:size] == varint(len(one) - size))
+    section, count = bytearray(), 0
+    while len(section) < LARGE:
+        body = b"\0\0" + varint(count) + fields
+        section += varint(len(body)) + body
+        count += 1
+    return bytes(section), count
 
 
 def large_records(codec: Codec) -> Case:
@@ -134,11 +147,11 @@ def test_a_task_holds_no_more_than_is_stated(case: str, peaks: dict[str, tuple[P
 
 @pytest.mark.parametrize(
     "each",
-    [record(value=bytes(MIB)), record(key=bytes(MIB)), record(headers=[(bytes(MIB // 2), bytes(MIB // 2))])],
+    [{"value": bytes(MIB)}, {"key": bytes(MIB)}, {"headers": [(bytes(MIB // 2), bytes(MIB // 2))]}],
     ids=["values", "keys", "headers"],
 )
-def test_what_is_handed_on_at_once_is_bounded_too(each: bytes, tmp_path: Path) -> None:
-    place = written(tmp_path, [batch(records=[each] * 40)])
+def test_what_is_handed_on_at_once_is_bounded_too(each: dict[str, Any], tmp_path: Path) -> None:
+    place = written(tmp_path, [batch(records=[record(offset_delta=number, **each) for number in range(40)])])
     source = KafkaLogSource({"path": place, **RECORDS})
     reader = source.reader(source.schema())
 

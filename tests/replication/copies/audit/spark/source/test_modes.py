@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from logstore import LogFile
-from logstore.batch.compression.codec import Codec
+from logstore.batch.compression.codec import Codec, compress
 from logstore.errors import CorruptBatchError
 from tests.data.replicas import PROJECT, damage_kinds, damaged
 from tests.logstore.batches import batch, record
@@ -89,6 +89,40 @@ def test_records_that_cannot_be_decoded_under_a_right_checksum_are_corrupt_too(t
     assert [row["offset"] for row in found] == [0, None, None, None, 9]
     assert [row["base_offset"] for row in found] == [0, 1, 3, 4, 9]
     assert [row["offset"] for row in read(directory, mode="DROPMALFORMED")] == [0, 9]
+
+
+DELTAS: Final = {"doubled": (0, 1, 1), "falling": (1, 0, 2), "beyond the batch": (0, 1, 3)}
+
+
+@pytest.mark.parametrize("how", DELTAS)
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_records_whose_offsets_do_not_rise_within_their_batch_are_corrupt_too(
+    how: str, codec: Codec, tmp_path: Path
+) -> None:
+    section = b"".join(record(offset_delta=delta) for delta in DELTAS[how])
+    lies = batch(
+        base_offset=1,
+        section=compress(codec, section),
+        record_count=3,
+        last_offset_delta=2,
+        attributes=int(codec),
+    )
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    file = directory / f"{0:020d}.log"
+    file.write_bytes(batch(records=[record()]) + lies + batch(base_offset=4, records=[record()]))
+
+    found = read(directory)
+
+    assert [(row["offset"], row["base_offset"], row["corrupt"] is None) for row in found] == [
+        (0, 0, True),
+        (None, 1, False),
+        (4, 4, True),
+    ]
+    assert "offset does not rise" in found[1]["corrupt"]
+    assert [row["offset"] for row in read(directory, mode="DROPMALFORMED")] == [0, 4]
+    with pytest.raises(CorruptBatchError, match=r"offset does not rise.*mode PERMISSIVE"):
+        read(directory, mode="FAILFAST")
 
 
 def test_room_at_the_end_of_the_active_segment_is_no_damage(tmp_path: Path) -> None:
