@@ -92,17 +92,17 @@ class LogDirectory:
         disk = self._disk = DiskWatch(root, partitions, DiskSpace(root, environment.filesystem))
         if environment.reserve is not None:
             environment.reserve.out_of_space = disk.space.note
-        guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
+        checkpoints = self._checkpoints = CheckpointFiles(environment, disk.note)
+        guard = self._guard = DirectoryGuard(root, lock, partitions, disk, checkpoints.guard)
         upkeep = self._upkeep = Upkeep(partitions, clock)
         shortfalls = self._shortfalls = Shortfalls(environment, partitions)
         self._other_roots: OtherRoots | None = None
         self._said = RootCheckpoints()
         """By the checkpoint files, as they were read first."""
         deleted = self._deleted = DeletedPartitions(environment.filesystem)
-        checkpoints = self._checkpoints = CheckpointFiles(environment)
         writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
         self._compaction = DirectoryCompaction(partitions, guard, disk, writer)
-        opener = self._opener = LogOpener(environment, disk.space.note)
+        opener = self._opener = LogOpener(environment, checkpoints, disk.space.note)
         self._loader = RootLoader(environment, partitions, checkpoints, deleted, opener)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
@@ -500,7 +500,7 @@ class LogDirectory:
         nothing.
         """
         guard = self._guard
-        if guard.is_inherited or guard.is_nested() or guard.log_in_call is not None:
+        if guard.is_inherited or guard.is_in_call:
             return
         with guard.lock:
             for task in self._schedule.due(self._environment.clock()):

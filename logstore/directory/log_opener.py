@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
@@ -14,9 +15,12 @@ from logstore.topic_partition import TopicPartition
 class LogOpener:
     """Gives each log its configuration, and what all of a root share."""
 
-    def __init__(self, environment: DirectoryEnvironment, out_of_space: Callable[[OSError], object]) -> None:
+    def __init__(
+        self, environment: DirectoryEnvironment, checkpoints: CheckpointFiles, out_of_space: Callable[[OSError], object]
+    ) -> None:
         """Open nothing yet; `out_of_space` is called with what a log meets on a full disk."""
         self._environment = environment
+        self._checkpoints = checkpoints
         self._out_of_space = out_of_space
         self._open_files = OpenFiles(environment.settings.max_open_files)
 
@@ -56,5 +60,6 @@ class LogOpener:
             open_files=self._open_files,
             reserve=environment.reserve,
             out_of_space=self._out_of_space,
+            root_claims=self._checkpoints,
             progress=progress,
         )

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, overload
@@ -45,6 +46,7 @@ from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment, ignore_shortage
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
+from logstore.log.state.root_claims import AnnouncedCut, CutEnd, RootClaims
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
 from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, POLL_SECONDS, LogConfig
@@ -137,6 +139,7 @@ class Log(ReadableLog):
         open_files: OpenFiles | None = None,
         reserve: SpaceReserve | None = None,
         out_of_space: Callable[[OSError], object] = ignore_shortage,
+        root_claims: RootClaims | None = None,
         progress: Callable[[int], object] = ignore_progress,
     ) -> Self: ...
 
@@ -166,6 +169,7 @@ class Log(ReadableLog):
         open_files: OpenFiles | None = None,
         reserve: SpaceReserve | None = None,
         out_of_space: Callable[[OSError], object] = ignore_shortage,
+        root_claims: RootClaims | None = None,
         progress: Callable[[int], object] = ignore_progress,
     ) -> "Self | ReadOnlyLog":
         """Open the log in a directory, creating it if missing; recover it if needed.
@@ -189,7 +193,8 @@ class Log(ReadableLog):
         `clock` returns milliseconds since 1970 UTC. `progress` is called with the number of bytes recovered since the
         last call. `reserve` is space that a root keeps for a full disk; a log that stands alone keeps its own.
         `out_of_space` is called where a call finds the disk full, with the error and with the log's lock held: it must
-        be quick, and not raise.
+        be quick, and not raise. `root_claims` are that root's checkpoint files, which are to claim no more of a
+        replicated log than a truncation leaves.
 
         With `read_only` it is opened as `reader` opens it, which takes `poll_seconds` and nothing else.
 
@@ -214,6 +219,7 @@ class Log(ReadableLog):
                 open_files=open_files is not None,
                 reserve=reserve is not None,
                 out_of_space=out_of_space is not ignore_shortage,
+                root_claims=root_claims is not None,
                 progress=progress is not ignore_progress,
             )
             return cls.reader(directory, poll_seconds=POLL_SECONDS if poll_seconds is None else poll_seconds)
@@ -240,6 +246,7 @@ class Log(ReadableLog):
             stands_alone=stands_alone,
             default_retention_ms=default_retention_ms(keep, replicated=replicated),
             reserve=SpaceReserve(path, owned) if stands_alone else reserve,
+            root_claims=root_claims,
         )
         opening = LogOpening(environment, checkpoints)
         loaded = None
@@ -581,7 +588,8 @@ class Log(ReadableLog):
         offset = whole_number(offset, "offset")
         if offset < 0:
             raise ValueError(f"a log cannot end at offset {offset:,}: pass one from 0 on")
-        return self._guard.do(ADDING, lambda: self._truncation.end_at(offset))
+        with self._cutting(self.announced_cut(offset)):
+            return self._guard.do(ADDING, lambda: self._truncation.end_at(offset))
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Remove everything; the log continues at `offset` (Kafka: truncateFullyAndStartAt).
@@ -597,7 +605,27 @@ class Log(ReadableLog):
             raise ValueError(
                 f"a log cannot start at {start:,} and continue at {offset:,}: pass one from 0 to {offset:,}"
             )
-        self._guard.do(ADDING, lambda: self._truncation.start_at(offset, start), needs_room=True)
+        with self._cutting(self.announced_cut(start, begins_anew=True)):
+            self._guard.do(ADDING, lambda: self._truncation.start_at(offset, start), needs_room=True)
+
+    def announced_cut(self, offset: int, *, begins_anew: bool = False) -> AnnouncedCut | None:
+        """Return what `announce` is to know of a truncation, for which the log's root writes its checkpoint files.
+
+        None for a log that stands alone, or is the only copy: it sees to that by itself.
+        """
+        claims = self._environment.root_claims
+        if claims is None or not self._environment.is_replicated:
+            return None
+        loses_all = begins_anew or offset < self._contents.segments.first.base_offset
+        cut = CutEnd.afresh(offset) if loses_all else CutEnd.at(offset)
+        return AnnouncedCut(claims, self.topic_partition, cut)
+
+    def _cutting(self, announced: AnnouncedCut | None) -> AbstractContextManager[None]:
+        """Lower what the root claims, before the log's lock is taken: whoever writes the files waits for no log."""
+        if announced is None:
+            return nullcontext()
+        self._guard.ensure_writable()
+        return announced.claims.cutting(announced.partition, announced.cut)
 
     def delete_records(self, before: int) -> bool:
         """Move the log's start to `before`; return whether it was lower (Kafka: maybeIncrementLogStartOffset).
@@ -812,6 +840,7 @@ class Log(ReadableLog):
                     open_files=self._environment.open_files,
                     reserve=self._environment.reserve,
                     out_of_space=self._environment.out_of_space,
+                    root_claims=self._environment.root_claims,
                 )
                 if not self._contents.follows_flush:
                     successor.update_high_watermark(self._contents.high_watermark)

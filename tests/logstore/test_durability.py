@@ -298,6 +298,21 @@ def test_p39_a_clock_that_jumps_ahead_deletes_nothing(tmp_path: Path, monkeypatc
         assert log.delete_old_segments() == 1
 
 
+def test_p40_no_checkpoint_file_claims_what_was_cut_on_purpose(tmp_path: Path) -> None:
+    directory = LogDirectory.open(tmp_path, replicated=True)
+    log = directory.create(TopicPartition("orders", 0))
+    for _ in range(2):
+        log.append([RECORD], leader_epoch=0)
+    log.flush()
+    log.update_high_watermark(2)
+    directory.checkpoint()
+    directory.checkpoint_high_watermarks()
+    log.truncate_to(1)
+    directory.abandon()
+    with LogDirectory.open(tmp_path, replicated=True) as directory:
+        assert not directory.shortfalls
+
+
 # --- interruptions
 
 

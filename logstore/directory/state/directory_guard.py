@@ -14,11 +14,14 @@ from logstore.log.state.call_guard import CallGuard
 class DirectoryGuard(CallGuard):
     """Refuses calls in signal handlers and forked processes, of a closed directory, and of one that is offline."""
 
-    def __init__(self, root: Path, lock: DirectoryLock, partitions: Partitions, disk: DiskWatch) -> None:
-        """Guard a directory whose `lock` is held."""
+    def __init__(
+        self, root: Path, lock: DirectoryLock, partitions: Partitions, disk: DiskWatch, files: CallGuard
+    ) -> None:
+        """Guard a directory whose `lock` is held; logs write its files under a guard of their own."""
         self._root_lock = lock
         self._partitions = partitions
         self._disk = disk
+        self._files = files
         super().__init__(root, "log directory")
 
     def refuse(self) -> NoReturn:
@@ -36,6 +39,16 @@ class DirectoryGuard(CallGuard):
             self.refuse()
         self._root_lock.ensure_held()
         self._disk.ensure_works()
+
+    def ensure_not_nested(self) -> None:
+        """Raise ReentrantCallError in the middle of a call of this thread that changes the directory, or its files."""
+        super().ensure_not_nested()
+        self._files.ensure_not_nested()
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether this thread is in the middle of a call of the directory or of one of its logs."""
+        return self.is_nested() or self._files.is_nested() or self.log_in_call is not None
 
     @property
     def log_in_call(self) -> Log | None:

@@ -22,6 +22,7 @@ class DiskWatch:
         """Whether it is full."""
         self.failure: OSError | None = None
         """What took the root offline; None while it is online."""
+        self._noted: OSError | None = None
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -37,8 +38,17 @@ class DiskWatch:
                 self.fail(error)
             raise
 
+    def note(self, error: OSError) -> None:
+        """Note what has failed in a thread that does not hold the directory's lock; see `notice_failures`."""
+        self.space.note(error)
+        if not is_passing(error):
+            self._noted = error
+
     def notice_failures(self) -> None:
         """Mark the root offline if a write or fsync of a log has failed; not for one whose call was interrupted."""
+        if self._noted is not None:
+            self.fail(self._noted)
+            return
         for log in self._partitions.open_logs.values():
             if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
                 self.fail(log.failure)
@@ -46,7 +56,7 @@ class DiskWatch:
 
     def fail(self, error: OSError) -> None:
         """Close all logs of the root; the other roots go on (Kafka: handleLogDirFailure)."""
-        self.failure = error
+        self.failure, self._noted = error, None
         with suppress(OSError, LogStoreError):  # `error` is reported
             do_all([log.abandon for log in self._partitions.open_logs.values()], f"the logs in {self._root}")
         self._partitions.let_go()

@@ -11,6 +11,7 @@ from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.log.observers.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
+from logstore.log.state.root_claims import RootClaims
 from logstore.log_config import MAX_INT64, NO_LIMIT, LogConfig
 from logstore.recovery.damage_policy import DamagePolicy
 from logstore.segment.open_files import OpenFiles
@@ -43,6 +44,8 @@ class LogEnvironment:
     """Where the configuration sets none."""
     reserve: SpaceReserve | None = None
     """Space for what a full disk must not prevent."""
+    root_claims: RootClaims | None = None
+    """The checkpoint files of the root that the log lies in."""
     watched_clock: WatchedClock | None = field(init=False)
     """By which the time is trusted or not; None where it always is."""
     writes: LogObserver | None = field(init=False)

@@ -1,6 +1,6 @@
 """Follows many partitions of one leader: which requests are due, and what their answers do. No socket, no clock."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import UUID
@@ -9,7 +9,7 @@ from epoch import UNDEFINED_EPOCH, AskEndOffset, EndOffset
 from epoch.base.resource_limits import is_limit, is_passing
 from epoch.history import MAX_OFFSET
 from logstore import Log, TopicPartition
-from replication.cluster.fetcher.decisions.actions import Append
+from replication.cluster.fetcher.decisions.actions import Action, Append
 from replication.cluster.fetcher.decisions.fetch_rules import FetchRules
 from replication.cluster.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.cluster.fetcher.decisions.fetch_state_machine import (
@@ -29,7 +29,7 @@ from replication.cluster.fetcher.decisions.fetch_state_machine import (
 from replication.cluster.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
 from replication.cluster.fetcher.fetch_observer import FetchObserver
 from replication.cluster.fetcher.fetcher_settings import FetcherSettings
-from replication.cluster.fetcher.followed_log import FollowedLog
+from replication.cluster.fetcher.followed_log import FollowedLog, announce_cuts
 from replication.cluster.fetcher.followed_partition import FollowedPartition
 from replication.cluster.fetcher.leader_doubts import DOUBTFUL_ERRORS
 from replication.cluster.fetcher.requests.due_partitions import DuePartitions
@@ -44,6 +44,8 @@ from replication.wire.messages.offset_for_leader_epoch import OffsetForLeaderEpo
 
 FetcherRequest = FetchRequest | TruncationRequest
 FetcherResponse = FetchResponse | OffsetForLeaderEpochResponse | ListOffsetsResponse
+
+DecidedStep = tuple[TopicPartition, FollowedPartition, Step]
 
 _NO_OFFSETS: Final = LeaderOffsets(-1, -1)
 
@@ -155,10 +157,10 @@ class Fetcher:
         """
         epochs: dict[TopicPartition, tuple[FetchState, int]] = {}
         offsets: dict[TopicPartition, FetchState] = {}
-        for partition in self._due_partitions.due(self._session.partitions, now):
-            followed = self._partitions.get(partition)
-            if followed is None:
-                continue
+        due = self._due_partitions.due(self._session.partitions, now)
+        followed_now = [(each, self._partitions[each]) for each in due if each in self._partitions]
+        announce_cuts((followed.log, self._decided_alone(followed, now)) for _, followed in followed_now)
+        for partition, followed in followed_now:
             match self._question(partition, followed, now):
                 case AskEndOffset(epoch):
                     epochs[partition] = (followed.state, epoch)
@@ -232,29 +234,30 @@ class Fetcher:
             self._delay(self._session.partitions, fault, now)
         if asked_at is None:
             return
-        for partition, fetched in response.partitions.items():
-            self._take_fetched(partition, fetched, now)
+        steps = [self._take_fetched(partition, fetched, now) for partition, fetched in response.partitions.items()]
+        self._take_steps([step for step in steps if step is not None], now)
         for partition in request.partitions.keys() - response.partitions.keys():
             self._take_silence(partition, now)
         self.confirmed_at = asked_at
 
-    def _take_fetched(self, partition: TopicPartition, fetched: FetchedPartition, now: int) -> None:
+    def _take_fetched(self, partition: TopicPartition, fetched: FetchedPartition, now: int) -> DecidedStep | None:
+        """Append what was fetched; return what is to be done where that is something else."""
         followed, asked = self._partitions.get(partition), self._session.asked(partition)
         if followed is None or asked is None or not _is_answered(followed.state, asked, now):
-            return
+            return None
         answer: Append | EndOffset = Append(fetched.records, fetched.high_watermark, fetched.log_start_offset)
         if fetched.diverging_epoch is not None:
             if asked.last_fetched_epoch == UNDEFINED_EPOCH:
                 fault = RefusedRecordsError(partition, "it reports a diverging epoch, but was not asked for one")
                 self._refuse(partition, followed, fault, now)
-                return
+                return None
             answer = fetched.diverging_epoch
         error = self._noted(partition, fetched.error)
         step = after_fetch(followed.state, self.rules, followed.log.state(), error, answer, now)
         if isinstance(step.action, Append):
             self._append(partition, followed, step.action, now)
-        else:
-            self._take_step(partition, followed, self._paced(followed, step, now), now)
+            return None
+        return partition, followed, self._paced(followed, step, now)
 
     def _paced(self, followed: FollowedPartition, step: Step, now: int) -> Step:
         """Delay a partition that is sent back from fetching more often than can be explained.
@@ -335,13 +338,15 @@ class Fetcher:
     def _take_epochs(
         self, states: Mapping[TopicPartition, FetchState], response: OffsetForLeaderEpochResponse, now: int
     ) -> None:
+        steps: list[DecidedStep] = []
         for partition, followed in self._still(states):
             answer = response.partitions.get(partition)
             if answer is not None:
                 error = self._noted(partition, answer.error)
                 log = followed.log.state()
                 step = after_epoch_answer(followed.state, self.rules, log, error, answer.end, now)
-                self._take_step(partition, followed, step, now)
+                steps.append((partition, followed, step))
+        self._take_steps(steps, now)
 
     def _take_offsets(
         self,
@@ -350,6 +355,7 @@ class Fetcher:
         response: ListOffsetsResponse,
         now: int,
     ) -> None:
+        steps: list[DecidedStep] = []
         for partition, followed in self._still(states):
             answer = response.partitions.get(partition)
             if answer is None:
@@ -358,18 +364,19 @@ class Fetcher:
             offsets: LeaderOffsets | None = _NO_OFFSETS
             if error is ErrorCode.NONE:
                 offsets = self._questions.offsets(partition, followed.state, request.partitions[partition], answer)
-            if offsets is not None:
-                self._locate(partition, followed, error, offsets, now)
+            step = None if offsets is None else self._located(partition, followed, error, offsets, now)
+            if step is not None:
+                steps.append((partition, followed, step))
+        self._take_steps(steps, now)
 
-    def _locate(
+    def _located(
         self, partition: TopicPartition, followed: FollowedPartition, error: ErrorCode, leader: LeaderOffsets, now: int
-    ) -> None:
+    ) -> Step | None:
         if error is ErrorCode.NONE and not 0 <= leader.log_start_offset <= leader.log_end_offset < MAX_OFFSET:
             reason = f"the leader's log cannot span {leader.log_start_offset:,} to {leader.log_end_offset:,}"
             self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
-            return
-        log = followed.log.state()
-        self._take_step(partition, followed, after_offsets(followed.state, self.rules, log, error, leader, now), now)
+            return None
+        return after_offsets(followed.state, self.rules, followed.log.state(), error, leader, now)
 
     def _still(self, states: Mapping[TopicPartition, FetchState]) -> Iterable[tuple[TopicPartition, FollowedPartition]]:
         """Those that stand as they did when they were asked about."""
@@ -379,6 +386,19 @@ class Fetcher:
                 yield partition, followed
 
     # --- states
+
+    def _decided_alone(self, followed: FollowedPartition, now: int) -> Action | None:
+        """Return how a partition truncates that needs to ask nobody."""
+        if followed.state.phase is not Phase.TRUNCATING or not followed.state.is_ready(now):
+            return None
+        question = ask(followed.state, self.rules, followed.log.state())
+        return question.action if isinstance(question, Step) else None
+
+    def _take_steps(self, steps: Sequence[DecidedStep], now: int) -> None:
+        """Do what was decided about several partitions."""
+        announce_cuts((followed.log, step.action) for _, followed, step in steps)
+        for partition, followed, step in steps:
+            self._take_step(partition, followed, step, now)
 
     def _take_step(self, partition: TopicPartition, followed: FollowedPartition, step: Step, now: int) -> None:
         if step.action is not None and not isinstance(step.action, Append):

@@ -1,5 +1,7 @@
 """A follower's log: what its decisions need to know of it, and how they are carried out."""
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +23,8 @@ from logstore.append.append_info import NOTHING_APPENDED
 from logstore.batch.batches import read_batch
 from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD
 from logstore.errors import LogStoreError
-from replication.cluster.fetcher.decisions.actions import Append, StartAfresh, Truncate
+from logstore.log.state.root_claims import AnnouncedCut, announce
+from replication.cluster.fetcher.decisions.actions import Action, Append, StartAfresh, Truncate
 from replication.cluster.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.cluster.fetcher.errors import EarlyRecordsError, RefusedRecordsError
 from replication.cluster.fetcher.fetch_observer import Cut, FetchObserver
@@ -79,21 +82,42 @@ class FollowedLog:
         Where the offset lies within a batch, all of that goes: the log ends below the offset then, and not with a hole,
         as Kafka's does. Raises OSError and LogStoreError, and what the observer raises, with nothing cut then.
         """
-        if isinstance(action, Truncate):
-            if action.offset >= self.log.log_end_offset:
-                self.log.truncate_to(action.offset)
-                return
-            action = replace(action, offset=self._start_of_batch(action.offset))
+        if self._cuts_nothing(action):
+            self.log.truncate_to(action.offset)
+            return
+        action = self._whole(action)
         cut = self._cut(action, leader_epoch)
         if cut.offset_count > 0:
             self._observer.truncating(self.log, cut)
-        if isinstance(action, StartAfresh) or action.offset <= self.log.log_start_offset:
+        if self._begins_anew(action):
             # Where the log starts within a batch, Kafka goes on in that batch's segment, which then begins with a hole.
             self.log.truncate_fully_and_start_at(action.offset)
         else:
             self.log.truncate_to(action.offset)
         if cut.offset_count > 0:
             self._observer.truncated(self.log, cut)
+
+    def announced(self, action: Truncate | StartAfresh) -> AnnouncedCut | None:
+        """Return what a root can do for the cuts of several logs at once; None where there is nothing.
+
+        Raises OSError and LogStoreError.
+        """
+        if self._cuts_nothing(action):
+            return None
+        action = self._whole(action)
+        return self.log.announced_cut(action.offset, begins_anew=self._begins_anew(action))
+
+    def _cuts_nothing(self, action: Truncate | StartAfresh) -> bool:
+        return isinstance(action, Truncate) and action.offset >= self.log.log_end_offset
+
+    def _whole(self, action: Truncate | StartAfresh) -> Truncate | StartAfresh:
+        """Return what cuts no batch in two."""
+        if isinstance(action, StartAfresh):
+            return action
+        return replace(action, offset=self._start_of_batch(action.offset))
+
+    def _begins_anew(self, action: Truncate | StartAfresh) -> bool:
+        return isinstance(action, StartAfresh) or action.offset <= self.log.log_start_offset
 
     def _start_of_batch(self, offset: int) -> int:
         """Return where the batch begins that holds an offset; the offset itself where none does."""
@@ -245,6 +269,14 @@ class FollowedLog:
             action.reason,
             starts_afresh=isinstance(action, StartAfresh),
         )
+
+
+def announce_cuts(decided: Iterable[tuple[FollowedLog, Action | None]]) -> None:
+    """Lower what roots claim of all logs that are to be cut, once for each root; one alone does so by itself."""
+    cuts = [(log, action) for log, action in decided if isinstance(action, Truncate | StartAfresh)]
+    if len(cuts) > 1:
+        with suppress(OSError, LogStoreError):  # each cut meets it again
+            announce(cut for log, action in cuts if (cut := log.announced(action)) is not None)
 
 
 def _fault(error: Exception) -> str:

@@ -152,7 +152,14 @@ class Mirror(OwnedByProcess):
             ) from self._directory.failure
         if (time.monotonic() - self._refreshed) * 1_000 >= self._settings.metadata_max_age_ms:
             self._refresh()
+        self._settle_shortfalls()
         self._tell_of_standstills()
+
+    def _settle_shortfalls(self) -> None:
+        """Forget what copies have lost that hold by now what their leaders have; what they began with is not back."""
+        for partition, short in list(self._directory.shortfalls.items()):
+            if not short.lacks_start and self._manager.is_caught_up(partition, self._since):
+                self._directory.settle(partition)
 
     def _tell_of_standstills(self) -> None:
         now = monotonic_ms()

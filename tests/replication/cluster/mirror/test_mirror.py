@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from logstore import Log, LogConfig, MetaProperties, Record, TopicPartition
+from logstore import Log, LogConfig, LogDirectory, MetaProperties, Record, TopicPartition
+from logstore.files.broker.kept_claims import read_claims
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -164,6 +165,23 @@ def test_what_was_committed_before_a_crash_counts_as_lost_too(scene: Scene) -> N
         scene.wait(mirror, scene.is_copied)
     (event,) = scene.told(Truncated)
     assert (event.removed.records, event.cut.is_below_high_watermark) == (4, True)
+
+
+def test_what_a_copy_has_lost_is_missed_until_it_holds_what_its_leader_has(scene: Scene) -> None:
+    scene.make(ORDERS, (0, 5), (1, 4), leader_epoch=1)
+    with scene.mirror() as mirror:
+        scene.wait(mirror, mirror.has_caught_up)
+    # As a loss of power leaves it, of what was never flushed. An election was unclean meanwhile.
+    copy = scene.root / "copy"
+    (copy / CLEAN_SHUTDOWN_NAME).unlink()
+    (copy / HIGH_WATERMARK_CHECKPOINT).write_text("0\n1\norders 0 50\n")
+    scene.make(ORDERS, (0, 5), (2, 3), leader_epoch=2)
+    LogDirectory.open(copy, replicated=True).abandon()
+    assert read_claims(copy)[ORDERS].end == 50
+    with scene.mirror() as mirror:
+        scene.wait(mirror, scene.is_copied)
+        scene.wait(mirror, lambda: not read_claims(copy))
+    assert [each.kind for each in verify(open_offline(copy)) if each.kind == "short-of-claims"] == []
 
 
 def test_a_truncation_whose_records_cannot_be_kept_does_not_happen(scene: Scene) -> None:
