@@ -56,6 +56,8 @@ class CheckpointFiles:
         """How far each log was compacted, of which that is known: those that are not here are not forgotten."""
         self._is_bare = False
         """Whether files were missing or damaged, and nobody has said since what the root lacks."""
+        self._is_to_be_told = False
+        """Whether somebody will say it."""
 
     def read(self) -> RootCheckpoints:
         """Read all files; one that cannot be read counts as empty."""
@@ -78,10 +80,14 @@ class CheckpointFiles:
         return any(partition in self._found.get(name, ()) for name in _OF_OPEN_LOGS)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Note that a partition is gone: one that has had logs need not be asked what it lacks."""
-        self._is_bare = False
+        """Note that a partition is gone: a root that has had logs need not be asked what it lacks."""
+        self._is_bare = self._is_bare and self._is_to_be_told
         self._cleaned.pop(partition, None)
         self._others.discard(partition)
+
+    def hold_back(self) -> None:
+        """Go on to lack what is missing or damaged until `settle`, whatever logs there are: somebody will say more."""
+        self._is_to_be_told = True
 
     def settle(self) -> None:
         """Know that what the root lacks is kept elsewhere, if it lacks anything."""
@@ -90,10 +96,10 @@ class CheckpointFiles:
     def write_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
         """Write up to where each log is flushed, where it starts, and what has changed for the cleaner, durably.
 
-        A root that lacked files and has no logs goes on to lack them until that is settled: with them it would seem to
-        have lost nothing. Raises OSError.
+        A root that lacked files and has no logs, or is held back, goes on to lack them until that is settled: with them
+        it would seem to have lost nothing. Raises OSError.
         """
-        if self._is_bare and not logs and not self._others:
+        if self._is_bare and (self._is_to_be_told or not (logs or self._others)):
             return
         with self._writing() as cuts:
             self._is_bare = False

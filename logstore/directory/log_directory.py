@@ -273,6 +273,13 @@ class LogDirectory:
         """Whether, as it was opened, no checkpoint file was damaged, and that was there which each stop writes."""
         return self._said.are_as_left
 
+    def hold_back_checkpoints(self) -> None:
+        """Write no recovery points until `miss`, where such files were missing or damaged as the root was opened.
+
+        A later start, before anybody could say what the root lacks, sees then that it has lost something.
+        """
+        self._checkpoints.hold_back()
+
     def miss(self, evidence: Mapping[TopicPartition, str]) -> None:
         """Note in `shortfalls` partitions that are gone, and that no file speaks of, by evidence that they were here.
 

@@ -128,6 +128,8 @@ class ReplicaManager:
         )
         self.damaged_ranges: Final = self._logs.ranges
         """What leaders are to be asked for: whoever does that calls `take_answers` afterwards."""
+        for root in directory_ids.values():
+            root.hold_back_checkpoints()  # until the metadata says what they lack: see `note_vanished`
         self._switch: Final = ReplicaSwitch(self.moves, self._places, fetchers, self._serve_again)
 
     def apply(self, image: ClusterImage, changes: ImageChanges) -> None:

@@ -15,6 +15,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.files.broker.lost_tail import LostTail
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.files.root_checkpoints import PartitionCheckpoints
 from replication.cluster.broker.broker_identity import BrokerIdentity
 from replication.cluster.broker.events.partition_events import ReplicaShort, RoleChanged, Standing
 from replication.records.metadata.records import (
@@ -302,10 +303,14 @@ def test_the_only_one_in_a_root_that_lost_its_files_is_offline_at_each_start(roo
         assert broker.led()
 
 
+@pytest.mark.parametrize("has_another", [False, True], ids=["nothing is left", "another log is left"])
 @pytest.mark.parametrize("stop", [LogDirectories.close, LogDirectories.abandon])
 def test_one_that_no_file_speaks_of_is_missed_by_a_later_start_where_an_earlier_one_met_no_controller(
-    vanished: Path, stop: Callable[[LogDirectories], None]
+    vanished: Path, stop: Callable[[LogDirectories], None], *, has_another: bool
 ) -> None:
+    if has_another:
+        with Log.open(vanished / "others-0", checkpoints=PartitionCheckpoints(), replicated=True) as log:
+            log.append([b"paid"], leader_epoch=0)
     for _ in range(2):
         broker = Broker(vanished)
         broker.replicas.close()
