@@ -12,7 +12,7 @@ SET_ASIDE_SUFFIX: Final = ".set-aside"
 """Of what recovery has taken out of a log."""
 _OFFSET_DIGITS = 20
 _NUMBERED = re.compile(
-    r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint)"
+    r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint|keys)"
     r"(?:\.(?P<fate>deleted|cleaned|swap))?",
     re.ASCII,
 )
@@ -33,6 +33,8 @@ class FileKind(StrEnum):
     QUORUM_STATE = "quorum-state"
     CURSOR = "cursor"
     """A place in the log that has a name (`Log.cursor`): not Kafka's, which leaves it alone."""
+    KEY_INDEX = "keys"
+    """Where the records of keys are (`Log.get`), up to the offset in the name: not Kafka's either."""
     TEMPORARY = "tmp"
     """Written but not yet renamed into place: left by a crash, of no use to anybody."""
     UNKNOWN = "unknown"

@@ -93,12 +93,10 @@ def tests_of(changed: Iterable[str]) -> Iterator[str]:
 
 
 def affordable(files: Iterable[str], measured: Mapping[str, float], limit: float = CHANGED_SECONDS) -> Iterator[str]:
-    """Yield those of some files that were measured until their time is more than `limit`."""
+    """Yield those of some files that were measured and together take no more than `limit`, the first first."""
     for file in dict.fromkeys(files):
-        limit -= measured.get(file, 0.0)
-        if limit < 0:
-            return
-        if file in measured:
+        if measured.get(file, limit + 1) <= limit:
+            limit -= measured[file]
             yield file
 
 

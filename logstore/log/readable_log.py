@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from logstore.batch.columns import RecordColumns
+    from logstore.log.keys.key_index import KeyIndex
     from logstore.offline.columns.column_reader import Chunk
 
 LogOffsets: TypeAlias = tuple[int, int, int, int]
@@ -179,16 +180,68 @@ class ReadableLog:
             ensure_bool(min_one_batch, "min_one_batch")
         return self._reader.read(offset, max_bytes, isolation, min_one_batch)
 
-    def get(self, offset: int) -> Record | None:
-        """Return the record at an offset; None where compaction has left none, and where a transaction's marker is.
+    @overload
+    def get(self, offset: int) -> Record | None: ...
 
+    @overload
+    def get(
+        self, *, key: bytes | str, isolation: Isolation = Isolation.LOG_END, skip_holes: bool = False
+    ) -> Record | None: ...
+
+    def get(
+        self,
+        offset: int | None = None,
+        *,
+        key: bytes | str | None = None,
+        isolation: Isolation = Isolation.LOG_END,
+        skip_holes: bool = False,
+    ) -> Record | None:
+        """Return the record at an offset, or the last one with a key; None where there is none.
+
+        At an offset, that is where compaction has left none, and where a transaction's marker is. It asks for no
+        isolation: records of open and aborted transactions, and those above the high watermark, are returned as well.
         Raises OffsetOutOfRangeError below the log's start and from its end on, HoleError in one of `holes`, and what
-        `read` and `ReadView.records` raise. It asks for no isolation: records of open and aborted transactions, and
-        those above the high watermark, are returned as well.
+        `read` and `ReadView.records` raise.
+
+        By a key, the record is the last that `isolation` lets be read; one whose value is None says that the key was
+        deleted. The first call reads the log and keeps an index beside the segments, in files that Kafka leaves alone;
+        later calls, of later processes too, read what is new. It takes 12 bytes a record. Raises HoleError where a
+        later one may have been in a hole, unless `skip_holes` is set; TypeError for a key that is neither bytes
+        nor text, and what `records` raises.
 
         >>> record = log.get(7)
+        >>> record = log.get(key=b"customer-7")
         """
-        return record_at(self, offset)
+        if key is None:
+            if offset is None:
+                raise TypeError("offset is None, and so is the key: pass a whole number, or `key=`")
+            return record_at(self, offset)
+        if offset is not None:
+            raise TypeError("an offset and a key are two places: pass one of them")
+        key = key.encode() if isinstance(key, str) else key
+        if not isinstance(key, bytes):
+            raise TypeError(f"the key is of type {type(key).__name__}: pass bytes, or text for its UTF-8")
+        self.ensure_readable()
+        ensure_bool(skip_holes, "skip_holes")
+        return self._keys.latest(key, partial(self._visible, isolation), skip_holes=skip_holes)
+
+    def _visible(self, isolation: Isolation, offset: int) -> Record | None:
+        """Return the record at an offset, if readers may see it."""
+        if isolation is Isolation.LOG_END:
+            return record_at(self, offset)
+        return next(self.records(offset, offset + 1, isolation=isolation), None)
+
+    @cached_property
+    def _keys(self) -> "KeyIndex":
+        from logstore.log.keys.key_index import KeyIndex  # noqa: PLC0415  start-up time: few logs are asked for keys
+
+        contents = self._contents
+        return KeyIndex(
+            self,
+            self._environment.filesystem,
+            lambda: contents.last_cut,
+            lambda: (contents.epochs.history, contents.end_of_epochs),
+        )
 
     def sound_ranges(self, max_age_ms: int) -> SoundRanges:
         """Return what checks that reads are sound, unless they were checked or appended within `max_age_ms`.
