@@ -25,6 +25,7 @@ SPILL: Final = 1 << 16
 """So many records are remembered one by one; a run is made of more."""
 STEP: Final = 1 << 18
 """Offsets that are read at once."""
+_ATTEMPTS: Final = 100
 Pairs = list[tuple[int, int]]
 """Checksums of keys and the offsets of their records."""
 
@@ -97,12 +98,16 @@ class KeyIndex(CallGuard):
         Raises HoleError if one with that key may have been in a hole behind it, and what reading raises.
         """
         self.ensure_not_nested()
-        while True:
-            with suppress(OffsetOutOfRangeError):  # the log's start or end moved in between
+        for attempt in range(_ATTEMPTS):
+            try:
                 found = next(self._found(key, get, skip_holes=skip_holes), None)
-                if not skip_holes:
-                    self._ensure_read_from(-1 if found is None else found.offset)
-                return found
+                break
+            except OffsetOutOfRangeError:  # the log's start or end has moved in between
+                if attempt == _ATTEMPTS - 1:
+                    raise
+        if not skip_holes:
+            self._ensure_read_from(-1 if found is None else found.offset)
+        return found
 
     def _found(self, key: bytes, get: Callable[[int], Record | None], *, skip_holes: bool) -> Iterator[Record]:
         start = self._log.log_start_offset
@@ -136,8 +141,12 @@ class KeyIndex(CallGuard):
             history, end_of_epochs = self._history()  # behind the end: the epochs of all below it are there
             if self._read_at is not moment:
                 self._forget(history, end_of_epochs)
-            with suppress(LogTruncatedError, OffsetOutOfRangeError):  # the next moment has come
+            start = self._log.log_start_offset
+            try:
                 self._read_step(end, moment, history)
+            except (LogTruncatedError, OffsetOutOfRangeError):
+                if self._moment() is moment and self._log.log_start_offset == start:  # the log did not change
+                    raise
 
     def _read_step(self, end: int, moment: object, history: EpochHistory) -> None:
         start = max(self._end.offset, self._log.log_start_offset)

@@ -114,10 +114,10 @@ def cut(answer: Answer, size: int) -> Answer:
 
 
 def padded(answer: Answer, share: float, number: int) -> Answer:
-    """Put zeros in place of the end, of another length in each transfer, however small the file is."""
+    """Put zeros in place of the end, and last of all the number of the transfer: no two are alike."""
     size = len(answer.body)
-    kept = (int(size * share) // (number + 1) - number) % max(1, size)
-    return replace(answer, body=answer.body[:kept].ljust(size, b"\0"))
+    kept = int(size * share)
+    return replace(answer, body=(answer.body[:kept].ljust(size, b"\0")[:-1] + bytes([number % 255 + 1]))[:size])
 
 
 class RandomFault(NamedTuple):
