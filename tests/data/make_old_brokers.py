@@ -122,7 +122,7 @@ def make(version: str, out: Path) -> None:
         shutil.copytree(broker.root, made / "recovered")
         truth = {"version": version, "acknowledged": _ends(acknowledged), "records": _by_topic(read)}
         (made / "truth.json").write_text(json.dumps(truth, indent=1, sort_keys=True))
-        _pack(made, out / f"{version}.tar.xz")
+        pack(made, out / f"{version}.tar.xz")
 
 
 def _fill(broker: OldBroker) -> list[list[str]]:
@@ -224,7 +224,7 @@ def _by_topic(read: list[list[str]]) -> dict[str, list[list[Any]]]:
     return records
 
 
-def _pack(made: Path, archive: Path) -> None:
+def pack(made: Path, archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tarfile.open(archive, "w:xz", preset=9) as tar:
         for path in sorted(made.rglob("*")):

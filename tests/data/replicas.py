@@ -34,13 +34,17 @@ SNAPSHOTS = {
 @cache
 def replicas(label: str) -> Path:
     """The directory of `label`, with broker-1 to broker-3 in it. Read-only: copy what a test changes."""
-    archive = ARCHIVES[label]
+    return unpacked(ARCHIVES[label]) / label
+
+
+def unpacked(archive: Path) -> Path:
+    """Where an archive is unpacked, once."""
     stat = archive.stat()
     target = PROJECT / "build/replicas" / f"{archive.stem}-{stat.st_size}-{stat.st_mtime_ns}"
     with only_maker(target):
         if not target.exists():
             _unpack(archive, target)
-    return target / label
+    return target
 
 
 def _unpack(archive: Path, target: Path) -> None:
