@@ -16,6 +16,8 @@ PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 TURNS ?= 7
 RESULTS := build/bench/results
 DIST := dist
+# Beside it numba keeps what it compiled: it compiles again what has changed.
+MACHINE_CODE := build/machine_code
 OLDEST := build/oldest
 # What Python is to find before, or beside, the packages of .venv: another Spark, and what is too large to be there.
 LAKES := build/lakes
@@ -23,7 +25,7 @@ PIPELINES := build/pipelines
 SPHINX := build/sphinx
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
+.PHONY: help setup java browser unpacker compiler demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
   lint format docs dist bench bench-quick bench-stores bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
@@ -51,6 +53,9 @@ browser: ## look for Chromium and its driver; on Debian as root, install them
 
 unpacker: ## look for xz, which unpacks the data of the documentation's examples; on Debian as root, install it
 	@tests/install xz
+
+compiler: ## look for a C compiler; on Debian as root, install one
+	@tests/install compiler
 
 demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka cluster (with Java 17+ also with Spark)
 	@tests/install java
@@ -115,9 +120,11 @@ lint: setup ## ruff, mypy, import contracts, and what nothing uses
 	$(BIN)/lint-imports
 	$(BIN)/vulture epoch epochlog logstore replication $$(find logstore replication -name '*.pyi')
 
-dist: setup ## the wheel and the source distribution, in dist/
+dist: setup compiler ## the wheel, with the kernels' machine code on Linux on x86-64, and the source distribution, in dist/
 	rm -rf $(DIST)
-	$(BIN)/python -m hatchling build --target wheel --target sdist --directory $(DIST)
+	rm -f $(MACHINE_CODE)/*.*
+	$(BIN)/python -m epoch.compiling.shipping logstore $(MACHINE_CODE)
+	EPOCHLOG_MACHINE_CODE=$(MACHINE_CODE) $(BIN)/python -m hatchling build --target wheel --target sdist --directory $(DIST)
 
 docs: setup $(SPHINX)/.done ## the documentation as a site, in build/docs; a broken link or anchor fails
 	rm -rf build/docs  # or what was wrong in a page that has not changed since would not be said again

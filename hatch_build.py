@@ -1,13 +1,38 @@
-"""What a package index shows of the README: its text without links and pictures that are files of this repository."""
+"""What the project's metadata takes from the README, and how the machine code that was made goes into a wheel.
 
+A package index shows the README's text without links and pictures that are files of this repository.
+"""
+
+import os
 import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 PICTURE = re.compile(r"!\[[^\]]*\]\((?!https?:)[^)\s]+\)\n*")
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)[^)\s]+\)")
+
+
+MACHINE_CODE = "EPOCHLOG_MACHINE_CODE"
+"""The variable by which `make dist` says where it made the shared objects."""
+PLATFORMS = "manylinux_2_17_x86_64.musllinux_1_1_x86_64"
+"""They name no C library, and what they call every one has."""
+
+
+class MachineCode(BuildHookInterface[Any]):
+    """Puts the machine code of kernels into the wheel; without it one wheel serves all platforms."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Add the files."""
+        made = os.environ.get(MACHINE_CODE)
+        if made is None or version == "editable":
+            return
+        files = [*Path(made).glob("*.so"), *Path(made).glob("manifest.json")]
+        build_data["force_include"] |= {str(file): f"epoch/compiling/machine_code/{file.name}" for file in files}
+        if files:
+            build_data["tag"], build_data["pure_python"] = f"py3-none-{PLATFORMS}", False
 
 
 class ReadmeOfIndex(MetadataHookInterface):

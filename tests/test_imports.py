@@ -26,6 +26,7 @@ LARGER = {
 """Folders with more modules than the others, and why that does not make them hard to read."""
 
 UNUSED = {
+    "epoch.compiling.shipping.__main__": "what makes a wheel's machine code",
     "epochlog.__main__": "the command",
     "logstore.partition_directory": "an old name",
     "logstore.partition_metadata": "an old name",

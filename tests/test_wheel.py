@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import venv
@@ -14,6 +15,9 @@ from sysconfig import get_path
 import pytest
 from readme_renderer import markdown
 
+from epoch.compiling.shipping.shared_object import LEVELS, can_be_made
+from logstore import Log
+from tests.campaign import is_full, run_seed
 from tests.data.replicas import PROJECT
 from tests.public_program import PACKAGES, program
 
@@ -27,6 +31,11 @@ OPEN = re.compile(r"\.(?:args|as_json|document|difference_rows|examined|judged|L
 """The arguments of Python's exceptions, JSON objects as `json.loads` reads them, and rows as pyarrow takes them: both
 are `dict[str, Any]`."""
 NOT_KNOWN = re.compile(r"\b(?:Any|Unknown)\b")
+
+
+with_machine_code = pytest.mark.skipif(not can_be_made(), reason="machine code is shipped for Linux on x86-64 alone")
+NO_COMPILER = "raise ModuleNotFoundError('it is not to be found here', name='{}')\n"
+CHOSEN = "from epoch.compiling.shipped_code import _features; import json; print(json.dumps(sorted(_features())))"
 
 
 @pytest.fixture(scope="module")
@@ -69,6 +78,81 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     expected = {str(path) for path in files if "__pycache__" not in path.parts}
     assert expected <= packed
     assert "replication/cli/schemas/verify.json" in packed
+
+
+@with_machine_code
+def test_the_wheel_has_machine_code_for_each_level_of_processors(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        made = [name for name in archive.namelist() if "/machine_code/" in name]
+    levels = {f"epoch/compiling/machine_code/{level}.so" for level in LEVELS}
+    assert {*made} == levels | {"epoch/compiling/machine_code/manifest.json"}
+    assert wheel.name.endswith("-py3-none-manylinux_2_17_x86_64.musllinux_1_1_x86_64.whl")
+
+
+@pytest.fixture(scope="module")
+def without_numba(installed: Path) -> Path:
+    """Return a directory with what the wheel installs, and the tests, in which numba cannot be imported."""
+    directory = installed.parents[2] / "without-numba"
+    [packages] = installed.parents[1].glob("lib/python3*/site-packages")
+    for name in PACKAGES:
+        shutil.copytree(packages / name, directory / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("numba", "llvmlite"):
+        (directory / name).mkdir()
+        (directory / name / "__init__.py").write_text(NO_COMPILER.format(name))
+    (directory / "tests").symlink_to(PROJECT / "tests")
+    shutil.copy(PROJECT / "pyproject.toml", directory)
+    return directory
+
+
+@with_machine_code
+@pytest.mark.parametrize("optimized", ["", "1"])
+def test_the_first_command_of_an_installation_runs_machine_code(without_numba: Path, optimized: str) -> None:
+    root = without_numba / f"root{optimized}"
+    root.mkdir()
+    with Log.open(root / "t-0") as log:
+        log.append([b"value"] * 200)
+    environment = {name: os.environ[name] for name in os.environ.keys() - {"HOME", "XDG_CACHE_HOME"}}
+    environment |= {"PYTHONPATH": str(without_numba), "PYTHONOPTIMIZE": optimized, "PYTHONDONTWRITEBYTECODE": "1"}
+    program = (
+        "import sys; from epochlog.__main__ import run; sys.argv = ['epochlog', 'verify', '--records', sys.argv[1]];"
+        "\ntry: run()\nexcept SystemExit as end: assert not end.code, end.code"
+        "\nfrom epoch.compiling.shipped_code import shipped; from logstore.kernels import crc"
+        "\nprint(len(shipped()) > 40, crc.NAME in shipped(), sys.modules.get('numba'), __debug__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, root],
+        cwd=without_numba,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stderr, done.stdout.splitlines()[-1]) == ("", f"True True None {not optimized}")
+
+
+@with_machine_code
+@pytest.mark.parametrize("number", range(len(LEVELS) if is_full() else 1))
+def test_kernels_equal_their_twins_as_they_are_shipped(without_numba: Path, number: int) -> None:
+    """Those that the processor can run: of one level, by the seed, or of all."""
+    place = without_numba / "epoch/compiling/machine_code"
+    program = [sys.executable, "-P", "-c", CHOSEN]
+    environment = os.environ | {"PYTHONPATH": str(without_numba)}
+    told = subprocess.run(program, cwd=without_numba, env=environment, capture_output=True, check=True)
+    features = set(json.loads(told.stdout))
+    manifest = json.loads((place / "manifest.json").read_text())
+    files = [each for each in manifest["files"] if features.issuperset(each["features"])]
+    chosen = files[(run_seed() + number) % len(files)]
+    (place / "manifest.json").write_text(json.dumps(manifest | {"files": [chosen]}))
+    try:
+        command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        tests = ["tests/logstore/kernels", "tests/epoch/test_bulk.py"]
+        done = subprocess.run(
+            [*command, *tests], cwd=without_numba, env=environment, capture_output=True, text=True, check=False
+        )
+    finally:
+        (place / "manifest.json").write_text(json.dumps(manifest))
+    assert done.returncode == 0, f"{chosen['file']}\n{done.stdout[-4_000:]}"
+    assert " passed" in done.stdout
 
 
 def test_a_package_index_shows_the_readme_without_what_it_does_not_have(wheel: Path) -> None:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 
 from epoch.compiling.kernel_maker import MAKER
@@ -52,7 +53,7 @@ class AwaitedKernel:
         return self.code
 
     def _ask(self, work: int) -> Any:
-        if not _has_numba():
+        if not _is_compiled():
             return None  # as plain Python the kernel were slower than what its caller does without
         how = os.environ.get(VARIABLE)
         if how == "now":
@@ -68,5 +69,6 @@ class AwaitedKernel:
 
 
 @cache
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
+def _is_compiled() -> bool:
+    """Whether there is machine code, or what makes it. Whether it is of these sources takes longer to see."""
+    return Path(__file__).with_name("machine_code").exists() or find_spec("numba") is not None

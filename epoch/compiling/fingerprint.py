@@ -4,7 +4,7 @@ import hashlib
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from functools import cache
 from importlib.resources import files
@@ -62,9 +62,14 @@ def fingerprint_of_all(package: str, *, anew: bool = False) -> str:
 
 
 def _hash_of_all(package: str) -> str:
+    packages = dict.fromkeys((package, __name__.partition(".")[0]))
+    return fingerprint_of_directories(Path(sys.modules[name].__file__ or "").parent for name in packages)
+
+
+def fingerprint_of_directories(roots: Iterable[Path]) -> str:
+    """Hash all sources below some directories. Raises OSError."""
     digest = hashlib.sha256()
-    for name in dict.fromkeys((package, __name__.partition(".")[0])):
-        root = Path(sys.modules[name].__file__ or "").parent
+    for root in roots:
         for directory, below, files_there in os.walk(root, onerror=_fail):
             below.sort()
             for file in sorted(each for each in files_there if each.endswith(".py")):

@@ -3,19 +3,25 @@
     @kernel
     def count_zeros(data: NDArray[np.uint8]) -> int: ...
 
-Without numba, and with NUMBA_DISABLE_JIT=1, kernels and their helpers run as plain Python.
+Where machine code came with the installation (`shipped_code`) nothing is compiled, and numba is not loaded. Without
+either, and with NUMBA_DISABLE_JIT=1, kernels and their helpers run as plain Python.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final, TypeVar, cast
 
 import numpy as np
+
+from epoch.compiling.shipped_code import Code, shipped, takes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
 def _has_compiler() -> bool:
+    if shipped():
+        return False
     try:
         from numba import config
     except ModuleNotFoundError:
@@ -43,7 +49,9 @@ def brief_kernel(function: Function) -> Function:
 def _compiled(function: Function, *, nogil: bool) -> Function:
     if not COMPILES:
         # Machine integers wrap around silently; NumPy's scalars, which stand in for them here, would warn.
-        return np.errstate(over="ignore")(function)
+        plain = np.errstate(over="ignore")(function)
+        codes = shipped().get(_name(function))
+        return plain if codes is None else cast("Function", _first_that_fits(codes, plain))
     from numba import njit
 
     from epoch.compiling.kernel_cache import KernelCache
@@ -53,6 +61,25 @@ def _compiled(function: Function, *, nogil: bool) -> Function:
     return cast("Function", dispatcher)
 
 
+def _name(function: Callable[..., Any]) -> str:
+    return f"{function.__module__}.{function.__name__}"
+
+
+def _first_that_fits(codes: list[Code], plain: Code) -> Code:
+    """Call shipped machine code, and what arguments of other types are given to as plain Python."""
+
+    @wraps(plain)
+    def run(*arguments: Any) -> Any:
+        for code in codes:
+            try:
+                return code(*arguments)
+            except TypeError:
+                continue
+        return plain(*arguments)
+
+    return run
+
+
 def machine_code(function: Function, *arguments: object) -> Function:
     """Return a kernel as compiled for the types of these arguments, at less than half the cost of a short call.
 
@@ -60,7 +87,8 @@ def machine_code(function: Function, *arguments: object) -> Function:
     types, or other buffers in place of buffers: contiguous, and of elements of the same size.
     """
     if not COMPILES:
-        return function
+        fitting = [code for code in shipped().get(_name(function), []) if takes(code, arguments)]
+        return cast("Function", fitting[0]) if fitting else function
     from numba import typeof
 
     dispatcher: Any = function

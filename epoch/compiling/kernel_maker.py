@@ -12,6 +12,7 @@ import warnings
 from collections import deque
 from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final, NamedTuple, Protocol
@@ -135,10 +136,11 @@ class KernelMaker:
 
 
 def is_kept(package: str) -> bool:
-    """Whether all kernels of a package are on disk."""
+    """Whether all kernels of a package are on disk, or came with it."""
     from epoch.compiling.completion import Completion  # noqa: PLC0415  it costs the thread, not who wants a kernel
+    from epoch.compiling.shipped_code import shipped  # noqa: PLC0415  as above
 
-    return Completion(package).is_noted()
+    return bool(shipped()) or Completion(package).is_noted()
 
 
 def compile_all(package: str) -> bool:
@@ -147,6 +149,8 @@ def compile_all(package: str) -> bool:
 
     from epoch.compiling.completion import Completion  # noqa: PLC0415  as above
 
+    if find_spec("numba") is None:
+        return False
     completion = Completion(package)
     try:
         lock = completion.lock()

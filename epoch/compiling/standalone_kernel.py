@@ -3,7 +3,8 @@
     check_batches = StandaloneKernel("logstore.kernels.decode", "check_batches")
 
 What is kept is the object file of the kernel's own function (`object_code`), which is linked and called by ctypes.
-Where nothing is kept that fits, numba compiles the kernel as ever.
+Where nothing is kept that fits, numba compiles the kernel as ever. Where machine code came with the installation, that
+is called.
 """
 
 import ctypes
@@ -21,6 +22,7 @@ from typing import Any, Final
 from epoch.compiling.calling_convention import handed_over, parameters, type_of
 from epoch.compiling.fingerprint import fingerprint_of_all
 from epoch.compiling.kernel_files import KernelFiles
+from epoch.compiling.shipped_code import shipped
 
 CHOSEN: Final = "NUMBA_CACHE_DIR"
 """The setting that says where code is kept."""
@@ -54,7 +56,7 @@ class StandaloneKernel:
         return run(*arguments)
 
     def _find(self, types: Types, arguments: tuple[Any, ...]) -> Run:
-        if self._files is None or "" in types or _has_settings():
+        if self._files is None or "" in types or _has_settings() or shipped():
             return self._compiled()
         try:
             name = self._file_name(types)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from epoch.compiling.kernel import COMPILES, borrowed, inlined, kernel
+from epoch.compiling.shipped_code import shipped
 from logstore.batch import checksum
 from logstore.kernels.bytes import Data, little_endian_uint64
 from logstore.kernels.polynomial import byte_tables
@@ -76,10 +77,16 @@ def target_features() -> frozenset[str]:
     return frozenset(name[1:] for name in features.split(",") if name.startswith("+"))
 
 
+def _shipped() -> dict[str, Kernel]:
+    """Return the one that came with the installation, for this processor."""
+    of_instructions = "logstore.kernels.crc_instructions."
+    return {name: codes[0] for name, codes in shipped().items() if name.startswith(of_instructions)}
+
+
 def available() -> dict[str, Kernel]:
-    """Kernels that can be compiled here, fastest first."""
+    """Kernels that are, or can be, compiled here, fastest first."""
     if not COMPILES:
-        return {"crc32c package": crc32c_package}
+        return _shipped() or {"crc32c package": crc32c_package}
     features = target_features()
     return {name: function for name, (function, needs) in KERNELS.items() if needs <= features}
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from epoch.compiling.kernel import COMPILES
 from logstore.kernels import crc
 from logstore.kernels.polynomial import CASTAGNOLI, multiply, power_of_x, reflect
 from tests.logstore.kernels.guarded import guarded
@@ -61,7 +62,7 @@ def chosen_with(**environment: str) -> str:
     return name
 
 
-@pytest.mark.skipif(not JIT or not crc.target_features(), reason="compiled kernels for x86-64 are not in use")
+@pytest.mark.skipif(not COMPILES or not crc.target_features(), reason="numba does not compile for x86-64 here")
 @pytest.mark.parametrize("lacking", ["vpclmulqdq", "avx512f", "sse4.2"])
 def test_a_cpu_that_lacks_an_instruction_gets_a_kernel_without_it(lacking: str) -> None:
     features = crc.target_features() - {lacking}
@@ -71,7 +72,7 @@ def test_a_cpu_that_lacks_an_instruction_gets_a_kernel_without_it(lacking: str) 
     assert lacking not in crc.KERNELS[fitting[0]][1]
 
 
-@pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+@pytest.mark.skipif(not COMPILES, reason="numba compiles nothing here")
 def test_an_unknown_cpu_gets_the_table() -> None:
     assert chosen_with(NUMBA_CPU_NAME="generic") == "table"
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from epoch.compiling.kernel import COMPILES
 from logstore.batch.decoding.object_decoder import ObjectDecoder, Section
 from logstore.kernels import (
     batch_digest,
@@ -22,7 +23,6 @@ from logstore.kernels import (
 from logstore.verify.batch_totals import BatchTotals
 from logstore.warming.warm import warm
 from tests.logstore.batches import log
-from tests.logstore.kernels.sizes import JIT
 
 
 def test_each_kernel_is_named_with_its_seconds() -> None:
@@ -31,7 +31,7 @@ def test_each_kernel_is_named_with_its_seconds() -> None:
     assert all(seconds >= 0 for _, seconds in timings)
 
 
-@pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+@pytest.mark.skipif(not COMPILES, reason="numba compiles nothing here")
 def test_ordinary_use_compiles_nothing_more() -> None:
     kernels = [scan.scan_batches, scan.search_batch, decode.decode_batches, decode.check_batches]
     kernels += [search.lookup_offset, crc.crc32c, render.render_text, render.render_json, render.measure]

@@ -1,0 +1,1 @@
+"""How the machine code that a wheel brings along is made: `python -m epoch.compiling.shipping logstore DIRECTORY`."""

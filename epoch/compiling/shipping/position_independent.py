@@ -1,0 +1,103 @@
+"""The code of kernels emitted once more, such that it may lie anywhere and needs nothing of numba."""
+
+import os
+import pickle
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from llvmlite import binding
+
+from epoch.compiling.shipping.overload import Overload
+
+KNOWN: Final = frozenset({"memcpy", "memmove", "memset", "write", "preadv2", "NRT_MemInfo_call_dtor"})
+"""What machine code may call: the C library, and what `c_source` defines."""
+_RAISED: Final = re.compile(
+    r"(?P<name>@\.const\.picklebuf\.\S+) = internal constant (?P<type>\{[^}]*\}) "
+    r"\{ ptr (?P<data>@\S+), i32 \d+, ptr @\S+, ptr null, i32 0 \}"
+)
+"""What numba keeps of a `raise` whose exception is known: where its pickled class and arguments are, and how long."""
+_ESCAPED: Final = re.compile(rb"\\([0-9A-F]{2})")
+
+
+class NotShippableError(RuntimeError):
+    """A kernel's code needs what is not there without numba."""
+
+
+def emit(overloads: Iterable[Overload]) -> bytes:
+    """Return the object file of all, for the processor that numba compiles for. Raises NotShippableError."""
+    overloads = list(overloads)
+    kernels = {overload.symbol for overload in overloads}
+    machine = overloads[0].library.codegen._tm  # noqa: SLF001  numba's name
+    merged = binding.parse_assembly("")
+    merged.triple, merged.data_layout = machine.triple, str(machine.target_data)
+    for overload in overloads:
+        merged.link_in(_linkable(overload, kernels))
+    module = binding.parse_assembly(_with_messages(str(merged)))
+    for value in (*module.functions, *module.global_variables):
+        if value.name in kernels:
+            value.linkage, value.visibility = "external", "hidden"
+        elif not value.is_declaration:
+            value.linkage = "internal"
+    target = binding.Target.from_triple(machine.triple).create_target_machine(
+        os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"], opt=3, reloc="pic", codemodel="small"
+    )
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(speed_level=0)))
+    _ensure_self_contained(module)
+    emitted: bytes = target.emit_object(module)
+    return emitted
+
+
+def _linkable(overload: Overload, kernels: set[str]) -> Any:
+    """Copy of a kernel's library what may be linked with others, of which each has the same helpers."""
+    module = overload.library._get_module_for_linking().clone()  # noqa: SLF001  as above
+    expected = ["ptr", "ptr"]  # where it returns to, and where it tells what it raises
+    for each in overload.taken:
+        number = "i8" if each.letters == "p" else "i64"
+        expected += ["ptr", "ptr", "i64", "i64", "ptr", "i64", "i64"] if each.size else [number]
+    if [str(each.type) for each in module.get_function(overload.symbol).arguments] != expected:
+        raise NotShippableError(f"{overload.name} takes its arguments in another way than {' '.join(expected)}")
+    for each in module.functions:
+        if not each.is_declaration:
+            each.linkage = "weak_odr" if each.name in kernels else "linkonce_odr"
+    return module
+
+
+def _with_messages(text: str) -> str:
+    """Put messages in the place of pickled exceptions, and a reference to the class beside each: `failure` in C."""
+    kinds = set()
+
+    def message(match: re.Match[str]) -> str:
+        found = re.search(rf'^{re.escape(match["data"])} = .*? c"(.*)"', text, re.MULTILINE)
+        pickled = b"" if found is None else _ESCAPED.sub(_byte, found[1].encode())
+        kind, arguments, _ = pickle.loads(pickled)  # noqa: S301  numba wrote it
+        if kind.__module__ != "builtins" or not all(isinstance(each, str) for each in arguments or ()):
+            raise NotShippableError(f"{kind.__name__}{arguments} is not known without numba")
+        kinds.add(kind.__name__)
+        shown = "".join(arguments or ()).encode() + b"\0"
+        return (
+            f'{match["name"]}.message = internal constant [{len(shown)} x i8] c"{_escaped(shown)}"\n'
+            f"{match['name']} = internal constant {match['type']} "
+            f"{{ ptr {match['name']}.message, i32 {len(shown)}, ptr @PyExc_{kind.__name__}, ptr null, i32 0 }}"
+        )
+
+    text = _RAISED.sub(message, text)
+    return text + "".join(f"@PyExc_{kind} = external global ptr\n" for kind in sorted(kinds))
+
+
+def _byte(match: re.Match[bytes]) -> bytes:
+    return bytes([int(match[1], 16)])
+
+
+def _escaped(data: bytes) -> str:
+    return "".join(f"\\{each:02X}" for each in data)
+
+
+def _ensure_self_contained(module: Any) -> None:
+    """See that all is there that it refers to: code that was made while a process runs may need more of numba."""
+    named = {each.name for each in (*module.functions, *module.global_variables) if each.is_declaration}
+    missing = [name for name in sorted(named - KNOWN) if not name.startswith(("llvm.", "PyExc_"))]
+    if missing:
+        raise NotShippableError(f"the kernels need {', '.join(missing)}, which only numba has")
