@@ -15,6 +15,7 @@ MODULES: Final = {
     "epoch": "Who led when, and what a follower truncates.",
     "epoch.bulk": "The same for many partitions at once. Importing it loads numba.",
     "logstore": "Kafka's files on disk. Each name loads its module on first use.",
+    "logstore.queue": "A durable work queue, for several processes.",
     "logstore.verify": "Every file of a replica against every other.",
     "replication": "Following leaders over Kafka's protocol.",
     "replication.authorization": "Who may do what. Each name loads its module on first use.",
