@@ -8,7 +8,13 @@ from typing import TypeVar
 
 from epoch.base.resource_limits import is_limit, name_memory
 from logstore.files.only_copy.offset_gaps import OffsetGaps
-from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, PromisedOffsets, SmallFiles
+from logstore.files.only_copy.promised_offsets import (
+    UNKNOWN_EPOCH,
+    UNKNOWN_START,
+    EpochsChecksum,
+    PromisedOffsets,
+    SmallFiles,
+)
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
@@ -84,6 +90,7 @@ class Flusher:
         self._guard = guard
         self._own_checkpoints = own_checkpoints
         self._promised = promised
+        self._epochs_checksum = EpochsChecksum()
         self._turn = RLock()
         """Held by the thread whose flush waits for the disk; taken before the guard's lock, never after it."""
         self._begun = 0
@@ -322,9 +329,16 @@ class Flusher:
         """Return what the log's other small files say by now."""
         contents = self._contents
         found = UNKNOWN_EPOCH if self._promised is None else self._promised.latest_epoch
-        return SmallFiles.now(contents.epochs, contents.gaps, is_followed=contents.needs_epoch, found_epoch=found)
+        return SmallFiles.now(
+            contents.epochs,
+            contents.gaps,
+            is_followed=contents.needs_epoch,
+            found_epoch=found,
+            checksum=self._epochs_checksum.of(contents.epochs),
+        )
 
     def _before_cut(self) -> SmallFiles:
         """Return what they say whatever comes of a cut, which takes the latest epoch of a log that follows others."""
         files = self._small_files()
+        files = files._replace(epochs_checksum=0)
         return files._replace(latest_epoch=UNKNOWN_EPOCH) if self._contents.needs_epoch else files

@@ -11,7 +11,14 @@ from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
-from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, Promise, PromisedOffsets, SmallFiles
+from logstore.files.only_copy.promised_offsets import (
+    UNKNOWN_EPOCH,
+    UNKNOWN_START,
+    EpochsChecksum,
+    Promise,
+    PromisedOffsets,
+    SmallFiles,
+)
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.state.log_environment import LogEnvironment
@@ -176,7 +183,13 @@ class LogOpening:
             return
         start, recovery_point = loaded.log_start_offset, loaded.recovery_point
         found = max((entry.epoch for entry in loaded.report.epochs_before), default=UNKNOWN_EPOCH)
-        files = SmallFiles.now(loaded.epochs, loaded.gaps, is_followed=loaded.is_followed, found_epoch=found)
+        files = SmallFiles.now(
+            loaded.epochs,
+            loaded.gaps,
+            is_followed=loaded.is_followed,
+            found_epoch=found,
+            checksum=EpochsChecksum().of(loaded.epochs),
+        )
         if self._promise is not None and recovery_point < self._promise.recovery_point:
             self.promised.take_back(recovery_point, start, files, cut_from=self._promise.recovery_point)
         elif self._promise is not None:

@@ -28,7 +28,7 @@ from logstore.clock import now_ms
 from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
-from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, UNKNOWN_START, Promise
+from logstore.files.only_copy.promised_offsets import UNKNOWN_FILES, UNKNOWN_START, Promise
 from logstore.indexes.index_sanity import last_indexed_position, sane_position
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
@@ -36,7 +36,7 @@ from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
-from logstore.recovery.damage.epoch_order import EpochOrder, first_epoch
+from logstore.recovery.damage.epoch_order import OLDER_BATCH, WRONG_EPOCH, EpochOrder, deny, first_epoch
 from logstore.recovery.damage.held_damage import held_damage, is_followed
 from logstore.recovery.damage.only_copy import OnlyCopy, Treatment
 from logstore.recovery.damage.segment_chain import SegmentChain
@@ -164,6 +164,8 @@ class _Loader:
         """Whether the batches of segments are checked that were flushed."""
         self._checked_epochs: EpochHistory | None = None
         """Which their leader epochs have to fit."""
+        self._certain_epochs: EpochHistory | None = None
+        """Of which it is known that it is right: checked once batches contradict it."""
         self._only_copy: OnlyCopy | None = None
         self.chain: SegmentChain | None = None
         """Of a log that others have copies of, where it is not to end as Kafka's."""
@@ -221,8 +223,9 @@ class _Loader:
         start = time.perf_counter()
         self._was_closed = clean_shutdown
         self._finish_what_was_left_over()
-        noted_epoch = UNKNOWN_EPOCH if self._promise is None else self._promise.files.latest_epoch
-        epochs = RecoveredEpochs(self._directory, self._filesystem, noted_epoch, self._report)
+        noted = UNKNOWN_FILES if self._promise is None else self._promise.files
+        epochs = RecoveredEpochs(self._directory, self._filesystem, noted, self._report)
+        self._certain_epochs = epochs.before if epochs.is_certain else None
         if self._only_copy is not None:
             self._choose_start(self._only_copy)
         if self.checks_all:
@@ -386,6 +389,8 @@ class _Loader:
         if self._only_copy is None:
             return True
         self._last_batch = last or self._last_batch
+        if last is not None and self._denies_what_is_certain([(last.epoch, last.base_offset)]):
+            return False
         promised = self._promised_in(base_offset)  # no checksum covers the base offset of the last batch
         if is_last:
             return not self._only_copy.was_closed or promised in {None, end}
@@ -422,7 +427,9 @@ class _Loader:
         while waiting:
             base_offset, *later = waiting
             found = self._recover(base_offset, producers, [*later, *behind])
-            if found.parts:
+            if found is None:
+                producers = self._producers_at(base_offset, snapshots)
+            elif found.parts:
                 waiting = sorted({*self._split(base_offset, found.parts), *later})
                 producers = self._producers_at(base_offset, snapshots)
             else:
@@ -435,9 +442,13 @@ class _Loader:
             return
         self._waiting.append(producers.take_place)
 
-    def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
-        """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""
+    def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery | None:
+        """Recover a segment, unless it must be split; `later` are those that go where it is damaged.
+
+        None where it is to be recovered once more, as batches contradict epochs that are certain: all are checked then.
+        """
         self._keeps_later = False
+        waiting = len(self._waiting)
         found = recover_segment(
             self._directory,
             base_offset,
@@ -456,6 +467,10 @@ class _Loader:
         )
         if found.parts:
             return found
+        if self._denies_what_is_certain(found.epochs):
+            self._checked_epochs = self._certain_epochs
+            del self._waiting[waiting:]
+            return None
         producers.end_offset = found.next_offset
         producers.take_snapshot()
         self._ends[base_offset] = found.next_offset
@@ -465,12 +480,20 @@ class _Loader:
         self._report.recovered_bytes += found.size
         return found
 
+    def _denies_what_is_certain(self, epochs: Sequence[tuple[int, int]]) -> bool:
+        """Whether batches that were promised are of other epochs than is certain, of which none is checked yet."""
+        if self._certain_epochs is None or self._checked_epochs is not None or self._promise is None:
+            return False
+        promised = self._known_end if self._was_closed else self._promise.recovery_point
+        return deny(epochs, self._certain_epochs, self._log_start_offset, promised)
+
     def _order_of_epochs(self, later: Sequence[int]) -> EpochOrder | None:
         """Return what the leader epochs of a segment, which others follow, have to fit, if they are checked."""
         if self._checked_epochs is None:
             return None
         behind = first_epoch(self._directory / file_name(FileKind.LOG, each) for each in later)
-        return EpochOrder(self._checked_epochs, self._log_start_offset, behind)
+        reason = WRONG_EPOCH if self._checked_epochs is not self._certain_epochs else OLDER_BATCH
+        return EpochOrder(self._checked_epochs, self._log_start_offset, behind, reason)
 
     def _split(self, base_offset: int, parts: Sequence[Part]) -> list[int]:
         """Put a segment's parts in its place, without indexes; return their base offsets."""

@@ -14,7 +14,7 @@ from epoch.filesystem import FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET, EpochHistory
 from logstore.batch.batch_attributes import NO_LEADER_EPOCH
 from logstore.file_name import FileKind, file_name
-from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH
+from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, SmallFiles
 from logstore.offline.header_scan import scan_headers
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.recovery.segment_ends import LastBatch
@@ -39,17 +39,19 @@ def next_epoch(found: Iterable[int], kept: EpochHistory, *, may_lack: bool) -> i
 class RecoveredEpochs:
     """Reads the checkpoint as it was before, and makes it agree with the log as it is at last."""
 
-    def __init__(self, directory: Path, filesystem: FileSystem, noted_epoch: int, report: RecoveryReport) -> None:
-        """Read the checkpoint of a log whose latest epoch was `noted_epoch`, by its own word; -1 if that is not known.
+    def __init__(self, directory: Path, filesystem: FileSystem, noted: SmallFiles, report: RecoveryReport) -> None:
+        """Read the checkpoint of a log, of which so much was `noted` elsewhere.
 
         One that cannot be read is rebuilt from all batches (Kafka refuses to start), and is in the `report`.
         """
         self._directory = directory
-        self._noted_epoch = noted_epoch
+        self._noted_epoch = noted.latest_epoch
         self._report = report
         self._checkpoint = LeaderEpochCheckpoint(directory, filesystem)
         self.before = self._read()
         """What the checkpoint said; nothing where it cannot be read."""
+        self.is_certain = bool(self.before) and noted.certifies(self.before)
+        """Whether that is what was noted of it: what contradicts it, and was promised, is of before or damaged."""
 
     def _read(self) -> EpochHistory:
         report = self._report
@@ -79,7 +81,7 @@ class RecoveredEpochs:
             for (before, after), is_wrong in zip(pairwise(found), pairwise(wrong), strict=True)
             if all(is_wrong) and before[0] <= after[0]
         )
-        first = next(pairs, None)
+        first = None if self.is_certain else next(pairs, None)
         if first is None:
             return self.before
         self._report.damaged_epoch_checkpoint = self._says_otherwise(*first)

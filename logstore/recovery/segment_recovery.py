@@ -15,7 +15,7 @@ from logstore.files.mapped_files import cut_file
 from logstore.indexes.transaction_index import TransactionIndex
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.recovery.damage.epoch_order import WRONG_EPOCH, EpochOrder
+from logstore.recovery.damage.epoch_order import EpochOrder
 from logstore.recovery.segment_split import Part, plan_split
 from logstore.recovery.segment_walk import MISPLACED, Lacks, OnBytes, OnProducerBatch, SegmentRecovery, SegmentWalk
 
@@ -72,8 +72,8 @@ def recover_segment(
         if misplaced is not None:
             walk = walk.without(misplaced.position)
             found = replace(walk.found(reason), reason=MISPLACED, in_doubt=misplaced.last)
-        elif found.valid_bytes == fitting < log.size:
-            found = replace(found, reason=WRONG_EPOCH)
+        elif epochs is not None and found.valid_bytes == fitting < log.size:
+            found = replace(found, reason=epochs.reason)
         walk.replay_all()
     if found.dropped_bytes:
         parts = on_damage(found)

@@ -16,6 +16,7 @@ from zlib import crc32
 
 from epoch.base.resource_limits import is_passing
 from epoch.cache import LeaderEpochFileCache
+from epoch.entry import EpochEntry
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
 from logstore.errors import CorruptMetadataError, DamagedLogError
@@ -31,7 +32,8 @@ UNKNOWN_EPOCH: Final = -1
 _SLOT_BYTES: Final = 512
 """A sector, which disks write whole or not at all."""
 _SLOTS: Final = 2
-_SLOT: Final = Struct(">QqqqiQI?")
+_SLOT: Final = Struct(">QqqqiQI?I")
+_WITHOUT_EPOCHS: Final = Struct(">QqqqiQI?")
 _FORMER_SLOT: Final = Struct(">qq")
 """Of the first releases: a promise alone."""
 _CHECKSUM: Final = Struct(">I")
@@ -48,12 +50,14 @@ class SmallFiles(NamedTuple):
     """By which a list that is lost is known again."""
     is_followed: bool = False
     """Whether the log has followed other leaders."""
+    epochs_checksum: int = 0
+    """Of what is in `leader-epoch-checkpoint`, which has none itself; 0 where that is not known."""
 
     @classmethod
     def now(
-        cls, epochs: LeaderEpochFileCache, gaps: OffsetGaps, *, is_followed: bool, found_epoch: int
+        cls, epochs: LeaderEpochFileCache, gaps: OffsetGaps, *, is_followed: bool, found_epoch: int, checksum: int = 0
     ) -> "SmallFiles":
-        """Return what they say of a log with these epochs and gaps.
+        """Return what they say of a log with these epochs, of this checksum, and gaps.
 
         `found_epoch` is the latest in the file as it was known before, which it still is where a change is pending.
         """
@@ -61,7 +65,38 @@ class SmallFiles(NamedTuple):
             return cls(found_epoch, gaps.number, gaps.checksum, is_followed)
         reserved = epochs.reserved
         latest = epochs.latest_epoch if reserved is None else reserved.epoch
-        return cls(UNKNOWN_EPOCH if latest is None else latest, gaps.number, gaps.checksum, is_followed)
+        return cls(UNKNOWN_EPOCH if latest is None else latest, gaps.number, gaps.checksum, is_followed, checksum)
+
+    def certifies(self, history: EpochHistory) -> bool:
+        """Whether these are the epochs that the checkpoint had when that was noted."""
+        return self.epochs_checksum == _checksum_of(history)
+
+
+class EpochsChecksum:
+    """The checksum of what a log's epochs have in their file, computed once for each change: each flush asks."""
+
+    __slots__ = ("_history", "_reserved", "_value")
+
+    def __init__(self) -> None:
+        """Know none yet."""
+        self._history: EpochHistory | None = None
+        self._reserved: EpochEntry | None = None
+        self._value = 0
+
+    def of(self, epochs: LeaderEpochFileCache) -> int:
+        """Return it; 0 where the file waits to be written."""
+        history, reserved = epochs.history, epochs.reserved
+        if epochs.pending:
+            return 0
+        if history is not self._history or reserved != self._reserved:
+            self._value = _checksum_of(history if reserved is None else history.assign(*reserved))
+            self._history, self._reserved = history, reserved
+        return self._value
+
+
+def _checksum_of(history: EpochHistory) -> int:
+    epochs, starts = history.columns
+    return crc32(starts.tobytes(), crc32(epochs.tobytes())) or 1
 
 
 UNKNOWN_FILES: Final = SmallFiles()
@@ -247,7 +282,7 @@ def start_in_doubt(directory: Path, start: int, checkpointed: int) -> DamagedLog
 
 def _decode(slot: bytes) -> tuple[int, Promise] | None:
     """Return how many slots were written before, and up to, this one, and what it says; None where it is not whole."""
-    found = _checked(slot, _SLOT)
+    found = _checked(slot, _SLOT) or _checked(slot, _WITHOUT_EPOCHS)
     if found is not None:
         written, recovery_point, start, taken_back, *files = found
         return written, Promise(recovery_point, start, taken_back, SmallFiles(*files))

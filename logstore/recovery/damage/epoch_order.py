@@ -1,6 +1,6 @@
 """Leader epochs of batches that cannot be: no checksum covers them, and readers refuse such batches."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from pathlib import Path
@@ -12,6 +12,9 @@ from logstore.errors import LogStoreError
 from logstore.offline.log_file import LogFile
 
 WRONG_EPOCH = "a batch's leader epoch fits neither the batches around it nor the history of epochs"
+OLDER_BATCH = (
+    f"{WRONG_EPOCH}, which is as it was last noted: the batch is damaged, or its segment was put back as it was earlier"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,8 @@ class EpochOrder:
     """Nobody reads what lies below, of which the history knows nothing."""
     behind: int = NO_LEADER_EPOCH
     """That of the first batch of a later segment; -1 where it is not known."""
+    reason: str = WRONG_EPOCH
+    """What is wrong with a batch that does not fit."""
 
     def end_of_fitting(self, log: LogFile) -> int:
         """Return where the first batch begins whose leader epoch cannot be; the file's size where there is none."""
@@ -42,6 +47,25 @@ class EpochOrder:
                 return batch.position
             latest = epoch
         return log.size
+
+
+def deny(epochs: Sequence[tuple[int, int]], history: EpochHistory, start: int, promised: int) -> bool:
+    """Whether batches from `start` on, of which all below `promised` was promised, are of other epochs than a history.
+
+    Of a segment's batches `epochs` has the first, the last, and those with which another epoch begins, each with an
+    offset. The last epochs need not be in the history yet.
+    """
+    if not epochs:
+        return False
+    last_epoch, last_offset = epochs[-1]
+    within = [*epochs, (last_epoch, min(last_offset, promised - 1))]  # what is of one epoch to the end reaches there
+    return any(
+        start <= offset < promised
+        and NO_LEADER_EPOCH != epoch != known
+        and known is not None
+        and not epoch > known == history.latest_epoch
+        for epoch, offset, known in ((epoch, offset, history.epoch_for_offset(offset)) for epoch, offset in within)
+    )
 
 
 def first_epoch(segments: Iterable[Path]) -> int:

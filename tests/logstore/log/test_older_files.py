@@ -9,11 +9,14 @@ import random
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from struct import Struct
 from typing import Final
+from zlib import crc32
 
 import pytest
 
 from logstore.errors import CorruptBatchError, DamagedLogError
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, PromisedOffsets
 from logstore.log.log import Log
@@ -24,6 +27,8 @@ from tests.logstore.log.told_losses import check
 
 CAMPAIGN: Final = Campaign("older files of an only copy", full=2_000, share=40)
 LIVES: Final = 5
+NOTED: Final = Struct(">QqqqiQI?")
+SLOT_BYTES: Final = 512
 POLICIES: Final[tuple[Damage, ...]] = ("hole", "cut")
 
 
@@ -136,6 +141,12 @@ def contents(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file() and path.name != LOCK_NAME}
 
 
+def without_epochs(promised: bytes) -> bytes:
+    """Write both slots as a release did that did not note what the epochs are."""
+    slots = (promised[at : at + SLOT_BYTES][: NOTED.size] for at in range(0, len(promised), SLOT_BYTES))
+    return b"".join((slot + crc32(slot).to_bytes(4)).ljust(SLOT_BYTES, b"\0") for slot in slots)
+
+
 def restore(directory: Path, files: dict[str, bytes]) -> None:
     for path in directory.iterdir():
         if path.name != LOCK_NAME:
@@ -196,17 +207,64 @@ def test_no_promised_record_is_gone_in_silence_where_a_file_is_put_back(memory_d
     CAMPAIGN.report(CAMPAIGN.count, f"{refused} refused, readers were told of {told} records")
 
 
-def test_who_opens_a_log_is_told_of_batches_of_an_epoch_that_was_over(tmp_path: Path) -> None:
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A log whose segment is as it was before a truncation, of the same size."""
     log = Log.open(tmp_path / "t-0")
     log.append([b"old", b"old"])
     segment = log.segments[0].path
-    older = segment.read_bytes()
+    before = segment.read_bytes()
     log.truncate_to(0)
     log.append([b"new", b"new"])
     log.flush()
     log.abandon()
-    segment.write_bytes(older)
-    with Log.open(tmp_path / "t-0") as log:
+    segment.write_bytes(before)
+    return tmp_path / "t-0"
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_segment_of_an_epoch_that_was_over_is_damage(older: Path, *, is_closed: bool) -> None:
+    """What was noted of the epochs shows that it is not these that are wrong."""
+    if is_closed:
+        CleanShutdown().write(older / CLEAN_SHUTDOWN_NAME)
+    before = contents(older)
+    for _ in range(2):
+        with pytest.raises(DamagedLogError, match="put back as it was earlier") as refused:
+            Log.open(older)
+        assert (refused.value.offset, refused.value.end_offset) == (0, 2)
+        assert contents(older) == before
+    with Log.open(older, damage="hole") as log:
+        assert (log.log_start_offset, log.log_end_offset) == (0, 2)
+        assert [(hole.start_offset, hole.end_offset) for hole in log.holes] == [(0, 2)]
+        assert log.append([b"more"]).first_offset == 2
+
+
+@pytest.mark.parametrize("damage", POLICIES)
+def test_sound_batches_around_one_of_an_epoch_that_was_over_stay(tmp_path: Path, damage: Damage) -> None:
+    log = Log.open(tmp_path / "t-0")
+    log.append([b"kept"])
+    log.append([b"old"])
+    segment = log.segments[0].path
+    before, size = segment.read_bytes(), log.size
+    log.truncate_to(1)
+    log.append([b"new"])
+    log.append([b"behind"])
+    log.flush()
+    log.abandon()
+    segment.write_bytes(before + segment.read_bytes()[size:])
+    with pytest.raises(DamagedLogError, match="put back as it was earlier"):
+        Log.open(tmp_path / "t-0")
+    with Log.open(tmp_path / "t-0", damage=damage) as log:
+        kept = [record.value for record in log.records(skip_holes=True)]
+        assert kept == ([b"kept", b"behind"] if damage == "hole" else [b"kept"])
+        assert b"old" in b"".join(path.read_bytes() for path in log.directory.glob("*.set-aside"))
+
+
+def test_who_opens_a_log_is_told_of_batches_of_an_epoch_that_was_over(older: Path) -> None:
+    """Where nothing was noted of the epochs, by an earlier release, either may be wrong."""
+    path = older / PROMISED_OFFSETS_NAME
+    path.write_bytes(without_epochs(path.read_bytes()))
+    with Log.open(older) as log:
         assert "epoch 1 wrote offset 0, and the batch there has epoch 0" in log.report.damaged_epoch_checkpoint
         assert log.append([b"more"]).last_offset == 2
         assert log.epochs.latest_epoch == 2

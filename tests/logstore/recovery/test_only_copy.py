@@ -693,7 +693,7 @@ class TestOtherSmallFiles:
     def test_a_promise_of_the_first_releases_is_read(self, directory: Path) -> None:
         slot = struct.pack(">qq", RECORDS, 0)
         (directory / PROMISED_OFFSETS_NAME).write_bytes(slot + struct.pack(">I", crc32(slot)))
-        assert PromisedOffsets(directory).read() == (RECORDS, 0, 0, (-1, 0, 0, False), -1, 0)
+        assert PromisedOffsets(directory).read() == (RECORDS, 0, 0, (-1, 0, 0, False, 0), -1, 0)
         last_segment_missing(directory)
         with pytest.raises(DamagedLogError, match=f"the recovery point is {RECORDS}"):
             Log.open(directory, CONFIG)
