@@ -246,12 +246,25 @@ class Flusher:
         if self._promised is not None:
             start, before = min(contents.log_start_offset, offset), contents.recovery_point
             self._promised.take_back(min(before, offset), start, self._before_cut(), cut_from=before)
+        self._lower_checkpoints(offset)
 
-    def promise_nothing(self) -> None:
-        """Note durably, before the log begins anew, that nothing is promised. Raises OSError."""
+    def promise_nothing(self, log_start_offset: int) -> None:
+        """Note durably, before the log begins anew at an offset, that nothing is promised. Raises OSError."""
         if self._promised is not None:
             before = self._contents.recovery_point
             self._promised.take_back(0, UNKNOWN_START, self._before_cut(), cut_from=before)
+        self._lower_checkpoints(0, log_start_offset)
+
+    def _lower_checkpoints(self, end: int, start: int | None = None) -> None:
+        """Have files of the log's own claim no more than a cut leaves, whenever a crash comes."""
+        contents = self._contents
+        if self._own_checkpoints is not None:
+            self._own_checkpoints.write(
+                recovery_point=min(self.end_of_flushed, end),
+                high_watermark=min(contents.high_watermark, end),
+                log_start_offset=min(contents.log_start_offset, end if start is None else start),
+                cleaner_offset=None if contents.cleaner_offset is None else min(contents.cleaner_offset, end),
+            )
 
     def note_cut(self, kept_end: int, offset: int) -> None:
         """Know that the log ends at `offset` now, and its last batch at `kept_end`."""

@@ -56,7 +56,7 @@ class Truncation:
         """Drop everything here; the log goes on at `offset`. It may keep the epochs of what is in remote storage."""
         self._guard.state = CHANGING
         self._epochs.end_before_start_at(offset)
-        self._flusher.promise_nothing()
+        self._flusher.promise_nothing(log_start_offset)
         self._truncate(lambda: self._begin_anew(offset, log_start_offset, keeps_epochs=keeps_epochs))
 
     def _cut_at(self, offset: int) -> None:
