@@ -84,15 +84,18 @@ class Completeness:
                 self._refuse(lost, "not in the files, and no cleaner has been there")
 
     def _follow(self, log: LogFile, columns: BatchColumns) -> None:
-        holes = columns.record_count < columns.last_offset - columns.base_offset + 1
+        offsets = columns.last_offset - columns.base_offset + 1
+        holes = columns.record_count < offsets
         if holes.any():
             self.holes_end = max(self.holes_end, int(columns.last_offset[holes].max()) + 1)
-        before = np.concatenate(([self._expected(columns)], columns.last_offset[:-1] + 1))
+        # Records beyond the offsets of their header are there all the same, and may come again in the next batch.
+        ends = columns.base_offset + np.where(columns.has_too_many, columns.record_count, offsets)
+        before = np.concatenate(([self._expected(columns)], ends[:-1]))
         for row in np.flatnonzero(columns.base_offset != before).tolist():
             # An offset under a wrong checksum is anybody's guess; reading tells that the batch is damaged.
             if all(is_valid(log.data, columns, each) for each in range(max(row - 1, 0), row + 1)):
                 self._part(log, columns, row, int(before[row]))
-        self.next_offset = int(columns.last_offset[-1]) + 1
+        self.next_offset = int(ends[-1])
 
     def _expected(self, columns: BatchColumns) -> int:
         return int(columns.base_offset[0]) if self.next_offset is None else self.next_offset

@@ -71,6 +71,19 @@ def test_a_batch_that_comes_twice_ends_the_read(tmp_path: Path) -> None:
         offsets(directory)
 
 
+@pytest.mark.parametrize("are_apart", [False, True])
+def test_records_that_come_again_behind_a_batch_with_more_than_its_header_says_end_the_read(
+    tmp_path: Path, *, are_apart: bool
+) -> None:
+    records = [record(offset_delta=each) for each in range(3)]
+    first = batch(records=records, last_offset_delta=0)
+    directory = written(tmp_path, {0: [first], 1: three_at(1)} if are_apart else {0: [first, *three_at(1)]})
+
+    with pytest.raises(DataLossError, match=r"offsets 1\.\.3 follows offset 2: its records come twice"):
+        offsets(directory)
+    assert offsets(written(tmp_path / "beside", {0: [first, *three_at(3)]})) == list(range(6))
+
+
 def test_a_gap_outside_of_what_is_asked_for_is_none(tmp_path: Path) -> None:
     directory = written(tmp_path, {0: three_at(0, 6, 9, 9)})
 
