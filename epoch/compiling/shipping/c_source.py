@@ -97,7 +97,7 @@ def source(overloads: Iterable[Overload]) -> str:
 
 
 def _kinds(taken: Iterable[Value]) -> str:
-    """Say what a kernel takes, as `shipped_code.takes` reads it."""
+    """Describe what a kernel takes, as `shipped_code.takes` reads it."""
     return " ".join(f"{each.size}:{each.letters}" if each.size else each.letters for each in taken)
 
 

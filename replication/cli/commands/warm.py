@@ -20,7 +20,8 @@ def warm(
 ) -> None:
     """Compile the kernels now, so that later commands start at full speed.
 
-    Compiled code is kept on disk; the last lines print where. Exit status 2 if some of it cannot be kept.
+    Compiled code is kept on disk; the last lines print where. Exit status 2 if some of it cannot be kept. Where it came
+    with the installation nothing is compiled.
 
     With --spark, Spark is started once, and the classes that Java has loaded for it are kept as well; later audits with
     Spark, and sessions of start_session, use them. That takes half a minute and 100 MB of disk.
@@ -30,11 +31,12 @@ def warm(
       epochlog warm --spark
     """
     from epoch.compiling.kernel_files import could_keep_all, used_directories
+    from epoch.compiling.shipped_code import DIRECTORY, shipped
     from logstore.warming.warm import warm as compile_kernels
 
     timings = compile_kernels()
     # Not what others are writing at the moment: it gets another name before anyone can look at it.
-    kept = {str(each): _size(each) for each in used_directories()}
+    kept = {str(each): _size(each) for each in ([DIRECTORY] if shipped() else used_directories())}
     all_kept = bool(kept) and could_keep_all()
     if json:
         kernels = [{"kernel": name, "seconds": round(seconds, 3)} for name, seconds in timings]
@@ -73,4 +75,4 @@ def _class_archive() -> Path:
 
 
 def _size(directory: Path) -> int:
-    return sum(file.stat().st_size for form in ("*.nbc", "*.o", "*.all") for file in directory.glob(form))
+    return sum(file.stat().st_size for form in ("*.nbc", "*.o", "*.all", "*.so") for file in directory.glob(form))
