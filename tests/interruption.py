@@ -58,6 +58,8 @@ COMPUTING: Final = frozenset(
         "record_encoder.py",
         "record_fault.py",
         "record_inspection.py",
+        "sent_records.py",
+        "time_limit.py",
         "topic_partition.py",
     }
 )
