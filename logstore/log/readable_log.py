@@ -334,7 +334,7 @@ class ReadableLog:
         return self._streams.wait(offset, timeout)
 
     async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
-        """Do as `wait` does, in asyncio, without a thread."""
+        """Do as `wait` does, in a task of asyncio or trio, without a thread."""
         return await self._streams.wait_async(offset, timeout)
 
     def attend(self, waiter: Waiter, *, end: bool = True, watermark: bool = True) -> None:

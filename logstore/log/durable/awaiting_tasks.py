@@ -1,17 +1,13 @@
-"""Tasks of asyncio that wait for appends: a flush wakes each event loop once, however many of its tasks wait."""
+"""Tasks that wait for appends: a flush wakes each event loop once, however many of its tasks wait."""
 
-from collections.abc import Iterable
 from concurrent.futures import Future
-from contextlib import suppress
+from functools import partial
 from threading import RLock
-from typing import TYPE_CHECKING
 
 from logstore.append.append_info import AppendInfo
+from logstore.event_loop import EventLoop, Signal, running_loop
 
-if TYPE_CHECKING:
-    import asyncio
-
-    Waiting = tuple[Future[AppendInfo], asyncio.Future[None]]
+Waiting = tuple[Future[AppendInfo], Signal]
 
 
 class AwaitingTasks:
@@ -19,21 +15,19 @@ class AwaitingTasks:
 
     def __init__(self) -> None:
         """Know of none."""
-        self._by_loop: dict[asyncio.AbstractEventLoop, list[Waiting]] = {}
+        self._by_loop: dict[EventLoop, list[Waiting]] = {}
         self._lock = RLock()
 
-    def wait(self, appended: Future[AppendInfo]) -> "asyncio.Future[None]":
+    def wait(self, appended: Future[AppendInfo]) -> Signal:
         """Return what the running task awaits until `appended` is done."""
-        from asyncio import get_running_loop  # noqa: PLC0415  programs without it do not pay for loading it
-
-        loop = get_running_loop()
-        task: asyncio.Future[None] = loop.create_future()
+        loop = running_loop()
+        signal = loop.signal()
         with self._lock:
             if appended.done():
-                task.set_result(None)
+                signal.set()
             else:
-                self._by_loop.setdefault(loop, []).append((appended, task))
-        return task
+                self._by_loop.setdefault(loop, []).append((appended, signal))
+        return signal
 
     def wake(self) -> None:
         """Wake those whose appends are done."""
@@ -43,11 +37,10 @@ class AwaitingTasks:
                 if not left:
                     del self._by_loop[loop]
                 if len(left) < len(waiting):
-                    with suppress(RuntimeError):  # the loop is closed, and its tasks are gone with it
-                        loop.call_soon_threadsafe(_wake, waiting)
+                    loop.call_soon(partial(_wake, waiting))
 
 
-def _wake(waiting: "Iterable[Waiting]") -> None:
-    for appended, task in waiting:
-        if appended.done() and not task.done():
-            task.set_result(None)
+def _wake(waiting: list[Waiting]) -> None:
+    for appended, signal in waiting:
+        if appended.done():
+            signal.set()

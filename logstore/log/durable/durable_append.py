@@ -9,10 +9,11 @@ from logstore.log.durable.awaiting_tasks import AwaitingTasks
 
 
 class DurableAppend:
-    """Done once the records of a `Log.submit` are on stable storage: `await` it in asyncio, or call `result`.
+    """Done once the records of a `Log.submit` are on stable storage: `await` it, or call `result`.
 
-    Any number of tasks and threads may wait for one, each as often as it likes. The append itself cannot be taken back:
-    a task that is cancelled, or a wait that runs out of time, leaves the others and the records as they are.
+    It is awaited in tasks of asyncio and trio. Any number of tasks and threads may wait for one, each as often as it
+    likes. The append itself cannot be taken back: a task that is cancelled, or a wait that runs out of time, leaves the
+    others and the records as they are.
     """
 
     __slots__ = ("_ensure_own", "_future", "_tasks")

@@ -132,17 +132,13 @@ class LogStreams:
 
     async def wait_async(self, offset: int, timeout: float | None) -> bool:  # noqa: ASYNC109  as `wait` has it
         """Do as `wait` does, in a task."""
-        from asyncio import wait_for  # noqa: PLC0415  programs without it do not pay for loading it
-
         offset, deadline = whole_number(offset, "offset"), deadline_after(timeout)
         waiter = LoopWaiter()
         try:
             self._contents.end_waiters.add(waiter)
             while not self._holds(offset):
                 seconds = None if deadline is None else deadline - time.monotonic()
-                try:
-                    await wait_for(waiter.wait(), seconds)
-                except TimeoutError:
+                if not await waiter.wait(seconds):
                     return self._holds(offset)
             return True
         finally:

@@ -1,10 +1,11 @@
 """The records of a log as it grows."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Final
 
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
+from logstore.event_loop import running_loop
 from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.view_source import ViewSource
 from logstore.log.state.log_contents import LogContents
@@ -17,10 +18,10 @@ _POISONED: Final = LogState.POISONED
 
 
 class Tail:
-    """Yields records, and waits for more: in threads by `for`, in asyncio by `async for`, which needs no thread.
+    """Yields records, and waits for more: in threads by `for`, in tasks by `async for`, which needs no thread.
 
-    Ends when the log is closed and all was read, or after `close`. It can be iterated over again: it goes on from
-    `position`. One thread or task iterates at a time.
+    Tasks are those of asyncio or trio. It ends when the log is closed and all was read, or after `close`, and can be
+    iterated over again: it goes on from `position`. One thread or task iterates at a time.
 
     Iterating raises LogTruncatedError if the log is truncated below `position`, OffsetOutOfRangeError if records were
     deleted before they were read, LogClosedError if the log was closed before all was read, LogPoisonedError if it can
@@ -65,9 +66,8 @@ class Tail:
                 return
             yield from self._source.records(view)
 
-    async def __aiter__(self) -> AsyncIterator[Record]:
-        from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
-
+    async def __aiter__(self) -> AsyncGenerator[Record, None]:
+        loop = running_loop()
         while True:
             view = self._look()
             if view is not None and not view.data:
@@ -76,7 +76,7 @@ class Tail:
                 return
             for record in self._source.records(view):
                 yield record
-            await sleep(0)  # others get their turn, however much there is to read
+            await loop.sleep(0)  # others get their turn, however much there is to read
 
     def _look(self) -> ReadView | None:
         """Return what there is to read now, which may be no bytes; None where nothing will follow any more."""

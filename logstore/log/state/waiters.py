@@ -6,6 +6,8 @@ from contextlib import suppress
 from typing import Protocol
 from weakref import ref
 
+from logstore.event_loop import running_loop
+
 
 class Waiter(Protocol):
     """What can be woken, by any thread and in the middle of any call."""
@@ -70,10 +72,8 @@ class LoopWaiter:
 
     def __init__(self) -> None:
         """Create a waiter that is not woken."""
-        import asyncio  # noqa: PLC0415  programs without it do not pay for loading it
-
-        self._loop = asyncio.get_running_loop()
-        self._changed = asyncio.Event()
+        self._loop = running_loop()
+        self._changed = self._loop.signal()
         self._is_told = False
 
     def wake(self) -> None:
@@ -81,15 +81,21 @@ class LoopWaiter:
         try:
             if not self._is_told:
                 self._is_told = True
-                self._loop.call_soon_threadsafe(self._changed.set)
-        except RuntimeError:  # the loop is closed, and the task gone with it
-            pass
+                self._loop.call_soon(self._set)
         except BaseException:
             self._is_told = False
             raise
 
-    async def wait(self) -> None:
-        """Return once woken."""
-        await self._changed.wait()
-        self._changed.clear()
-        self._is_told = False
+    async def wait(self, seconds: float | None = None) -> bool:
+        """Return once woken: True; False where that took too long."""
+        try:
+            return await self._loop.in_time(self._until_set(), seconds)
+        finally:
+            self._changed = self._loop.signal()
+            self._is_told = False
+
+    async def _until_set(self) -> None:
+        await self._changed
+
+    def _set(self) -> None:
+        self._changed.set()

@@ -1,11 +1,12 @@
 """The records of a log as another process appends them."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Final
 
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
+from logstore.event_loop import running_loop
 from logstore.offline.live.following import Following
 
 _TURN_SECONDS: Final = 0.01
@@ -40,17 +41,16 @@ class PolledTail:
             yield from self._records()
             time.sleep(self._seconds)
 
-    async def __aiter__(self) -> AsyncIterator[Record]:
-        from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
-
+    async def __aiter__(self) -> AsyncGenerator[Record, None]:
+        loop = running_loop()
         while not self._is_ended:
             turn = time.monotonic() + _TURN_SECONDS
             for record in self._records():
                 yield record
                 if time.monotonic() > turn:
-                    await sleep(0)  # others get their turn, however much there is to read
+                    await loop.sleep(0)  # others get their turn, however much there is to read
                     turn = time.monotonic() + _TURN_SECONDS
-            await sleep(self._seconds)
+            await loop.sleep(self._seconds)
 
     @property
     def _is_ended(self) -> bool:

@@ -25,6 +25,7 @@ from logstore.errors import (
     ReadOnlyError,
     TornBatchError,
 )
+from logstore.event_loop import running_loop
 from logstore.file_name import FileKind, file_name
 from logstore.log_config import POLL_SECONDS
 from logstore.offline.columns.column_source import ColumnSource
@@ -298,14 +299,13 @@ class ReadOnlyLog(ColumnSource):
         return True
 
     async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
-        """Do as `wait` does, in asyncio, without a thread."""
-        from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
-
+        """Do as `wait` does, in a task of asyncio or trio, without a thread."""
+        loop = running_loop()
         offset, deadline = whole_number(offset, "offset"), deadline_after(timeout)
         while self.log_end_offset <= offset:
             if (seconds := self._pause(deadline)) <= 0:
                 return False
-            await sleep(seconds)
+            await loop.sleep(seconds)
         return True
 
     def _pause(self, deadline: float | None) -> float:

@@ -213,6 +213,7 @@ def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) ->
     refused = {name for name in dir(Log) if getattr(reader, name, None) == reader.append}
     others = {name for name in dir(Log) if callable(getattr(Log, name)) and not name.startswith("_")}
     assert others - refused - reading == {
+        "announced_cut",
         "ensure_readable",
         "known_producer",
         "sound_ranges",
