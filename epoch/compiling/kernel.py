@@ -114,7 +114,7 @@ def borrowed(array: Array) -> Array:
 
 
 def _lower_borrowed() -> None:
-    """Tell numba how it is compiled."""
+    """Define how numba compiles it."""
     from numba import types
     from numba.extending import lower_builtin, type_callable
 

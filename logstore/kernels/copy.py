@@ -13,7 +13,7 @@ def copy(target: Data, at: int, source: Data, start: int, length: int) -> None:
 
 
 def _lower() -> None:
-    """Tell numba how it is compiled."""
+    """Define how numba compiles it."""
     from numba import types
     from numba.core import cgutils
     from numba.extending import lower_builtin, type_callable

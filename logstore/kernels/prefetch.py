@@ -14,7 +14,7 @@ def prefetch(data: Data, position: int) -> None:
 
 
 def _lower() -> None:
-    """Tell numba how it is compiled."""
+    """Define how numba compiles it."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

@@ -25,7 +25,7 @@ def read_cached(descriptor: int, buffer: Data, at: int, count: int, position: in
 
 
 def _lower() -> None:
-    """Tell numba how it is compiled."""
+    """Define how numba compiles it."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

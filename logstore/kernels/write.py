@@ -17,7 +17,7 @@ def write(descriptor: int, data: Data) -> int:
 
 
 def _lower() -> None:
-    """Tell numba how it is compiled."""
+    """Define how numba compiles it."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

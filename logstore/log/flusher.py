@@ -256,7 +256,7 @@ class Flusher:
         self._lower_checkpoints(0, log_start_offset)
 
     def _lower_checkpoints(self, end: int, start: int | None = None) -> None:
-        """Have files of the log's own claim no more than a cut leaves, whenever a crash comes."""
+        """Keep files of the log's own from claiming more than a cut leaves, whenever a crash comes."""
         contents = self._contents
         if self._own_checkpoints is not None:
             self._own_checkpoints.write(
