@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    import asyncio
+    from asyncio import AbstractEventLoop, Future
 
     import trio
 
@@ -43,13 +43,14 @@ def running_loop() -> EventLoop:
             return TrioLoop(trio.lowlevel.current_trio_token())
     from asyncio import get_running_loop  # noqa: PLC0415  programs without it do not pay for loading it
 
-    return AsyncioLoop(get_running_loop())
+    loop: AbstractEventLoop = get_running_loop()
+    return AsyncioLoop(loop)
 
 
 class AsyncioLoop(NamedTuple):
     """One of asyncio's."""
 
-    loop: "asyncio.AbstractEventLoop"
+    loop: "AbstractEventLoop"
 
     def signal(self) -> Signal:
         """Do as `EventLoop` says."""
@@ -80,7 +81,7 @@ class AsyncioLoop(NamedTuple):
 class _AsyncioSignal:
     __slots__ = ("_future",)
 
-    def __init__(self, future: "asyncio.Future[None]") -> None:
+    def __init__(self, future: "Future[None]") -> None:
         self._future = future
 
     def set(self) -> None:
