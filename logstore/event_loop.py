@@ -35,6 +35,9 @@ class EventLoop(Protocol):
     async def in_time(self, awaitable: Awaitable[None], seconds: float | None) -> bool:
         """Await it for so many seconds at most; return whether that was enough."""
 
+    async def in_thread(self, function: Callable[[], object]) -> None:
+        """Return once a thread has called it."""
+
 
 def running_loop() -> EventLoop:
     """Return the loop of the present task. Raises RuntimeError where none runs."""
@@ -76,6 +79,10 @@ class AsyncioLoop(NamedTuple):
         except TimeoutError:
             return False
         return True
+
+    async def in_thread(self, function: Callable[[], object]) -> None:
+        """Do as `EventLoop` says."""
+        await self.loop.run_in_executor(None, function)
 
 
 class _AsyncioSignal:
@@ -123,6 +130,12 @@ class TrioLoop(NamedTuple):
         with trio.move_on_after(float("inf") if seconds is None else max(0.0, seconds)) as scope:
             await awaitable
         return not scope.cancelled_caught
+
+    async def in_thread(self, function: Callable[[], object]) -> None:
+        """Do as `EventLoop` says."""
+        import trio  # noqa: PLC0415  as above
+
+        await trio.to_thread.run_sync(function)
 
 
 class _TrioSignal:

@@ -12,6 +12,7 @@ import trio
 
 from logstore import Log, ReadOnlyLog
 from logstore.event_loop import AsyncioLoop, EventLoop, TrioLoop, running_loop
+from logstore.log.reading import tail
 
 SECONDS = 20
 Run = Callable[[Callable[[], Awaitable[Any]]], Any]
@@ -73,18 +74,43 @@ def test_a_tail_goes_on_when_another_thread_has_appended(log: Log, run: Run, rea
 
     async def main() -> list[bytes | None]:
         found: list[bytes | None] = []
-        tail = source.tail(0)
+        records = source.tail(0)
         timer = later(lambda: log.append([b"first"]))
-        async for record in tail:
+        async for record in records:
             found.append(record.value)
             if len(found) == 2:
-                tail.close()
+                records.close()
             else:
                 timer = later(lambda: log.append([b"second"]))
         timer.join()
         return found
 
     assert run(main) == [b"first", b"second"]
+
+
+def test_what_is_not_in_memory_is_read_in_a_thread_while_other_tasks_run(
+    log: Log, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append([b"first"])
+    others_ran = threading.Event()
+    threads: list[threading.Thread] = []
+
+    def from_a_slow_disk(_: memoryview) -> None:
+        threads.append(threading.current_thread())
+        assert others_ran.wait(SECONDS)
+
+    monkeypatch.setattr(tail, "is_in_memory", lambda _: False)
+    monkeypatch.setattr(tail, "load", from_a_slow_disk)
+
+    async def main() -> bytes | None:
+        loop = running_loop()
+        loop.call_soon(others_ran.set)
+        async with aclosing(aiter(log.tail(0))) as records:
+            return (await anext(records)).value
+
+    assert run(main) == b"first"
+    assert threading.main_thread() not in threads
+    assert len(threads) == 1
 
 
 @pytest.mark.parametrize("reads", ["the log", "a reader"])
@@ -103,9 +129,9 @@ def test_a_wait_ends_with_an_append_or_with_its_time(log: Log, run: Run, reads: 
 
 def test_a_task_of_trio_that_is_cancelled_leaves_the_others_and_the_log_as_they_are(log: Log) -> None:
     async def main() -> int:
-        tail = log.tail(0)
+        records_of_log = log.tail(0)
         with trio.move_on_after(0.02) as scope:
-            async with aclosing(aiter(tail)) as records:
+            async with aclosing(aiter(records_of_log)) as records:
                 await anext(records)
         assert scope.cancelled_caught
         _, done = log.submit([b"first"])
@@ -115,7 +141,7 @@ def test_a_task_of_trio_that_is_cancelled_leaves_the_others_and_the_log_as_they_
         async with trio.open_nursery() as nursery:
             for _ in range(3):
                 nursery.start_soon(_await, done)
-        async with aclosing(aiter(tail)) as records:
+        async with aclosing(aiter(records_of_log)) as records:
             return (await anext(records)).offset
 
     assert in_trio(main) == 0

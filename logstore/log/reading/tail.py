@@ -1,11 +1,13 @@
 """The records of a log as it grows."""
 
 from collections.abc import AsyncGenerator, Iterator
+from functools import partial
 from typing import Final
 
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
 from logstore.event_loop import running_loop
+from logstore.files.page_cache import is_in_memory, load
 from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.view_source import ViewSource
 from logstore.log.state.log_contents import LogContents
@@ -74,6 +76,8 @@ class Tail:
                 view = await self._wait_async()
             if view is None:
                 return
+            if not is_in_memory(view.data):
+                await loop.in_thread(partial(load, view.data))
             for record in self._source.records(view):
                 yield record
             await loop.sleep(0)  # others get their turn, however much there is to read
