@@ -10,13 +10,13 @@ class Settling(Protocol):
     """What an item needs of its queue."""
 
     def ack(self, items: "Iterable[QueueItem]") -> "list[QueueItem]":
-        """Say that items are done."""
+        """Acknowledge items."""
 
     def release(self, item: "QueueItem", delay: float) -> bool:
         """Give an item back."""
 
     def extend(self, item: "QueueItem", seconds: float) -> bool:
-        """Let a lease end later."""
+        """Extend a lease."""
 
 
 class QueueItem:
@@ -46,7 +46,7 @@ class QueueItem:
         return self.id, self.attempt
 
     def ack(self) -> bool:
-        """Say that the item is done; return once that is on stable storage. See `WorkQueue.ack`.
+        """Acknowledge the item, as done; return once that is on stable storage. See `WorkQueue.ack`.
 
         Returns False where the lease had run out and the item was given out once more: then it is not done yet.
         """
@@ -60,5 +60,8 @@ class QueueItem:
         return self._queue.release(self, delay)
 
     def extend(self, seconds: float) -> bool:
-        """Let the lease end so many seconds from now on; return False where another has the item, or it is done."""
+        """Extend the lease to so many seconds from now on; return False where the item was given out once more.
+
+        Returns True for one that is done, as by `ack`.
+        """
         return self._queue.extend(self, seconds)

@@ -128,7 +128,7 @@ class QueueLog:
                 ensure_wanted()
 
     def finish(self, tokens: Sequence[Token]) -> list[bool]:
-        """Finish items, durably; tell of each whether it is finished now: not one that was given out once more."""
+        """Finish items, durably; return of each whether it is finished now: not one that was given out once more."""
         return self._settled(ChangeKind.FINISH, tokens)
 
     def release(self, tokens: Sequence[Token], delay_ms: int = 0) -> list[bool]:
@@ -136,7 +136,7 @@ class QueueLog:
         return self._settled(ChangeKind.RELEASE, tokens, delay_ms)
 
     def extend(self, tokens: Sequence[Token], lease_ms: int) -> list[bool]:
-        """Let leases end so many milliseconds from now on; tell of each whether it still was one."""
+        """Extend leases to so many milliseconds from now on; return of each whether it still was one, or is over."""
         return self._settled(ChangeKind.EXTEND, tokens, lease_ms)
 
     def dead(self, most: int) -> list[Given]:
@@ -147,7 +147,7 @@ class QueueLog:
             return [self._given(item) for item in self._state.dead()[:most]]
 
     def revive(self, items: Sequence[int]) -> int:
-        """Let dead items be given out again, as often as new ones, durably; return how many these were."""
+        """Revive dead items, as often as new ones are given out, durably; return how many these were."""
         return self._change_dead(ChangeKind.REVIVE, items)
 
     def discard(self, items: Sequence[int]) -> int:
@@ -162,7 +162,7 @@ class QueueLog:
             return self._state.counts()
 
     def end_waits(self) -> None:
-        """Take no more calls, and let nobody wait for items any more; what waits for the disk goes on."""
+        """Refuse further calls, and end those that wait for items; what waits for the disk goes on."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()

@@ -33,7 +33,7 @@ class QueueServer:
         self._acceptor.start()
 
     def stop(self) -> None:
-        """Take no more calls: who comes from now on finds no owner. Stopping again does nothing."""
+        """Refuse further calls: who comes from now on finds no owner. Stopping again does nothing."""
         with self._stopping:  # who comes second must not let go of the log, and another one own it, before this is done
             if self._is_stopped:
                 return

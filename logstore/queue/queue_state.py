@@ -94,15 +94,15 @@ class QueueState:
     # --- what was written
 
     def store(self, item: int, entry: Entry) -> None:
-        """Take in an item; or one that is known, which has another place from now on."""
+        """Add an item; or one that is known, which has another place from now on."""
         known = self._entries.pop(item, None)
         self._entries[item] = entry
         self.size += entry.size - known.size if known else entry.size + ITEM_BYTES
-        if known is None:
+        if known is None or (known.status, known.due_ms) != (entry.status, entry.due_ms):
             self._file(item, entry)
 
     def change(self, change: Change) -> None:
-        """Take in a decision. Items that are finished stay so."""
+        """Apply a decision. Items that are finished stay so."""
         for item in change.ids:
             entry = self._entries.get(item)
             if entry is not None:

@@ -155,9 +155,9 @@ class WorkQueue:
         return [*ids]
 
     def take(self, *, max_items: int = 1, wait: float | None = 0) -> list[QueueItem]:
-        """Take up to so many items, and wait for the first one so many seconds; None: as long as it takes.
+        """Lease up to so many items, and wait for the first one so many seconds; None: as long as it takes.
 
-        They are leased from now on. Fewer are returned where they are large: a mebibyte, or one. Raises LogClosedError
+        Fewer are returned where they are large: a mebibyte, or one. Raises LogClosedError
         once the queue is closed, and OSError.
 
         >>> for item in queue.take(max_items=10, wait=1.0):
@@ -173,7 +173,7 @@ class WorkQueue:
         return self._call(call)
 
     def __iter__(self) -> Iterator[QueueItem]:
-        """Take one item after the other, and wait for more, until the queue is closed in another thread."""
+        """Yield one item after the other, and wait for more, until the queue is closed in another thread."""
         while True:
             try:
                 items = self.take(wait=None)
@@ -182,7 +182,7 @@ class WorkQueue:
             yield from items
 
     def ack(self, items: Iterable[QueueItem]) -> list[QueueItem]:
-        """Say that items are done; return once that is on stable storage, with those that are not done all the same.
+        """Acknowledge items, as done; return once that is on stable storage, with those that are not done all the same.
 
         These are items whose lease had run out, and which were given out once more. One that is done already, by
         whomever, is done. On a full disk this works for the oldest items, and otherwise raises OSError.
@@ -209,7 +209,7 @@ class WorkQueue:
         return self._call(lambda link: [QueueItem(self, *each) for each in link.dead(most)])
 
     def revive(self, items: Iterable[QueueItem]) -> int:
-        """Let dead items be given out again, as often as new ones; return how many, once that is on stable storage."""
+        """Give dead items out again, as often as new ones; return how many, once that is on stable storage."""
         ids = [item.id for item in items]
         return self._call(lambda link: link.revive(ids))
 
@@ -225,7 +225,7 @@ class WorkQueue:
     # --- who has the log
 
     def close(self) -> None:
-        """Let go of the queue; an owner answers what it was asked for, and closes the log. Closing again does nothing.
+        """Close the queue; an owner answers what it was asked for, and closes the log. Closing again does nothing.
 
         What was taken stays leased until the leases end.
         """
