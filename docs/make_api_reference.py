@@ -1,9 +1,12 @@
 """Writes docs/api.md from what the packages offer: `python docs/make_api_reference.py`."""  # noqa: INP001  a script
 
+import ast
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from functools import cache
 from importlib import import_module
@@ -127,10 +130,44 @@ def _calls(name: str, value: Any) -> Iterator[str]:
             yield _call(f"{name}.{maker}", getattr(value, maker))
 
 
+def _signature(value: Any) -> inspect.Signature:
+    """Return a signature with types in place of their names, which modules may import for type checkers alone."""
+    named = inspect.unwrap(value.__func__ if inspect.ismethod(value) else value)
+    made_by = getattr(named, "__init__", None) if inspect.isclass(named) else None
+    module = getattr(made_by if inspect.isfunction(made_by) else named, "__module__", "")
+    signature = inspect.signature(value)
+    if module not in sys.modules or not hasattr(sys.modules[module], "annotations"):  # of `from __future__`
+        return signature
+    names = _names_of_types(module)
+    parameters = [each.replace(annotation=_type(each.annotation, names)) for each in signature.parameters.values()]
+    returned = _type(signature.return_annotation, names)
+    return signature.replace(parameters=parameters, return_annotation=returned)
+
+
+def _type(annotation: Any, names: dict[str, Any]) -> Any:
+    if not isinstance(annotation, str):
+        return annotation
+    with suppress(NameError, TypeError):  # of what type checkers alone have, or know to be generic
+        return eval(annotation, names)  # noqa: S307  our own sources
+    return annotation
+
+
+@cache
+def _names_of_types(module: str) -> dict[str, Any]:
+    """Return all that a module has, and what it imports for type checkers."""
+    names = dict(vars(import_module(module)))
+    for each in ast.parse(inspect.getsource(import_module(module))).body:
+        if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING":
+            for statement in each.body:
+                with suppress(ImportError):  # of what type checkers alone have
+                    exec(ast.unparse(statement), names)  # noqa: S102  as above
+    return names
+
+
 def _is_made_by_users(value: Any) -> bool:
     """Whether it takes only what is public; what is built as Python's own types has no signature to be shown."""
     try:
-        return _all_public().issuperset(OWN.findall(str(inspect.signature(value))))
+        return _all_public().issuperset(OWN.findall(str(_signature(value))))
     except ValueError:
         return False
 
@@ -141,12 +178,12 @@ def _all_public() -> set[str]:
 
 
 def _result(function: Any) -> str:
-    return inspect.formatannotation(inspect.signature(function).return_annotation).strip("'").rpartition(".")[2]
+    return inspect.formatannotation(_signature(function).return_annotation).strip("'").rpartition(".")[2]
 
 
 def _call(name: str, value: Any) -> str:
     """Return a signature, over as many lines as it needs, without the modules of types."""
-    signature = inspect.signature(value)
+    signature = _signature(value)
     shown = [each.replace(default=_Shown.of(each.default)) for each in signature.parameters.values()]
     shown = [each.replace(annotation=NO_TYPE) if each.kind is each.VAR_KEYWORD else each for each in shown]
     returned = NO_TYPE if inspect.isclass(value) else signature.return_annotation

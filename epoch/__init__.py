@@ -7,6 +7,9 @@ imported from `epoch.bulk` when it is needed.
 __distribution__ = "epochlog 0.2.0"
 __version__ = __distribution__.partition(" ")[2]
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from epoch.base.resource_limits import OutOfMemoryError, ResourceLimitError
 from epoch.belonging import ensure_together
 from epoch.cache import LeaderEpochFileCache
@@ -27,18 +30,20 @@ from epoch.errors import (
     UnknownEpochError,
 )
 from epoch.history import EpochHistory
-from epoch.truncation import (
-    AskEndOffset,
-    Round,
-    TruncateTo,
-    Truncation,
-    TruncationOutcome,
-    TruncationProtocol,
-    diverging_epoch,
-    first_step,
-    truncate_against,
-    truncation_for,
-)
+
+if TYPE_CHECKING:
+    from epoch.truncation import (
+        AskEndOffset,
+        Round,
+        TruncateTo,
+        Truncation,
+        TruncationOutcome,
+        TruncationProtocol,
+        diverging_epoch,
+        first_step,
+        truncate_against,
+        truncation_for,
+    )
 
 __all__ = [
     "UNDEFINED_END_OFFSET",
@@ -68,5 +73,33 @@ __all__ = [
     "truncate_against",
     "truncation_for",
 ]
+_TRUNCATION = frozenset(
+    {
+        "AskEndOffset",
+        "Round",
+        "TruncateTo",
+        "Truncation",
+        "TruncationOutcome",
+        "TruncationProtocol",
+        "diverging_epoch",
+        "first_step",
+        "truncate_against",
+        "truncation_for",
+    }
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Load what decides about truncations on first use (PEP 562): a log that nobody replicates does without it."""
+    if name not in _TRUNCATION:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.truncation"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 ensure_together(__name__, __distribution__)

@@ -7,7 +7,6 @@ while nothing is in its place (`is_real`) compiled code may write to a file itse
 """
 
 import os
-import shutil
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -69,11 +68,13 @@ class FileSystem:
 
     def copy(self, source: Path, target: Path) -> None:
         """Make a new file with the content of another; where the file system can, both share the blocks on disk."""
+        from shutil import copyfileobj  # noqa: PLC0415  start-up time
+
         with open(source, "rb", buffering=0) as original, open(target, "xb", buffering=0) as copied:
             with suppress(AttributeError, OSError):  # macOS has no such call, and some file systems refuse it
                 while os.copy_file_range(original.fileno(), copied.fileno(), _LARGEST_COPY):
                     pass
-            shutil.copyfileobj(original, copied)
+            copyfileobj(original, copied)
 
     def link(self, source: Path, target: Path) -> None:
         """Give a file a second name; neither may be changed in place from then on."""

@@ -9,11 +9,11 @@ from logstore.append.encoding import encode_batch as encode_batch
 from logstore.append.encoding import encode_columns as encode_columns
 from logstore.append.encoding import encode_end_transaction as encode_end_transaction
 from logstore.append.encoding import encode_values as encode_values
+from logstore.batch.any_batch import Batch as Batch
 from logstore.batch.append_origin import AppendOrigin as AppendOrigin
 from logstore.batch.batch import RecordBatch as RecordBatch
 from logstore.batch.batch_attributes import TimestampType as TimestampType
 from logstore.batch.batch_template import BatchTemplate as BatchTemplate
-from logstore.batch.batches import Batch as Batch
 from logstore.batch.batches import read_batch as read_batch
 from logstore.batch.batches import read_batches as read_batches
 from logstore.batch.columns import BatchColumns as BatchColumns
@@ -93,10 +93,10 @@ from logstore.files.partition_metadata import format_uuid as format_uuid
 from logstore.files.producer_snapshot import ProducerSnapshot as ProducerSnapshot
 from logstore.files.producer_snapshot import ProducerStateEntry as ProducerStateEntry
 from logstore.files.quorum_state import QuorumState as QuorumState
+from logstore.indexes.index_entry import OffsetIndexEntry as OffsetIndexEntry
+from logstore.indexes.index_entry import TimeIndexEntry as TimeIndexEntry
 from logstore.indexes.offset_index import OffsetIndex as OffsetIndex
-from logstore.indexes.offset_index import OffsetIndexEntry as OffsetIndexEntry
 from logstore.indexes.time_index import TimeIndex as TimeIndex
-from logstore.indexes.time_index import TimeIndexEntry as TimeIndexEntry
 from logstore.indexes.transaction_index import AbortedTransaction as AbortedTransaction
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
 from logstore.log.backup.log_backup import LogBackup as LogBackup
@@ -121,8 +121,8 @@ from logstore.offline.offline_log_directory import open_offline as open_offline
 from logstore.offline.partition_directory import PartitionDirectory as PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog as RecoveredLog
 from logstore.producers.producer_state import ProducerState as ProducerState
+from logstore.recovery.dropped_tail import DroppedTail as DroppedTail
 from logstore.recovery.recovery_estimate import RecoveryEstimate as RecoveryEstimate
-from logstore.recovery.recovery_report import DroppedTail as DroppedTail
 from logstore.recovery.recovery_report import RecoveryReport as RecoveryReport
 from logstore.segment.open_files import OpenFiles as OpenFiles
 from logstore.segment.read_view import ReadView as ReadView

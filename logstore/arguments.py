@@ -1,11 +1,15 @@
 """What a caller has passed: refused by its name before anything changes, with what to pass instead."""
 
+from __future__ import annotations
+
 import time
-from datetime import datetime
 from operator import index
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from epoch.history import MAX_EPOCH
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 LONGEST_WAIT: Final = 1_000_000_000
 """Seconds that systems can wait."""
@@ -60,8 +64,11 @@ def deadline_after(timeout: float | None) -> float | None:
 
 def start_time_ms(since: int | datetime) -> int:
     """Return a time to read from, in milliseconds since 1970 UTC. Raises TypeError, and ValueError before that."""
-    if isinstance(since, datetime):
-        return max(0, round(since.timestamp() * 1000))
+    if not isinstance(since, int):
+        from datetime import datetime  # noqa: PLC0415  start-up time
+
+        if isinstance(since, datetime):
+            return max(0, round(since.timestamp() * 1000))
     milliseconds = whole_number(since, "since")
     if milliseconds < 0:
         raise ValueError(f"since is {milliseconds:,}: pass milliseconds since 1970 UTC, or a datetime")

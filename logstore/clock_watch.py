@@ -1,15 +1,13 @@
 """Whether a wall clock can be trusted, decided by a clock that nobody sets, and by the clocks of others."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 HOUR_MS: Final = 3_600_000
 _DRIFT: Final = 1_000
 """A wall clock that is brought to the right time slowly gains less than one part of so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClockDoubt:
+class ClockDoubt(NamedTuple):
     """Why a wall clock is not trusted."""
 
     ahead_ms: int | None

@@ -7,6 +7,8 @@ from typing import Final, NamedTuple
 
 from epoch.history import MAX_OFFSET
 
+META_PROPERTIES_NAME: Final = "meta.properties"
+"""What a directory of logs has, and no log."""
 CURSOR_SUFFIX: Final = ".cursor"
 SET_ASIDE_SUFFIX: Final = ".set-aside"
 """Of what recovery has taken out of a log."""

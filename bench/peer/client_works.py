@@ -15,7 +15,8 @@ from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import Settings, Timed, take_turns
 from bench.results import OURS, Row
 from logstore.append.encoding import encode_columns, encode_values
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batches
 from logstore.batch.columns import RecordColumns
 from logstore.batch.record import Record
 from logstore.offline.log_file import LogFile

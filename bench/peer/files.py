@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from logstore.append.encoding import encode_batch
-from logstore.batch.batch_template import BatchTemplate, seal
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec
+from logstore.batch.layout import seal
 from logstore.batch.record import Record
 from logstore.kernels.decode import decode_chunks
 from logstore.log.log import Log

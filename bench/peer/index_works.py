@@ -16,6 +16,8 @@ from bench.results import KAFKA, OURS, Row
 from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT
 from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
+from logstore.indexes.offset_index import OFFSET_COLUMNS
+from logstore.indexes.time_index import TIME_COLUMNS
 from logstore.kernels import search
 
 INDEX_BYTES: Final = 10 << 20
@@ -40,8 +42,8 @@ class IndexWorks:
         self._settings = settings
         self._kafka = kafka
         self._bytes = INDEX_BYTES if settings.size >= SMALL_LOG else SMALL_INDEX_BYTES
-        self._entries = self._bytes // OFFSET_SLOT.itemsize
-        self._times = self._bytes // TIME_SLOT.itemsize
+        self._entries = self._bytes // OFFSET_SLOT
+        self._times = self._bytes // TIME_SLOT
         self._directory = settings.work / "indexes"
 
     def works(self) -> dict[str, Callable[[str], Row]]:
@@ -121,11 +123,11 @@ class IndexWorks:
         return path
 
     def _write(self) -> None:
-        entries = np.empty(self._entries, OFFSET_SLOT)
+        entries = np.empty(self._entries, OFFSET_COLUMNS)
         entries["relative_offset"] = np.arange(self._entries) * OFFSETS_APART + OFFSETS_APART - 1
         entries["position"] = np.arange(self._entries) * BYTES_APART
         (self._directory / f"{NAME}.index").write_bytes(entries.tobytes())
-        times = np.empty(self._times, TIME_SLOT)
+        times = np.empty(self._times, TIME_COLUMNS)
         times["timestamp"] = FIRST_TIMESTAMP + np.arange(self._times) * MILLISECONDS_APART
         times["relative_offset"] = np.arange(self._times) * OFFSETS_APART + OFFSETS_APART - 1
         (self._directory / f"{NAME}.timeindex").write_bytes(times.tobytes())

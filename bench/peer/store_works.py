@@ -1,5 +1,9 @@
 """Appending and reading records beside other stores of Python programs: same records, same durability."""
 
+import os
+import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -7,13 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from pathlib import Path
 from statistics import quantiles
 from threading import Event
 from typing import Final
 
 from bench.peer.files import Logs
 from bench.peer.kafka_timer import KafkaTimer
-from bench.peer.stores import STORES, FlushedLogStore, LogStore, Store
+from bench.peer.stores import SQLITE, STORES, FlushedLogStore, LogStore, Store
 from bench.peer.turns import Settings, Timed, take_turns
 from bench.results import OURS, Row
 
@@ -25,6 +30,27 @@ UNDISTURBED: Final = "without a flush"
 READ_RECORDS: Final = 100_000
 SMALL, LARGE = 100, 1 << 10
 """Bytes of a value."""
+
+
+SHORT_PROGRAMS: Final = {
+    OURS: """
+import sys
+from logstore import Log
+with Log.open(sys.argv[1] + "/log") as log:
+    log.append([b"a"])
+    log.flush()
+""",
+    SQLITE: """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1] + "/table", isolation_level=None)
+connection.execute("PRAGMA journal_mode=WAL")
+connection.execute("PRAGMA synchronous=FULL")
+connection.execute("CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, value BLOB)")
+connection.execute("INSERT INTO log (value) VALUES (?)", [b"a"])
+connection.close()
+""",
+}
+"""What a program does that opens a store, appends one record durably and ends."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +89,8 @@ class StoreWorks:
             ),
             "append one record while another thread flushes, 99th percentile": partial(self._append_beside, calls),
             "read records as objects": self._read,
+            "append one record durably in a process of its own": partial(self._append_in_process, is_new=True),
+            "the same, to a store that is there": partial(self._append_in_process, is_new=False),
         }
 
     def _append(self, stores: Mapping[str, type[Store]], appends: Appends, name: str) -> Row:
@@ -110,10 +138,30 @@ class StoreWorks:
             store.close()
         return row
 
+    def _append_in_process(self, name: str, *, is_new: bool) -> Row:
+        """Measure the processor time of all that a program takes, Python's own start included, whatever the clock."""
+
+        def measure(program: str, there: Path) -> Timed:
+            place = next(self._directories) if is_new else there
+            place.mkdir(exist_ok=True)
+            return Timed(_processor_time([sys.executable, "-c", program, str(place)]))
+
+        row = Row(name, items=1, unit="records", group=self.group)
+        sides = {side: partial(measure, each, next(self._directories)) for side, each in SHORT_PROGRAMS.items()}
+        return take_turns(row, sides, self._settings)
+
     def _open(self, store: type[Store], *, durable: bool = False) -> Store:
         directory = next(self._directories)
         directory.mkdir()
         return store(directory, durable=durable)
+
+
+def _processor_time(command: list[str]) -> float:
+    """Run a program; return the nanoseconds of processor time that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e9 * (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
 @contextmanager

@@ -53,16 +53,16 @@ class AwaitedKernel:
         return self.code
 
     def _ask(self, work: int) -> Any:
-        if not _is_compiled():
-            return None  # as plain Python the kernel were slower than what its caller does without
         how = os.environ.get(VARIABLE)
         if how == "now":
             try:
-                return self.get()
+                from epoch.compiling.kernel import HAS_CODE  # noqa: PLC0415  it may load numba
+
+                return self.get() if HAS_CODE else None
             except ImportError:  # in a signal handler, while it is just being loaded
                 return None
         self._waited += work
-        if self._waited >= self._patience:
+        if self._waited >= self._patience and _is_compiled():
             self._waited, self._patience = 0, 2 * self._patience  # where it cannot be made, ask ever less often
             MAKER.want(self, may_compile=how != "never")
         return None
@@ -70,5 +70,8 @@ class AwaitedKernel:
 
 @cache
 def _is_compiled() -> bool:
-    """Whether there is machine code, or what makes it. Whether it is of these sources takes longer to see."""
+    """Whether there is machine code, or what makes it. Whether it is of these sources takes longer to see.
+
+    As plain Python a kernel is slower than what its caller does without.
+    """
     return Path(__file__).with_name("machine_code").exists() or find_spec("numba") is not None

@@ -19,18 +19,22 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
 
 
-def _has_compiler() -> bool:
+def _settings() -> Any:
+    """Return numba's; None where it is not installed, or not needed."""
     if shipped():
-        return False
+        return None
     try:
         from numba import config
     except ModuleNotFoundError:
-        return False
-    return not config.DISABLE_JIT  # type: ignore[attr-defined]  # set while numba is imported
+        return None
+    return config
 
 
-COMPILES: Final = _has_compiler()
+_SETTINGS: Final = _settings()
+COMPILES: Final[bool] = _SETTINGS is not None and not _SETTINGS.DISABLE_JIT
 """Whether kernels are compiled; what tells numba how to is imported only then."""
+HAS_CODE: Final = _SETTINGS is not None or bool(shipped())
+"""Whether there is machine code, or what makes it."""
 
 
 def kernel(function: Function) -> Function:

@@ -5,7 +5,6 @@ half a second, of which Python gives others their turn every few milliseconds.
 """
 
 import atexit
-import json
 import os
 import sys
 import warnings
@@ -145,6 +144,7 @@ def is_kept(package: str) -> bool:
 
 def compile_all(package: str) -> bool:
     """Compile all in a process, unless another one does already; wait for either, and return whether all are kept."""
+    import json  # noqa: PLC0415  as above
     import subprocess  # noqa: PLC0415  as above
 
     from epoch.compiling.completion import Completion  # noqa: PLC0415  as above

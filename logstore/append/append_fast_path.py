@@ -4,8 +4,6 @@ from array import array
 from struct import Struct
 from typing import Any, Final
 
-import crc32c
-
 from epoch.compiling.awaited_kernel import PATIENCE, AwaitedKernel
 from epoch.history import MAX_OFFSET
 from logstore.append.append_info import AppendInfo
@@ -24,6 +22,7 @@ from logstore.batch.layout import (
     RECORD_COUNT_AT,
     header_of,
 )
+from logstore.checksum import crc32c
 from logstore.log_config import LogConfig
 
 SEVERAL_BYTES: Final = 8 << 10
@@ -57,7 +56,6 @@ _NO_BYTES: Final = memoryview(b"")
 _NOT_PLAIN: Final = (0, -1)
 _PLACE: Final = header_of("base_offset", "length", "leader_epoch")
 """The first and the last is what a leader writes into a batch."""
-_checksum: Final = crc32c.crc32c
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
 
@@ -76,7 +74,7 @@ def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo
         or base_offset < next_offset
         or not 0 <= delta < MAX_OFFSET - base_offset
         or count < 0
-        or checksum != _checksum(memoryview(data)[CRC_START:])
+        or checksum != crc32c(memoryview(data)[CRC_START:])
     ):
         return None
     info: AppendInfo = _build(AppendInfo, (base_offset, base_offset + delta, max_timestamp, len(data), False))
@@ -150,7 +148,7 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
         or producer_id != NO_PRODUCER_ID
         or base_offset
         or count != delta + 1
-        or checksum != _checksum(sent[CRC_START:])
+        or checksum != crc32c(sent[CRC_START:])
     ):
         return _NOT_PLAIN
     section = sent_records(codec, sent[HEADER_SIZE:])

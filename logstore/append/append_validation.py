@@ -1,12 +1,14 @@
 """Validates an append, and returns the bytes that the log then writes (Kafka: LogValidator)."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from contextlib import suppress
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.history import MAX_OFFSET
+from logstore import batch as formats
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.append.sent_records import sent_records
 from logstore.batch.append_origin import AppendOrigin
@@ -21,9 +23,7 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
     TimestampType,
 )
-from logstore.batch.batch_template import BatchTemplate, seal
-from logstore.batch.batches import Batch, read_batch, read_batches
-from logstore.batch.buffer import Buffer
+from logstore.batch.batches import read_batch, read_batches
 from logstore.batch.compression.codec import Codec
 from logstore.batch.compression.decompression_limit import MOST_HEADERS
 from logstore.batch.layout import (
@@ -35,6 +35,7 @@ from logstore.batch.layout import (
     MAGIC,
     MAGIC_AT,
     MAX_TIMESTAMP_AT,
+    seal,
 )
 from logstore.errors import (
     CorruptBatchError,
@@ -47,6 +48,13 @@ from logstore.errors import (
     UnexpectedAppendOffsetError,
 )
 from logstore.log_config import MAX_INT64, LogConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from logstore.batch.any_batch import Batch
+    from logstore.batch.batch_template import BatchTemplate
+    from logstore.batch.buffer import Buffer
 
 _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
@@ -357,7 +365,7 @@ def _template(
     append_timestamp: int | None,
     compression_level: int | None,
 ) -> BatchTemplate:
-    return BatchTemplate(
+    return formats.batch_template.BatchTemplate(
         base_offset=next_offset,
         leader_epoch=leader_epoch,
         codec=Codec(codec),

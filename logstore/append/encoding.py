@@ -1,19 +1,20 @@
 """Batches of magic 2 as producers build them, any codec: from records, from lists of bytes, from columns."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
 from epoch.history import MAX_EPOCH, MAX_OFFSET
-from logstore.append.plain_encoder import PlainEncoder
+from logstore import append
+from logstore import batch as formats
 from logstore.append.value_batch import encode_value_batch
 from logstore.append.wrong_records import with_records_of_values, wrong_records
 from logstore.arguments import number_within
 from logstore.batch.batch_attributes import NO_TIMESTAMP
-from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
-from logstore.batch.control import EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.batch.record_encoder import encode_plain_values, encode_records
 from logstore.clock import now_ms
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from logstore.batch.batch_template import BatchTemplate
     from logstore.batch.columns import RecordColumns
+    from logstore.batch.control import EndTransactionMarker
     from logstore.kernels.encode import Encoder
 
 BATCH_BYTES: Final = 16 << 10
@@ -97,12 +100,12 @@ def encode(records: Sequence[Record | bytes], template: BatchTemplate | None) ->
     if min_timestamp < NO_TIMESTAMP:
         raise wrong_records(records) or ValueError("records have negative timestamps")
     if template is None:
-        template = BatchTemplate()
+        template = formats.batch_template.BatchTemplate()
     try:
         data = template.batch(section, len(records), base_timestamp, max_timestamp)
         return EncodedBatch(data, len(records), min_timestamp, max_timestamp)
     except AttributeError:
-        if isinstance(template, BatchTemplate):
+        if isinstance(template, formats.batch_template.BatchTemplate):
             raise
         raise _no_template(template) from None
     except StructError:
@@ -130,7 +133,7 @@ def encode_end_transaction(
     producer_epoch = number_within(producer_epoch, "producer_epoch", _MAX_INT16)
     number_within(marker.coordinator_epoch, "coordinator_epoch", MAX_EPOCH)
     number_within(marker.version, "version", _MAX_INT16)
-    template = BatchTemplate(
+    template = formats.batch_template.BatchTemplate(
         producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
     )
     return encode_batch([marker.record(timestamp)], template)
@@ -138,7 +141,7 @@ def encode_end_transaction(
 
 def encode_values(
     values: Sequence[bytes | None],
-    timestamps: "int | NDArray[np.int64]",
+    timestamps: int | NDArray[np.int64],
     *,
     keys: Sequence[bytes | None] | None = None,
     template: BatchTemplate | None = None,
@@ -158,7 +161,7 @@ def encode_values(
 
 
 def encode_columns(
-    records: "RecordColumns", *, template: BatchTemplate | None = None, batch_bytes: int = BATCH_BYTES
+    records: RecordColumns, *, template: BatchTemplate | None = None, batch_bytes: int = BATCH_BYTES
 ) -> memoryview:
     """Encode the records of columns in bulk, with headers: as many batches as they need, one after the other.
 
@@ -173,8 +176,8 @@ def encode_columns(
             "bytes, and `encode_batch` of Record"
         )
     batch_bytes = number_within(batch_bytes, "batch_bytes", _MAX_INT32)
-    template = BatchTemplate() if template is None else template
-    if not isinstance(template, BatchTemplate):
+    template = formats.batch_template.BatchTemplate() if template is None else template
+    if not isinstance(template, formats.batch_template.BatchTemplate):
         raise _no_template(template)
     template.after(len(records))
     encoder = ENCODER.ready(len(records))
@@ -183,26 +186,26 @@ def encode_columns(
     return _encode(encoder(records, batch_bytes), template)
 
 
-def _encode(encoder: "Encoder", template: BatchTemplate) -> memoryview:
+def _encode(encoder: Encoder, template: BatchTemplate) -> memoryview:
     if template.codec is Codec.NONE:
         return encoder.batches(template)
     return memoryview(b"".join(_compressed_batches(encoder, template)))
 
 
-def _compressed_batches(encoder: "Encoder", template: BatchTemplate) -> Iterator[bytearray]:
+def _compressed_batches(encoder: Encoder, template: BatchTemplate) -> Iterator[bytearray]:
     for section, count, base_timestamp, max_timestamp in encoder.sections():
         yield template.batch(section, count, base_timestamp, max_timestamp)
         template = template.after(count)
 
 
 def _plain_batches(
-    records: "RecordColumns", template: BatchTemplate, batch_bytes: int
+    records: RecordColumns, template: BatchTemplate, batch_bytes: int
 ) -> Iterator[bytearray | memoryview]:
     """Encode without the kernels until they are there, and the rest with them."""
     import numpy as np  # noqa: PLC0415  plain writers do without
 
-    done = 0
-    for section, count, base_timestamp, max_timestamp in PlainEncoder(records, batch_bytes).sections():
+    done, plain = 0, append.plain_encoder.PlainEncoder(records, batch_bytes)
+    for section, count, base_timestamp, max_timestamp in plain.sections():
         yield template.batch(section, count, base_timestamp, max_timestamp)
         template = template.after(count)
         done += count
@@ -211,12 +214,12 @@ def _plain_batches(
             return
 
 
-def _load_encoder() -> type["Encoder"]:
+def _load_encoder() -> type[Encoder]:
     from logstore.batch.columns import RecordColumns  # noqa: PLC0415  as above
     from logstore.kernels.encode import Encoder  # noqa: PLC0415  numba loads on the first bulk operation
 
     record = RecordColumns.of([Record(0, 0, None, b"")], 0)
-    Encoder(record, BATCH_BYTES).batches(BatchTemplate())
+    Encoder(record, BATCH_BYTES).batches(formats.batch_template.BatchTemplate())
     for _ in Encoder(record, BATCH_BYTES).sections():
         pass
     return Encoder

@@ -3,8 +3,8 @@
 from typing import Final
 
 from logstore.append.time_limit import TimeLimit
+from logstore.batch import compression
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.compression.decompressed_pieces import decompressed_pieces
 from logstore.batch.compression.decompression_limit import PRODUCER_LIMIT, block_limit
 from logstore.errors import DecompressionLimitError
 
@@ -29,7 +29,8 @@ def sent_records(codec: int, data: memoryview) -> memoryview:
 def _in_pieces(codec: int, data: memoryview) -> bytearray:
     limit, records = TimeLimit(), bytearray()
     most = block_limit(len(data))
-    for piece in decompressed_pieces(codec, data, most_blocks=most, most_bytes=PRODUCER_LIMIT):
+    pieces = compression.decompressed_pieces.decompressed_pieces
+    for piece in pieces(codec, data, most_blocks=most, most_bytes=PRODUCER_LIMIT):
         records += piece
         if len(records) > PRODUCER_LIMIT:
             raise DecompressionLimitError(f"the records take more than {PRODUCER_LIMIT:,} bytes")

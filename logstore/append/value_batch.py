@@ -9,8 +9,6 @@ from functools import cache, lru_cache
 from struct import Struct
 from typing import Final
 
-import crc32c
-
 from logstore.batch.batch_attributes import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE
 from logstore.batch.layout import (
     CRC_AT,
@@ -23,6 +21,7 @@ from logstore.batch.layout import (
     RECORD_COUNT_AT,
 )
 from logstore.batch.record_encoder import encode_varint
+from logstore.checksum import crc32c
 
 _MOST_LENGTHS: Final = 1 << 11
 """Values that are shorter are encoded by table."""
@@ -45,7 +44,6 @@ _pack_int32: Final = Struct(">i").pack_into
 _pack_times: Final = Struct(">iqq").pack_into
 """The last offset delta, and the first and largest time, which follow it."""
 _pack_crc: Final = Struct(">I").pack_into
-_checksum: Final = crc32c.crc32c
 
 
 def encode_value_batch(values: Sequence[bytes], timestamp: int) -> bytearray | None:
@@ -78,8 +76,7 @@ def _encode_one(value: bytes, timestamp: int) -> bytearray | None:
     length = len(value)
     if length >= _MOST_LENGTHS:
         return None
-    [before] = _before_equal_values(length, 1)
-    return _seal(_EMPTY.join((_HEADER, before, value, _NO_HEADERS)), 1, timestamp)
+    return _seal(_EMPTY.join((_HEADER, _before_only_value(length), value, _NO_HEADERS)), 1, timestamp)
 
 
 def _seal(data: bytearray, count: int, timestamp: int) -> bytearray:
@@ -87,8 +84,15 @@ def _seal(data: bytearray, count: int, timestamp: int) -> bytearray:
     _pack_int32(data, LENGTH_AT, len(data) - LOG_OVERHEAD)
     _pack_times(data, LAST_OFFSET_DELTA_AT, count - 1, timestamp, timestamp)
     _pack_int32(data, RECORD_COUNT_AT, count)
-    _pack_crc(data, CRC_AT, _checksum(memoryview(data)[CRC_START:]))
+    _pack_crc(data, CRC_AT, crc32c(memoryview(data)[CRC_START:]))
     return data
+
+
+@lru_cache(maxsize=64)
+def _before_only_value(length: int) -> bytes:
+    """Return what comes before the value of a batch of one. A short program does without the tables."""
+    size = encode_varint(length)
+    return encode_varint(_REST + 1 + len(size) + length) + _TIME + encode_varint(0) + _NO_KEY + size
 
 
 @lru_cache(maxsize=64)

@@ -1,10 +1,12 @@
 """Record batches of magic 2, the format since Kafka 0.11 (KIP-98)."""
 
-from collections.abc import Iterator
+from __future__ import annotations
+
 from itertools import islice
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from epoch.history import MAX_OFFSET
+from logstore.batch import compression, decoding
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -15,14 +17,10 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
     TimestampType,
 )
-from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.compression.decompressed_pieces import decompressed_pieces
-from logstore.batch.decoding.plain_records import PLAIN_RECORDS
 from logstore.batch.decoding.record_decoder import decode_records, pass_over
-from logstore.batch.decoding.whole_records import whole_records
 from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH
-from logstore.batch.record import Record
+from logstore.checksum import crc32c
 from logstore.errors import (
     CorruptBatchError,
     CorruptRecordError,
@@ -31,6 +29,11 @@ from logstore.errors import (
     InvalidBatchHeaderError,
     TornBatchError,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from logstore.batch.record import Record
 
 
 class RecordBatch:
@@ -199,7 +202,7 @@ class RecordBatch:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
         except DecompressionError as error:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
-        if PLAIN_RECORDS.covers(min(self.record_count, len(section))):
+        if decoding.plain_records.PLAIN_RECORDS.covers(min(self.record_count, len(section))):
             yield self._one_by_one(section)
         else:
             yield from self._by_kernel(section)
@@ -218,7 +221,7 @@ class RecordBatch:
     def _in_pieces(self) -> Iterator[Record]:
         """Decode what is too much to be decompressed at once."""
         try:
-            for run, count in whole_records(self.pieces(), self.record_count):
+            for run, count in decoding.whole_records.whole_records(self.pieces(), self.record_count):
                 yield from self._decoded(run, count)
         except (CorruptRecordError, DecompressionError) as error:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
@@ -226,7 +229,7 @@ class RecordBatch:
     def pieces(self) -> Iterator[bytes]:
         """Decompress the records' bytes in pieces, however many they are. Raises DecompressionError."""
         view = self.data[self.position + HEADER_SIZE : self.position + self.size]
-        return decompressed_pieces(self.attributes & CODEC_BITS, view)
+        return compression.decompressed_pieces.decompressed_pieces(self.attributes & CODEC_BITS, view)
 
     def _one_by_one(self, section: memoryview) -> Iterator[Record]:
         try:

@@ -1,10 +1,11 @@
 """What no checksum covers of a batch, its offset and leader epoch, held against the batches before and after it."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from epoch.history import MAX_EPOCH
 from logstore.batch.batch_attributes import NO_LEADER_EPOCH
-from logstore.batch.batches import Batch
 from logstore.batch.layout import MAGIC, header_of
 from logstore.errors import CorruptBatchError
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from logstore.batch.any_batch import Batch
     from logstore.batch.columns import BatchColumns
 
 _PLACE: Final = header_of("base_offset", "leader_epoch", "magic")
@@ -71,7 +73,7 @@ class Surroundings:
         del offset
         return None
 
-    def onward(self) -> "tuple[memoryview, Surroundings] | None":
+    def onward(self) -> tuple[memoryview, Surroundings] | None:
         """Return the bytes at hand with all that follow them and are there too, and what lies around those."""
         return None
 
@@ -156,7 +158,7 @@ class BatchOrder:
                 return f"the batch has leader epoch {epoch:,}, and by the history of epochs {written_in:,} wrote there"
         return ""
 
-    def sound(self, columns: "BatchColumns", data: memoryview, around: Surroundings) -> "BatchColumns":
+    def sound(self, columns: BatchColumns, data: memoryview, around: Surroundings) -> BatchColumns:
         """Go on behind the batches before the first that has a wrong checksum or cannot stand in its place."""
         if not len(columns):
             return columns
@@ -168,7 +170,7 @@ class BatchOrder:
             self.epoch = max(self.epoch, int(kept.leader_epoch.max()))
         return kept
 
-    def _in_place(self, columns: "BatchColumns", data: memoryview, around: Surroundings) -> "NDArray[np.bool_]":
+    def _in_place(self, columns: BatchColumns, data: memoryview, around: Surroundings) -> NDArray[np.bool_]:
         import numpy as np  # noqa: PLC0415  where batches are read one by one it is not loaded
 
         base, last, epoch = columns.base_offset, columns.last_offset, columns.leader_epoch

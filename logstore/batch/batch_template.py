@@ -14,9 +14,8 @@ from logstore.batch.batch_attributes import (
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
 )
-from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, compress
-from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logstore.batch.layout import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, seal
 from logstore.text.brief_text import differing
 
 
@@ -92,8 +91,3 @@ class BatchTemplate:
     def _ensure_offsets(self, records: int) -> None:
         if records > MAX_OFFSET - whole_number(self.base_offset, "base_offset"):
             raise OverflowError(f"{records:,} records from offset {self.base_offset:,} on end beyond the last offset")
-
-
-def seal(data: bytearray) -> None:
-    """Write the checksum of the batch that fills `data`."""
-    data[CRC_AT:CRC_START] = crc32c(memoryview(data)[CRC_START:]).to_bytes(4)

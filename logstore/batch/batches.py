@@ -1,13 +1,16 @@
 """Batches of any magic, one after the other."""
 
-from collections.abc import Iterator
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from logstore.batch.batch import RecordBatch, refuse_torn
-from logstore.batch.layout import MAGIC, MAGIC_AT
-from logstore.batch.legacy_batch import SMALLEST_MESSAGE, LegacyBatch
+from logstore.batch.layout import MAGIC, MAGIC_AT, SMALLEST_MESSAGE
 
-Batch = RecordBatch | LegacyBatch
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from logstore.batch.any_batch import Batch
 
 _MAGIC_END: Final = MAGIC_AT + 1
 
@@ -35,4 +38,6 @@ def read_batch(data: memoryview, position: int = 0, file: str | None = None) -> 
         refuse_torn(left, SMALLEST_MESSAGE, position, file)
     if data[position + MAGIC_AT] == MAGIC:
         return RecordBatch(data, position, file)
+    from logstore.batch.legacy_batch import LegacyBatch  # noqa: PLC0415  start-up time: who has any has old files
+
     return LegacyBatch(data, position, file)

@@ -7,6 +7,8 @@ write its offset and epoch into a batch that it was sent. Kernels take these num
 from struct import Struct, calcsize
 from typing import Final
 
+from logstore.checksum import crc32c
+
 MAGIC: Final = 2
 
 _FORMATS: Final = {
@@ -50,6 +52,8 @@ LOG_OVERHEAD: Final = LEADER_EPOCH_AT
 """Bytes of the offset and the length before every batch, of any magic; the length counts what follows them."""
 SMALLEST_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
 """The length that a batch without records gives."""
+SMALLEST_MESSAGE: Final = 26
+"""Bytes of a message of magic 0 with neither key nor value."""
 MAGIC_AT: Final = _start_of("magic")
 """In messages of magic 0 and 1 too."""
 CRC_AT: Final = _start_of("crc")
@@ -63,3 +67,8 @@ PRODUCER_ID_AT: Final = _start_of("producer_id")
 PRODUCER_EPOCH_AT: Final = _start_of("producer_epoch")
 BASE_SEQUENCE_AT: Final = _start_of("base_sequence")
 RECORD_COUNT_AT: Final = _start_of("record_count")
+
+
+def seal(data: bytearray) -> None:
+    """Write the checksum of the batch that fills `data`."""
+    data[CRC_AT:CRC_START] = crc32c(memoryview(data)[CRC_START:]).to_bytes(4)

@@ -24,7 +24,7 @@ from logstore.batch.batch_attributes import (
 )
 from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.compression.decompressed_pieces import decompressed_pieces
-from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD, MAGIC_AT
+from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD, MAGIC_AT, SMALLEST_MESSAGE
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,
@@ -43,8 +43,6 @@ _TIMESTAMP_AT: Final = _HEADER.size
 """Only in magic 1."""
 _FIELDS: Final = {0: _TIMESTAMP_AT, 1: _TIMESTAMP_AT + _INT64.size}
 """Where the key's length stands, by magic."""
-SMALLEST_MESSAGE: Final = 26
-"""Bytes of a message of magic 0 with neither key nor value."""
 _CODECS: Final = frozenset({Codec.GZIP, Codec.SNAPPY, Codec.LZ4})
 
 

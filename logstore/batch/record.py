@@ -1,12 +1,14 @@
 """One record: what a producer sent and the offset and time that the log gave it."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from operator import index
-from typing import Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from logstore.batch.buffer import BUFFERS
 from logstore.clock import now_ms
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 class Header(NamedTuple):
@@ -37,7 +39,7 @@ class Record(NamedTuple):
         value: bytes | None,
         key: bytes | str | None = None,
         *,
-        timestamp: int | datetime | None = None,
+        timestamp: "int | datetime | None" = None,
         headers: "Headers" = (),
     ) -> Self:
         """Create a record to write: its offset is -1 until the log assigns one, and its time is now by default.
@@ -93,6 +95,8 @@ def _ensure_content(given: object, name: str, right: str) -> None:
 
 def _milliseconds(time: object) -> int:
     """Return a time as a record has it. Raises TypeError for what is none."""
+    from datetime import datetime  # noqa: PLC0415  start-up time
+
     if isinstance(time, datetime):
         return round(time.timestamp() * 1000)
     if isinstance(time, bool) or not hasattr(time, "__index__"):

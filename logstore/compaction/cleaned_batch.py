@@ -15,9 +15,8 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
     TimestampType,
 )
-from logstore.batch.batch_template import seal
 from logstore.batch.compression.codec import compress
-from logstore.batch.layout import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logstore.batch.layout import HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC, seal
 from logstore.batch.record_encoder import frame_record
 from logstore.compaction.record_section import StoredRecord
 

@@ -28,7 +28,7 @@ def _fits(group: Group, segment: LiveSegment, end: int, config: LogConfig) -> bo
     together = [*group, segment]
     return (
         sum(each.size for each in together) <= config.segment_bytes
-        and sum(len(each.offset_index) for each in together) * OFFSET_SLOT.itemsize <= config.segment_index_bytes
-        and sum(len(each.time_index) for each in together) * TIME_SLOT.itemsize <= config.segment_index_bytes
+        and sum(len(each.offset_index) for each in together) * OFFSET_SLOT <= config.segment_index_bytes
+        and sum(len(each.time_index) for each in together) * TIME_SLOT <= config.segment_index_bytes
         and (not segment.size or end - 1 - group[0].base_offset <= MAX_RELATIVE_OFFSET)
     )

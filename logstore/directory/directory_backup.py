@@ -7,10 +7,10 @@ from pathlib import Path
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogClosedError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.backup_mark import BACKUP_MARK, BackupMark
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.directory_lock import LOCK_NAME
-from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,

@@ -44,11 +44,12 @@ from logstore.errors import (
     UnknownPartitionError,
     inherited_directory,
 )
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.broker.kept_claims import Claims
 from logstore.files.broker.other_roots import OtherRoots
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import RootCheckpoints

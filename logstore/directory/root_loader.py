@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from epoch.base.resource_limits import ResourceLimitError
@@ -95,7 +94,7 @@ class RootLoader:
         DirectoryLock.ensure_free(self._root / str(partition))
         said = self._known_of(partition, known)
         if log_start_offset:
-            said = replace(said, log_start_offset=max(said.log_start_offset or 0, log_start_offset))
+            said = said._replace(log_start_offset=max(said.log_start_offset or 0, log_start_offset))
         check_all = self._environment.check_all
         log = self._opener.open(partition, said, progress, damage=damage, replicated=replicated, check_all=check_all)
         self._partitions.logs[partition] = log

@@ -1,10 +1,8 @@
 """The file that marks a clean shutdown of a broker (Kafka: CleanShutdownFileHandler, KIP-966)."""
 
-import json
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
@@ -12,11 +10,11 @@ from logstore.errors import CorruptMetadataError
 CLEAN_SHUTDOWN_NAME: Final = ".kafka_cleanshutdown"
 UNKNOWN_BROKER_EPOCH: Final = -1
 _MAX_BYTES: Final = 4096
+_UNKNOWN: Final = b'{"version":0,"brokerEpoch":-1}'
 _FIELDS: Final = ("version", "brokerEpoch")
 
 
-@dataclass(frozen=True, slots=True)
-class CleanShutdown:
+class CleanShutdown(NamedTuple):
     """Written once all logs are flushed and closed, removed at the next start: if it exists, logs need no recovery."""
 
     broker_epoch: int = UNKNOWN_BROKER_EPOCH
@@ -31,8 +29,10 @@ class CleanShutdown:
     @classmethod
     def parse(cls, data: bytes, path: Path = Path(CLEAN_SHUTDOWN_NAME)) -> "CleanShutdown":
         """Read the file's bytes: empty, or JSON with `version` and `brokerEpoch`."""
-        if not data:
+        if not data or data == _UNKNOWN:
             return cls()
+        import json  # noqa: PLC0415  start-up time: a log that stands alone writes no more than that
+
         try:
             content = json.loads(data[: _MAX_BYTES + 1], object_pairs_hook=unique)
             version, broker_epoch = (content[name] for name in _FIELDS)
@@ -47,7 +47,7 @@ class CleanShutdown:
 
     def encode(self) -> bytes:
         """Return the file's bytes, as Kafka writes them."""
-        return json.dumps({"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":")).encode()
+        return b'{"version":0,"brokerEpoch":%d}' % self.broker_epoch
 
     def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
         """Record durably that all logs are flushed and closed. Raises OSError."""

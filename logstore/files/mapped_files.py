@@ -6,31 +6,28 @@ the object that made them: they outlive logs that are closed, and files have sev
 processes are not known.
 """
 
-import ctypes
+from __future__ import annotations
+
 import errno
 import mmap
 import os
-from io import FileIO
-from pathlib import Path
 from threading import RLock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from epoch.base.resource_limits import NamingLimits, refuse_beyond_limit
-from epoch.filesystem import FileSystem
+from logstore import files
 from logstore.errors import ReentrantCallError
+
+if TYPE_CHECKING:
+    from io import FileIO
+    from pathlib import Path
+
+    from epoch.filesystem import FileSystem
 
 _COPY_BYTES: Final = 1 << 20
 
-_libc: Final = ctypes.CDLL(None, use_errno=True)
-_mmap: Final = _libc.mmap
-_mmap.restype = ctypes.c_void_p
-_mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
-_munmap: Final = _libc.munmap
-_munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-_FAILED: Final = ctypes.c_void_p(-1).value
-
-_held: Final[dict[int, tuple[tuple[int, int], int, "ref[Any]"]]] = {}
+_held: Final[dict[int, tuple[tuple[int, int], int, ref[Any]]]] = {}
 """By the owner's id: the file, how many of its bytes are mapped, and the owner, which the views keep alive."""
 _lock = RLock()
 """Held while a file is mapped, and from the question whether one is to its cut.
@@ -39,30 +36,6 @@ A signal handler may take it again: to map a file while its thread maps one, and
 """
 _is_cutting = False
 """Whether the holder of the lock is between that question and the cut."""
-
-
-class Mapping:
-    """A read-only mapping that ends with the last view of it, and keeps no descriptor meanwhile.
-
-    `mmap.mmap` keeps one up to Python 3.12, and readers that hold many views would use up what the process may have.
-    """
-
-    __slots__ = ("__array_interface__", "__weakref__", "_address", "_size")
-
-    def __init__(self, address: int, size: int) -> None:
-        """Own memory that was mapped."""
-        self._address = address
-        self._size = size
-        self.__array_interface__: dict[str, object] = {
-            "data": (address, True),
-            "shape": (size,),
-            "typestr": "|u1",
-            "version": 3,
-        }
-
-    def __del__(self, unmap: Any = _munmap) -> None:
-        """Unmap: no view is left."""
-        unmap(self._address, self._size)
 
 
 def map_file(path: Path, size: int) -> memoryview:
@@ -82,7 +55,7 @@ def map_file(path: Path, size: int) -> memoryview:
                     f"{size:,} bytes were written, and the file has {stat.st_size:,}: another process has truncated it"
                 )
                 raise OSError(errno.EIO, what, str(path))
-            mapping = Mapping(_map(descriptor, size, path), size)
+            mapping = files.mapping.map_descriptor(descriptor, size, path)
         finally:
             os.close(descriptor)
         _hold(mapping, stat, size)
@@ -149,16 +122,6 @@ def _refuse_within_a_cut(path: Path) -> None:
             file=path,
             advice="read again when the signal handler has returned",
         )
-
-
-def _map(descriptor: int, size: int, path: Path) -> int:
-    address: int = _mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
-    if address == _FAILED:
-        number = ctypes.get_errno()
-        error = OSError(number, os.strerror(number), str(path))
-        refuse_beyond_limit(error, path)
-        raise error
-    return address
 
 
 def _hold(owner: object, stat: os.stat_result, size: int) -> None:

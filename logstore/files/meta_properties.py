@@ -9,10 +9,10 @@ from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.java_properties import parse_properties
 from logstore.files.partition_metadata import parse_uuid
 
-META_PROPERTIES_NAME: Final = "meta.properties"
 _MAX_BYTES: Final = 1 << 20
 _NODE_ID_KEYS: Final = {0: "broker.id", 1: "node.id"}
 _LINE: Final = re.compile(r"[ \t\f]*(?P<key>[^#!=: \t\f][^=: \t\f]*)[ \t\f]*[=: \t\f][ \t\f]*(?P<value>.*)")

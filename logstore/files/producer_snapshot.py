@@ -4,12 +4,12 @@ Kafka's ProducerStateManager writes one when it rolls a segment and when it clos
 transactions after a restart without reading the whole log.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
 from epoch.base.resource_limits import read_bounded
+from logstore.checksum import crc32c
 from logstore.errors import CorruptSnapshotError
 
 _HEADER: Final = Struct(">hIi")
@@ -39,8 +39,7 @@ class ProducerStateEntry(NamedTuple):
     """Where its open transaction began."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerSnapshot:
+class ProducerSnapshot(NamedTuple):
     """The producers that were active, in no particular order."""
 
     entries: tuple[ProducerStateEntry, ...]
@@ -57,14 +56,12 @@ class ProducerSnapshot:
     @classmethod
     def parse(cls, data: bytes, path: Path | None = None) -> "ProducerSnapshot":
         """Read a snapshot file's bytes: version, CRC-32C of what follows it, count, entries."""
-        import crc32c  # noqa: PLC0415  start-up time: few commands read one
-
         if not _HEADER.size <= len(data) <= _MAX_BYTES:
             raise CorruptSnapshotError(f"{len(data):,} bytes are no producer snapshot", file=path, advice=_ADVICE)
         version, crc, count = _HEADER.unpack_from(data)
         if version != _VERSION:
             raise CorruptSnapshotError(f"version {version} is not {_VERSION}", file=path, position=0, advice=_ADVICE)
-        if crc32c.crc32c(memoryview(data)[_CRC_END:]) != crc:
+        if crc32c(memoryview(data)[_CRC_END:]) != crc:
             raise CorruptSnapshotError("the checksum does not match", file=path, position=2, advice=_ADVICE)
         size = len(data) - _HEADER.size
         if count < 0 or count * _ENTRY.size != size:
@@ -78,7 +75,5 @@ class ProducerSnapshot:
 
         >>> ProducerSnapshot.parse(snapshot.encode()) == snapshot
         """
-        import crc32c  # noqa: PLC0415  as above
-
         counted = _COUNT.pack(len(self.entries)) + b"".join(_ENTRY.pack(*entry) for entry in self.entries)
-        return _VERSION_AND_CRC.pack(_VERSION, crc32c.crc32c(counted)) + counted
+        return _VERSION_AND_CRC.pack(_VERSION, crc32c(counted)) + counted

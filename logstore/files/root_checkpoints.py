@@ -1,10 +1,10 @@
 """What the checkpoint files of a log.dirs root say about its partitions."""
 
 import os
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
 from stat import S_ISREG
-from typing import Self
+from typing import NamedTuple, Self
 
 from logstore.errors import LogStoreError
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
@@ -19,8 +19,7 @@ from logstore.files.offset_checkpoint import (
 from logstore.topic_partition import TopicPartition
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionCheckpoints:
+class PartitionCheckpoints(NamedTuple):
     """What a root's checkpoint files say about one partition; None where they do not mention it."""
 
     recovery_point: int | None = None
@@ -39,19 +38,29 @@ class PartitionCheckpoints:
         return any(offset is not None for offset in offsets)
 
 
-@dataclass(frozen=True, slots=True)
 class RootCheckpoints:
     """The checkpoint files of one root. A missing file is an empty one; one that cannot be read is in `errors`."""
 
-    offsets: dict[str, OffsetCheckpoint] = field(default_factory=dict)
-    """By file name."""
-    clean_shutdown: bool = False
-    errors: dict[str, LogStoreError | OSError] = field(default_factory=dict)
-    """Why a file could not be read, by file name."""
-    not_files: frozenset[str] = frozenset()
-    """Names under which something else stands than a regular file: nothing is read of it, nor through a link."""
-    missing: frozenset[str] = frozenset()
-    """Names under which nothing stands."""
+    __slots__ = ("clean_shutdown", "errors", "missing", "not_files", "offsets")
+
+    def __init__(
+        self,
+        offsets: Mapping[str, OffsetCheckpoint] | None = None,
+        clean_shutdown: bool = False,
+        errors: Mapping[str, LogStoreError | OSError] | None = None,
+        not_files: frozenset[str] = frozenset(),
+        missing: frozenset[str] = frozenset(),
+    ) -> None:
+        """Create what files say; see `read`."""
+        self.offsets: Mapping[str, OffsetCheckpoint] = offsets or {}
+        """By file name."""
+        self.clean_shutdown: bool = clean_shutdown
+        self.errors: Mapping[str, LogStoreError | OSError] = errors or {}
+        """Why a file could not be read, by file name."""
+        self.not_files: frozenset[str] = not_files
+        """Names under which something else stands than a regular file: nothing is read of it, nor through a link."""
+        self.missing: frozenset[str] = missing
+        """Names under which nothing stands."""
 
     @classmethod
     def read(cls, root: Path) -> Self:

@@ -8,6 +8,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
+from sys import byteorder
 from typing import Any, ClassVar, Final, Self
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
@@ -130,6 +131,21 @@ class LiveIndex(ABC):
         if self._saved > entries:
             self._filesystem.truncate(self.path, entries * self._slot)
             self._saved, self._bytes, self._unsynced = entries, entries * self._slot, True
+
+
+def words_of(slots: bytes) -> "array[int]":
+    """Read the numbers of four bytes that slots consist of."""
+    words = array("i", slots)
+    if byteorder == "little":
+        words.byteswap()
+    return words
+
+
+def big_endian(words: "array[int]") -> bytes:
+    """Return such numbers as files have them; the array is used up."""
+    if byteorder == "little":
+        words.byteswap()
+    return words.tobytes()
 
 
 def load_floor(keys: str, values: str) -> Any:

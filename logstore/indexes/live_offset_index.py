@@ -4,19 +4,17 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import Any, Final
 
-import numpy as np
-
 from epoch.compiling.awaited_kernel import AwaitedKernel
-from logstore.files.index_slots import OFFSET_SLOT
-from logstore.indexes.live_index import LiveIndex
-from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
+from logstore.files.index_slots import OFFSET_SLOT, used_slots
+from logstore.indexes.index_entry import OffsetIndexEntry
+from logstore.indexes.live_index import LiveIndex, big_endian, words_of
 
 
 class LiveOffsetIndex(LiveIndex):
     """Last offsets of batches, less the segment's first, and the batches' positions, both ascending."""
 
     __slots__ = ("_offsets", "_positions")
-    _slot = OFFSET_SLOT.itemsize
+    _slot = OFFSET_SLOT
 
     def __len__(self) -> int:
         return len(self._offsets)
@@ -86,16 +84,16 @@ class LiveOffsetIndex(LiveIndex):
         self._cut()
 
     def _take(self, data: bytes) -> int:
-        entries = len(OffsetIndex.parse(data, self.base_offset, self.path))
-        slots = np.frombuffer(data, OFFSET_SLOT, entries)
-        self._offsets = array("i", slots["relative_offset"].astype(np.int32).tobytes())
-        self._positions = array("I", slots["position"].astype(np.uint32).tobytes())
-        return entries
+        words = words_of(used_slots(data, OFFSET_SLOT, self.path))
+        self._offsets = words[::2]
+        self._positions = array("I", words[1::2].tobytes())
+        return len(self._offsets)
 
     def _encode(self, first: int) -> bytes:
-        slots = np.empty(len(self) - first, OFFSET_SLOT)
-        slots["relative_offset"], slots["position"] = self._offsets[first:], self._positions[first:]
-        return slots.tobytes()
+        offsets, positions = self._offsets[first:], self._positions[first:]
+        words = array("i", bytes(len(offsets) * OFFSET_SLOT))
+        words[::2], words[1::2] = offsets, array("i", positions[: len(offsets)].tobytes())
+        return big_endian(words)
 
 
 def _load_find_batches() -> Any:

@@ -2,24 +2,24 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from struct import Struct
 from typing import Final
 
-import numpy as np
-
 from logstore.batch.batch_attributes import NO_TIMESTAMP
-from logstore.files.index_slots import TIME_SLOT
+from logstore.files.index_slots import TIME_SLOT, used_time_slots
+from logstore.indexes.index_entry import TimeIndexEntry
 from logstore.indexes.live_index import LiveIndex
-from logstore.indexes.time_index import TimeIndex, TimeIndexEntry
 
 # Half the cost of calling a NamedTuple's class, once a segment that a search by time passes.
 _build: Final = tuple.__new__
+_SLOT: Final = Struct(">qi")
 
 
 class LiveTimeIndex(LiveIndex):
     """Timestamps and the offsets that they are reached at, both ascending."""
 
     __slots__ = ("_offsets", "_timestamps")
-    _slot = TIME_SLOT.itemsize
+    _slot = TIME_SLOT
 
     def __len__(self) -> int:
         return len(self._timestamps)
@@ -61,7 +61,7 @@ class LiveTimeIndex(LiveIndex):
         """Return what the file would hold after `complete`, which is not done."""
         if timestamp <= self.last.timestamp:
             return self.encode()
-        return self.encode() + np.array([(timestamp, offset - self.base_offset)], TIME_SLOT).tobytes()
+        return self.encode() + _SLOT.pack(timestamp, offset - self.base_offset)
 
     def _add(self, timestamp: int, offset: int) -> None:
         self._offsets.append(offset)
@@ -86,13 +86,13 @@ class LiveTimeIndex(LiveIndex):
         self._cut()
 
     def _take(self, data: bytes) -> int:
-        parsed = TimeIndex.parse(data, self.base_offset, self.path)
-        self._timestamps = array("q", parsed.timestamp.tobytes())
-        self._offsets = array("q", parsed.offset.tobytes())
-        return len(parsed)
+        slots = [*_SLOT.iter_unpack(used_time_slots(data, self.path))]
+        self._timestamps = array("q", [timestamp for timestamp, _ in slots])
+        self._offsets = array("q", [self.base_offset + offset for _, offset in slots])
+        return len(slots)
 
     def _encode(self, first: int) -> bytes:
-        timestamps = np.array(self._timestamps[first:])
-        slots = np.empty(len(timestamps), TIME_SLOT)
-        slots["timestamp"], slots["relative_offset"] = timestamps, np.array(self._offsets[first:]) - self.base_offset
-        return slots.tobytes()
+        pack, base_offset = _SLOT.pack, self.base_offset
+        # The timestamps first: the writer adds an offset before its timestamp.
+        slots = zip(self._timestamps[first:], self._offsets[first:], strict=False)
+        return b"".join(pack(timestamp, offset - base_offset) for timestamp, offset in slots)

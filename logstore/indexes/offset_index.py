@@ -2,19 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.files.index_slots import OFFSET_SLOT, count_entries, parse_slots, read_index
+from logstore.files.index_slots import OFFSET_SLOT, read_index, used_slots
+from logstore.indexes.index_entry import OffsetIndexEntry
 
-
-class OffsetIndexEntry(NamedTuple):
-    """The batch at `position` of the log file ends with `last_offset`."""
-
-    last_offset: int
-    position: int
+OFFSET_COLUMNS: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
+"""The fields of an entry in the file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +41,10 @@ class OffsetIndex:
     @classmethod
     def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "OffsetIndex":
         """Read an index file's bytes."""
-        slots, odd_bytes = parse_slots(data, OFFSET_SLOT, path)
-        used = slots[: count_entries(slots)]
+        slots, odd_bytes = divmod(len(data), OFFSET_SLOT)
+        used = np.frombuffer(used_slots(data, OFFSET_SLOT, path), OFFSET_COLUMNS)
         last_offset = used["relative_offset"].astype(np.int64) + base_offset
-        return cls(base_offset, last_offset, used["position"].astype(np.int64), len(slots), odd_bytes)
+        return cls(base_offset, last_offset, used["position"].astype(np.int64), slots, odd_bytes)
 
     def __len__(self) -> int:
         return len(self.position)

@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT
+from logstore.indexes.offset_index import OFFSET_COLUMNS
+from logstore.indexes.time_index import TIME_COLUMNS
 
 if TYPE_CHECKING:
     from logstore.kernels.recovery_state import RecoveryColumns
@@ -20,9 +22,9 @@ class RebuiltIndexes:
     def __init__(self, base_offset: int, segment_index_bytes: int) -> None:
         """Begin with no entries; `segment_index_bytes` bounds each file, as it does while a segment is written."""
         self._base_offset = base_offset
-        self._max_offsets = segment_index_bytes // OFFSET_SLOT.itemsize
+        self._max_offsets = segment_index_bytes // OFFSET_SLOT
         # Kafka keeps the last slot for the entry that it appends when the segment is rolled or closed.
-        self._max_times = segment_index_bytes // TIME_SLOT.itemsize - 1
+        self._max_times = segment_index_bytes // TIME_SLOT - 1
         self._rows: list[tuple[Column, Column, Column, Column]] = []
 
     def add(self, columns: "RecoveryColumns", rows: int) -> None:
@@ -51,7 +53,7 @@ class RebuiltIndexes:
 
     def offset_index(self) -> bytes:
         """Return the `.index` file's bytes."""
-        slots = np.empty(min(len(self._column(0)), self._max_offsets), OFFSET_SLOT)
+        slots = np.empty(min(len(self._column(0)), self._max_offsets), OFFSET_COLUMNS)
         slots["relative_offset"] = self._column(0)[: len(slots)] - self._base_offset
         slots["position"] = self._column(1)[: len(slots)]
         return slots.tobytes()
@@ -63,7 +65,7 @@ class RebuiltIndexes:
         timestamps, offsets = timestamps[rising][: self._max_times], offsets[rising][: self._max_times]
         if largest_timestamp > (timestamps[-1] if len(timestamps) else NO_TIMESTAMP):
             timestamps, offsets = np.append(timestamps, largest_timestamp), np.append(offsets, its_offset)
-        slots = np.empty(len(timestamps), TIME_SLOT)
+        slots = np.empty(len(timestamps), TIME_COLUMNS)
         slots["timestamp"] = timestamps
         slots["relative_offset"] = offsets - self._base_offset
         return slots.tobytes()

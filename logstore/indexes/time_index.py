@@ -2,20 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch.batch_attributes import NO_TIMESTAMP
-from logstore.files.index_slots import TIME_SLOT, count_entries, parse_slots, read_index
+from logstore.files.index_slots import TIME_SLOT, read_index, used_time_slots
+from logstore.indexes.index_entry import TimeIndexEntry
 
-
-class TimeIndexEntry(NamedTuple):
-    """No record up to `offset` is later than `timestamp` (milliseconds since 1970 UTC)."""
-
-    timestamp: int
-    offset: int
+TIME_COLUMNS: Final[np.dtype[np.void]] = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
+"""The fields of an entry in the file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +42,10 @@ class TimeIndex:
     @classmethod
     def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "TimeIndex":
         """Read an index file's bytes."""
-        slots, odd_bytes = parse_slots(data, TIME_SLOT, path)
-        # Kafka preallocates more than one slot: a lone one is the entry of timestamp 0 at the segment's first offset.
-        used = slots[: count_entries(slots) or len(slots) == 1]
+        slots, odd_bytes = divmod(len(data), TIME_SLOT)
+        used = np.frombuffer(used_time_slots(data, path), TIME_COLUMNS)
         offset = used["relative_offset"].astype(np.int64) + base_offset
-        return cls(base_offset, used["timestamp"].astype(np.int64), offset, len(slots), odd_bytes)
+        return cls(base_offset, used["timestamp"].astype(np.int64), offset, slots, odd_bytes)
 
     def __len__(self) -> int:
         return len(self.timestamp)

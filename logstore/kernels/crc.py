@@ -6,7 +6,7 @@ import numpy as np
 
 from epoch.compiling.kernel import COMPILES, borrowed, inlined, kernel
 from epoch.compiling.shipped_code import shipped
-from logstore.batch import checksum
+from logstore import checksum
 from logstore.kernels.bytes import Data, little_endian_uint64
 from logstore.kernels.polynomial import byte_tables
 

@@ -28,8 +28,8 @@ from logstore.batch.layout import (
     PRODUCER_ID_AT,
     RECORD_COUNT_AT,
     SMALLEST_LENGTH,
+    SMALLEST_MESSAGE,
 )
-from logstore.batch.legacy_batch import SMALLEST_MESSAGE
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.data import read_only

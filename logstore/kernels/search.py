@@ -13,8 +13,8 @@ from epoch.compiling.kernel import borrowed, inlined, kernel
 from logstore.files import index_slots
 from logstore.kernels.bytes import Data, int32, int64
 
-OFFSET_SLOT = index_slots.OFFSET_SLOT.itemsize
-TIME_SLOT = index_slots.TIME_SLOT.itemsize
+OFFSET_SLOT = index_slots.OFFSET_SLOT
+TIME_SLOT = index_slots.TIME_SLOT
 
 TOGETHER = 16
 """So many searches run at the same time."""

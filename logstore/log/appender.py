@@ -1,8 +1,9 @@
 """Appends batches to a log, as the leader or as a follower."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
 from struct import error as StructError  # noqa: N812  a class
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from epoch.base.resource_limits import ensure_room, name_memory
 from epoch.history import MAX_EPOCH
@@ -14,26 +15,34 @@ from logstore.append.append_fast_path import (
     unpack_int32,
 )
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
-from logstore.append.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
-from logstore.append.encoding import EncodedBatch, encode
+from logstore.append.append_validation import validate_for_follower, validate_for_leader
+from logstore.append.encoding import encode
 from logstore.arguments import leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
-from logstore.batch.batch_template import BatchTemplate
-from logstore.batch.buffer import BUFFERS, Buffer
+from logstore.batch.buffer import BUFFERS
 from logstore.batch.layout import HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
-from logstore.batch.record import Record
 from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
-from logstore.log.leadership import Leadership
-from logstore.log.segment_roller import SegmentRoller
-from logstore.log.state.leader_epochs import LeaderEpochs
-from logstore.log.state.log_contents import LogContents
-from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import ADDING, CHANGING, OPEN, LogGuard
-from logstore.log.state.undo import Undo
-from logstore.producers.producer import AppendedBatch
-from logstore.producers.producer_append import ProducerAppend
-from logstore.segment.live_segment import LiveSegment
+from logstore.log.state.log_guard import ADDING, CHANGING, OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from logstore.append.append_validation import ValidatedAppend
+    from logstore.append.encoding import EncodedBatch
+    from logstore.batch.batch_template import BatchTemplate
+    from logstore.batch.buffer import Buffer
+    from logstore.batch.record import Record
+    from logstore.log.leadership import Leadership
+    from logstore.log.segment_roller import SegmentRoller
+    from logstore.log.state.leader_epochs import LeaderEpochs
+    from logstore.log.state.log_contents import LogContents
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.log.state.log_guard import LogGuard
+    from logstore.log.state.undo import Undo
+    from logstore.producers.producer import AppendedBatch
+    from logstore.producers.producer_append import ProducerAppend
+    from logstore.segment.live_segment import LiveSegment
 
 # An enum's member is looked up by a function of its class.
 _CLIENT: Final = AppendOrigin.CLIENT

@@ -1,13 +1,12 @@
 """Brings a log to stable storage, and writes down up to where it is there."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import RLock
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from epoch.base.resource_limits import is_limit, name_memory
-from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import (
     UNKNOWN_EPOCH,
     UNKNOWN_START,
@@ -15,28 +14,37 @@ from logstore.files.only_copy.promised_offsets import (
     PromisedOffsets,
     SmallFiles,
 )
-from logstore.files.own_checkpoints import OwnCheckpoints
-from logstore.log.state.log_contents import LogContents
-from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
-from logstore.segment.live_segment import LiveSegment
-from logstore.segment.segment_file import SegmentFile
+from logstore.log.state.log_guard import ADDING, CLOSED, OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from logstore.files.only_copy.offset_gaps import OffsetGaps
+    from logstore.files.own_checkpoints import OwnCheckpoints
+    from logstore.log.state.log_contents import LogContents
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.log.state.log_guard import LogGuard
+    from logstore.segment.live_segment import LiveSegment
+    from logstore.segment.segment_file import SegmentFile
 
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
 class Sync:
     """What one flush brings to stable storage."""
 
-    number: int
-    segments: tuple[LiveSegment, ...]
-    offset: int
-    """Where the log ended as it began."""
-    changes: int
-    """What had been taken away until then: see `LogContents.changes`."""
-    files: dict[SegmentFile, int] = field(default_factory=dict)
-    """The segments' files, each with a descriptor that stays open until `end`."""
+    __slots__ = ("changes", "files", "number", "offset", "segments")
+
+    def __init__(self, number: int, segments: tuple[LiveSegment, ...], offset: int, changes: int) -> None:
+        """Begin nothing yet; flushes are numbered."""
+        self.number = number
+        self.segments = segments
+        self.offset = offset
+        """Where the log ended as it began."""
+        self.changes = changes
+        """What had been taken away until then: see `LogContents.changes`."""
+        self.files: dict[SegmentFile, int] = {}
+        """The segments' files, each with a descriptor that stays open until `end`."""
 
     def begin(self) -> None:
         """Open the files, and bring index files up to date, for who looks at them. Raises OSError.

@@ -1,14 +1,19 @@
 """The right to append to a log in one leader epoch."""
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from typing import Literal, Protocol, overload
+from __future__ import annotations
 
-from logstore.append.append_info import AppendInfo
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol, overload
+
 from logstore.arguments import ensure_bool
 from logstore.batch.append_origin import AppendOrigin
-from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from logstore.append.append_info import AppendInfo
+    from logstore.batch.batch_template import BatchTemplate
 
 Records = Sequence[Record | bytes] | bytes | bytearray | memoryview
 
@@ -18,7 +23,7 @@ class LedAppend(Protocol):
 
     def __call__(
         self,
-        leadership: "Leadership",
+        leadership: Leadership,
         records: Records,
         template: BatchTemplate | None,
         origin: AppendOrigin,
@@ -46,8 +51,8 @@ class Leadership:
         start_offset: int,
         *,
         append: LedAppend,
-        advance: Callable[["Leadership", int], int],
-        is_current: Callable[["Leadership"], bool],
+        advance: Callable[[Leadership, int], int],
+        is_current: Callable[[Leadership], bool],
     ) -> None:
         """Lead a log by these calls of it."""
         self.epoch = epoch

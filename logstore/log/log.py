@@ -1,66 +1,77 @@
 """One partition's log, open for writing and reading (Kafka: UnifiedLog)."""
 
-import os
-from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
+from __future__ import annotations
+
+from contextlib import nullcontext
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, overload
 
 from epoch.base.renamed import warn_renamed
-from epoch.filesystem import REAL, FileSystem
+from epoch.filesystem import REAL
 from epoch.history import MAX_EPOCH, MAX_OFFSET
-from logstore.append.append_info import AppendInfo
+from logstore import batch as formats
+from logstore import log
 from logstore.append.encoding import encode_end_transaction
 from logstore.arguments import ensure_bool, leader_epoch_number, number_within, whole_number
 from logstore.batch.append_origin import AppendOrigin
-from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
-from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.clock import now_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
-from logstore.files.directory_lock import DirectoryLock
-from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.files.only_copy.space_reserve import SpaceReserve
-from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.log import durable
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
-from logstore.log.durable.durable_append import DurableAppend
-from logstore.log.durable.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
-from logstore.log.leadership import Leadership, Records
+from logstore.log.leadership import Leadership
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_opening import LogOpening, ignore_progress, refuse_to_readers
-from logstore.log.log_producer import LogProducer, LogProducers
-from logstore.log.observers.log_observer import LogObserver
-from logstore.log.observers.logging_observer import LOGGING
-from logstore.log.observers.logging_thread import PATIENCE_SECONDS
+from logstore.log.observers.logging_observer import drain
 from logstore.log.readable_log import ReadableLog
-from logstore.log.retention import Keep, Retention, default_retention_ms
+from logstore.log.retention import Retention, default_retention_ms
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.compaction_turn import CompactionTurn
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment, ignore_shortage
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
-from logstore.log.state.root_claims import AnnouncedCut, CutEnd, RootClaims
+from logstore.log.state.on_demand import OnDemand
+from logstore.log.state.root_claims import AnnouncedCut, CutEnd
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
 from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, POLL_SECONDS, LogConfig
-from logstore.recovery.damage_policy import Damage, DamagePolicy
-from logstore.recovery.log_loader import LoadedLog
-from logstore.recovery.recovery_report import RecoveryReport
-from logstore.segment.open_files import OpenFiles, open_files_of_process
-from logstore.topic_partition import TopicPartition
+from logstore.recovery.damage_policy import DamagePolicy
+from logstore.segment.open_files import open_files_of_process
 
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+    from types import TracebackType
+
+    from epoch.filesystem import FileSystem
+    from logstore.append.append_info import AppendInfo
+    from logstore.batch.batch_template import BatchTemplate
     from logstore.compaction.compaction_report import CompactionReport
+    from logstore.files.directory_lock import DirectoryLock
+    from logstore.files.only_copy.promised_offsets import PromisedOffsets
+    from logstore.files.own_checkpoints import OwnCheckpoints
     from logstore.log.backup.log_backup import LogBackup, LogBackups
     from logstore.log.compaction import Compaction
+    from logstore.log.durable.durable_append import DurableAppend
+    from logstore.log.leadership import Records
+    from logstore.log.log_producer import LogProducer
+    from logstore.log.observers.log_observer import LogObserver
+    from logstore.log.retention import Keep
+    from logstore.log.state.root_claims import RootClaims
     from logstore.offline.live.read_only_log import ReadOnlyLog
+    from logstore.recovery.damage_policy import Damage
+    from logstore.recovery.loaded_log import LoadedLog
+    from logstore.recovery.recovery_report import RecoveryReport
+    from logstore.segment.open_files import OpenFiles
+    from logstore.topic_partition import TopicPartition
 
 
 class Log(ReadableLog):
@@ -112,11 +123,17 @@ class Log(ReadableLog):
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
         self._appender = Appender(environment, contents, guard, undo, epochs, roller)
-        self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config, guard.ensure_own)
+        self._durable_appends = OnDemand(
+            lambda: durable.durable_appends.DurableAppends(
+                self._flush_or_be_closed, lambda: environment.config, guard.ensure_own
+            )
+        )
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
         self._compaction_turn = CompactionTurn()
-        self._producers = LogProducers(self, lambda: contents.producers.producers, guard.ensure_may_begin)
+        self._producers = OnDemand(
+            lambda: log.log_producer.LogProducers(self, lambda: contents.producers.producers, guard.ensure_may_begin)
+        )
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @overload
@@ -147,7 +164,7 @@ class Log(ReadableLog):
     @classmethod
     def open(
         cls, directory: str | os.PathLike[str], *, read_only: Literal[True], poll_seconds: float = POLL_SECONDS
-    ) -> "ReadOnlyLog": ...
+    ) -> ReadOnlyLog: ...
 
     @classmethod
     def open(
@@ -171,7 +188,7 @@ class Log(ReadableLog):
         out_of_space: Callable[[OSError], object] = ignore_shortage,
         root_claims: RootClaims | None = None,
         progress: Callable[[int], object] = ignore_progress,
-    ) -> "Self | ReadOnlyLog":
+    ) -> Self | ReadOnlyLog:
         """Open the log in a directory, creating it if missing; recover it if needed.
 
         The directory may have any name; where brokers and roots are to know the log, that is `topic-partition`.
@@ -279,7 +296,7 @@ class Log(ReadableLog):
             raise
 
     @staticmethod
-    def reader(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> "ReadOnlyLog":
+    def reader(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> ReadOnlyLog:
         """Open a log only to read it, beside the process that writes it, or a dead broker's: see `ReadOnlyLog`.
 
         Nothing is locked, recovered or written. Its tails look for more every `poll_seconds`. Raises
@@ -290,7 +307,7 @@ class Log(ReadableLog):
         return ReadOnlyLog.open(directory, poll_seconds=poll_seconds)
 
     @staticmethod
-    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> "ReadOnlyLog":
+    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> ReadOnlyLog:
         """Do as `reader` does (deprecated)."""
         warn_renamed("Log.open_read_only", "reader")
         return Log.reader(directory, poll_seconds=poll_seconds)
@@ -397,7 +414,7 @@ class Log(ReadableLog):
         info = self._appender.append(records, leader_epoch, template, origin, transaction_version)
         if self._environment.flushes_by_count:
             self._flush_by_count()
-        return self._durable_appends.when_synced(info) if durable else info
+        return self._durable_appends.get().when_synced(info) if durable else info
 
     def submit(
         self, records: Records, *, leader_epoch: int | None = None, template: BatchTemplate | None = None
@@ -412,7 +429,7 @@ class Log(ReadableLog):
         0
         """
         appended = self.append(records, leader_epoch=leader_epoch, template=template)
-        return appended.first_offset, self._durable_appends.submitted(appended)
+        return appended.first_offset, self._durable_appends.get().submitted(appended)
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
@@ -465,11 +482,10 @@ class Log(ReadableLog):
         >>> log.append_end_transaction(7, 0, commit=True, leader_epoch=3)
         """
         ensure_bool(commit, "commit")
-        kind = ControlType.COMMIT if commit else ControlType.ABORT
+        kind = formats.control.ControlType.COMMIT if commit else formats.control.ControlType.ABORT
+        marker = formats.control.EndTransactionMarker(kind, 0, coordinator_epoch)
         return self.append(
-            encode_end_transaction(
-                EndTransactionMarker(kind, 0, coordinator_epoch), producer_id, producer_epoch, self._environment.clock()
-            ),
+            encode_end_transaction(marker, producer_id, producer_epoch, self._environment.clock()),
             leader_epoch=leader_epoch,
             origin=AppendOrigin.COORDINATOR,
             transaction_version=transaction_version,
@@ -491,7 +507,7 @@ class Log(ReadableLog):
         if not isinstance(codec, Codec):
             raise TypeError(f"codec is {codec!r}, of type {type(codec).__name__}: pass Codec.LZ4 or another Codec")
         ensure_bool(new_epoch, "new_epoch")
-        return self._producers.make(producer_id, codec, new_epoch=new_epoch)
+        return self._producers.get().make(producer_id, codec, new_epoch=new_epoch)
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Record that `epoch` leads from `start_offset` on: a new leader calls this before it writes.
@@ -539,7 +555,7 @@ class Log(ReadableLog):
         info = self._appender.append(records, leadership.epoch, template, origin, transaction_version, leadership)
         if self._environment.flushes_by_count:
             self._flush_by_count()
-        return self._durable_appends.when_synced(info) if durable else info
+        return self._durable_appends.get().when_synced(info) if durable else info
 
     def _advance_led(self, leadership: Leadership, offset: int) -> int:
         with self._guard.lock:
@@ -682,7 +698,7 @@ class Log(ReadableLog):
         """
         return self._compaction.is_due()
 
-    def compact(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> "CompactionReport":
+    def compact(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> CompactionReport:
         """Keep only the latest record of each key in closed segments below the last stable offset, as Kafka's cleaner.
 
         Tombstones and transaction markers go once `delete_retention_ms` has passed since a compaction came across them
@@ -698,12 +714,12 @@ class Log(ReadableLog):
         """
         return self._compaction.compact(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
 
-    def compact_if_due(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> "CompactionReport | None":
+    def compact_if_due(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> CompactionReport | None:
         """Compact the log if `is_compaction_due`, else return None. Raises what `compact` raises."""
         return self._compaction.compact_if_due(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
 
     @property
-    def _compaction(self) -> "Compaction":
+    def _compaction(self) -> Compaction:
         from logstore.log.compaction import Compaction  # noqa: PLC0415  start-up time: few logs are compacted
 
         return Compaction(
@@ -738,7 +754,7 @@ class Log(ReadableLog):
 
     # --- copying
 
-    def backup(self, directory: str | os.PathLike[str]) -> "LogBackup":
+    def backup(self, directory: str | os.PathLike[str]) -> LogBackup:
         """Copy the log as it is now to `directory`, which has the same name as the log's; return what it has.
 
         Appends and reads go on meanwhile. The copy is a log that was closed in order. While it is made its name ends
@@ -755,7 +771,7 @@ class Log(ReadableLog):
         """
         return self._backups.make(Path(directory).absolute())
 
-    def copy_into(self, target: Path, previous: Path | None) -> "LogBackup":
+    def copy_into(self, target: Path, previous: Path | None) -> LogBackup:
         """Copy the log for a backup of its `LogDirectory`, which says when that is whole.
 
         Raises what `backup` raises.
@@ -763,7 +779,7 @@ class Log(ReadableLog):
         return self._backups.copy(target, previous, stands_alone=False)
 
     @property
-    def _backups(self) -> "LogBackups":
+    def _backups(self) -> LogBackups:
         from logstore.log.backup.log_backup import LogBackups  # noqa: PLC0415  start-up time
 
         return LogBackups(self._environment, self._contents, self._guard)
@@ -788,8 +804,9 @@ class Log(ReadableLog):
         self._guard.ensure_not_nested()
         with self._compaction_turn.for_closing(), self._guard.lock:
             self._closing.close()
-        self._durable_appends.drain()
-        LOGGING.drain(PATIENCE_SECONDS)
+        if (appends := self._durable_appends.made) is not None:
+            appends.drain()
+        drain()
 
     def abandon(self) -> None:
         """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).
@@ -802,14 +819,14 @@ class Log(ReadableLog):
         self._guard.ensure_not_nested()
         with self._compaction_turn.for_closing(), self._guard.lock:
             self._closing.abandon()
-        LOGGING.drain(PATIENCE_SECONDS)
+        drain()
 
     @property
     def recovery_advice(self) -> str:
         """What to do if the log is poisoned."""
         return self._guard.recovery_advice
 
-    def recover(self) -> "Log":
+    def recover(self) -> Log:
         """Close a poisoned log and return a new one, opened again and checked from the recovery point on.
 
         This log stays closed. If the call is interrupted, the next one continues. Raises the errors of `open`;

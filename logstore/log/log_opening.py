@@ -1,14 +1,14 @@
 """What it takes to open a log: its directory, its locks, what is known of it, and its files."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
 from contextlib import suppress
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epoch.base.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
 from logstore.errors import NotALogDirectoryError, complete
-from logstore.file_name import FileKind, parse_file_name
+from logstore.file_name import META_PROPERTIES_NAME, FileKind, parse_file_name
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import (
@@ -20,16 +20,25 @@ from logstore.files.only_copy.promised_offsets import (
     SmallFiles,
 )
 from logstore.files.own_checkpoints import OwnCheckpoints
-from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log.state.log_environment import LogEnvironment
-from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.log_loader import load_log
 from logstore.topic_partition import (
     ALWAYS_COMPACTED,
-    TopicPartition,
     is_partition_directory_name,
     parse_directory_name,
     partition_standing_alone,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from logstore.files.only_copy.promised_offsets import Promise
+    from logstore.files.root_checkpoints import PartitionCheckpoints
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.recovery.loaded_log import LoadedLog
+    from logstore.topic_partition import (
+        TopicPartition,
+    )
 
 
 def ignore_progress(_: int) -> None:

@@ -1,43 +1,46 @@
 """What can be read of an open log, and where its ends are."""
 
-from collections.abc import Iterator
-from datetime import datetime
+from __future__ import annotations
+
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, overload
 
-from epoch.cache import LeaderEpochFileCache
-from epoch.entry import EndOffset
+from logstore import segment
 from logstore.arguments import ensure_bool, offset_span, whole_number
-from logstore.batch.record import Record
-from logstore.files.only_copy.offset_gaps import Hole
-from logstore.log.cursors.cursor import Cursor
-from logstore.log.cursors.cursor_keeper import CursorKeeper
-from logstore.log.cursors.cursors import Cursors
-from logstore.log.flusher import Flusher
+from logstore.log import cursors, reading
 from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.log_streams import LogStreams
-from logstore.log.reading.sound_ranges import SoundRanges
-from logstore.log.reading.tail import Tail
-from logstore.log.state.log_contents import LogContents
-from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import LogGuard
-from logstore.log.state.waiters import Waiter
-from logstore.log.timestamp_search import TimestampedOffset
+from logstore.log.state.on_demand import OnDemand
 from logstore.log_config import LogConfig
-from logstore.offline.columns.column_source import arrow_reader
-from logstore.producers.producer import Producer
-from logstore.segment.live_segment import LiveSegment
-from logstore.segment.read_view import ReadView
-from logstore.segment.single_record import record_at
+from logstore.offline import columns
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+    from pathlib import Path
+
     import pyarrow as pa
 
+    from epoch.cache import LeaderEpochFileCache
+    from epoch.entry import EndOffset
     from logstore.batch.columns import RecordColumns
+    from logstore.batch.record import Record
+    from logstore.files.only_copy.offset_gaps import Hole
+    from logstore.log.cursors.cursor import Cursor
+    from logstore.log.flusher import Flusher
     from logstore.log.keys.key_index import KeyIndex
+    from logstore.log.reading.sound_ranges import SoundRanges
+    from logstore.log.reading.tail import Tail
+    from logstore.log.state.log_contents import LogContents
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.log.state.log_guard import LogGuard
+    from logstore.log.state.waiters import Waiter
+    from logstore.log.timestamp_search import TimestampedOffset
     from logstore.offline.columns.column_reader import Chunk
+    from logstore.producers.producer import Producer
+    from logstore.segment.live_segment import LiveSegment
+    from logstore.segment.read_view import ReadView
 
 LogOffsets: TypeAlias = tuple[int, int, int, int]
 """The log start offset, the high watermark, the last stable offset and the log end offset (Kafka: LogOffsetSnapshot).
@@ -57,7 +60,11 @@ class ReadableLog:
         self._guard = guard
         self._reader = LogReader(environment, contents, guard)
         self._streams = LogStreams(environment, contents, guard, self._reader)
-        self._cursors = Cursors(CursorKeeper(environment, contents, guard, flusher, self._streams))
+        self._cursors = OnDemand(
+            lambda: cursors.cursors.Cursors(
+                cursors.cursor_keeper.CursorKeeper(environment, contents, guard, flusher, self._streams)
+            )
+        )
 
     # --- what it holds
 
@@ -215,7 +222,7 @@ class ReadableLog:
         if key is None:
             if offset is None:
                 raise TypeError("offset is None, and so is the key: pass a whole number, or `key=`")
-            return record_at(self, offset)
+            return segment.single_record.record_at(self, offset)
         if offset is not None:
             raise TypeError("an offset and a key are two places: pass one of them")
         key = key.encode() if isinstance(key, str) else key
@@ -228,11 +235,11 @@ class ReadableLog:
     def _visible(self, isolation: Isolation, offset: int) -> Record | None:
         """Return the record at an offset, if readers may see it."""
         if isolation is Isolation.LOG_END:
-            return record_at(self, offset)
+            return segment.single_record.record_at(self, offset)
         return next(self.records(offset, offset + 1, isolation=isolation), None)
 
     @cached_property
-    def _keys(self) -> "KeyIndex":
+    def _keys(self) -> KeyIndex:
         from logstore.log.keys.key_index import KeyIndex  # noqa: PLC0415  start-up time: few logs are asked for keys
 
         contents = self._contents
@@ -249,11 +256,11 @@ class ReadableLog:
         >>> ranges = log.sound_ranges(3_600_000)
         >>> view = ranges.checked(log.read(0, 1 << 20))
         """
-        return SoundRanges(self._contents, whole_number(max_age_ms, "max_age_ms"))
+        return reading.sound_ranges.SoundRanges(self._contents, whole_number(max_age_ms, "max_age_ms"))
 
     def columns(
         self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END
-    ) -> "Iterator[RecordColumns]":
+    ) -> Iterator[RecordColumns]:
         """Yield the records from offset `start` up to, not including, `end` as columns, some thousand at a time.
 
         As far as `isolation` allows, of each codec, without control records, and with `READ_COMMITTED` without those of
@@ -265,20 +272,20 @@ class ReadableLog:
 
     def arrow_batches(
         self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END
-    ) -> "pa.RecordBatchReader":
+    ) -> pa.RecordBatchReader:
         """Give what `columns` yields as Arrow's record batches, one after the other, so that memory stays flat.
 
         Columns `offset`, `timestamp` (milliseconds), `leader_epoch`, `key`, `value` and `headers`, which is null where
         there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises what `columns`
         raises.
         """
-        return arrow_reader(self._chunks(start, end, isolation))
+        return columns.column_source.arrow_reader(self._chunks(start, end, isolation))
 
-    def to_arrow(self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END) -> "pa.Table":
+    def to_arrow(self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END) -> pa.Table:
         """Return what `arrow_batches` gives as one table."""
         return self.arrow_batches(start, end, isolation=isolation).read_all()
 
-    def _chunks(self, start: int, end: int | None, isolation: Isolation) -> "Iterator[Chunk]":
+    def _chunks(self, start: int, end: int | None, isolation: Isolation) -> Iterator[Chunk]:
         from logstore.offline.columns.view_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
 
         return read_columns(partial(self.read, isolation=isolation), *offset_span(start, end))
@@ -365,12 +372,12 @@ class ReadableLog:
         >>> log.cursor("billing").position
         0
         """
-        return self._cursors.open(name)
+        return self._cursors.get().open(name)
 
     @property
     def cursor_names(self) -> list[str]:
         """The cursors that have been committed. Raises LogClosedError, OSError."""
-        return self._cursors.names()
+        return self._cursors.get().names()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """Find the first record that is not before `timestamp`, in milliseconds since 1970 UTC; None without any.

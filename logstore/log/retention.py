@@ -1,17 +1,12 @@
 """Moves the start of a log, and deletes the segments that are no longer kept (Kafka: deleteOldSegments)."""
 
-from collections.abc import Sequence
-from datetime import timedelta
-from typing import Final, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
 
 from epoch.base.resource_limits import is_passing
 from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
-from logstore.log.deleted_segments import DeletedSegments
-from logstore.log.flusher import Flusher
-from logstore.log.segment_roller import SegmentRoller
-from logstore.log.state.log_contents import LogContents
-from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import CHANGING, LogGuard
 from logstore.log_config import MAX_INT64, NO_LIMIT, RETENTION_MS
 from logstore.segment.expired_segments import (
@@ -22,10 +17,21 @@ from logstore.segment.expired_segments import (
     is_before,
     select_expired,
 )
-from logstore.segment.live_segment import LiveSegment
 
-Keep = Literal["forever"] | timedelta | int
-"""A time, or as many milliseconds, after which segments may go; -1 is for ever."""
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from logstore.log.deleted_segments import DeletedSegments
+    from logstore.log.flusher import Flusher
+    from logstore.log.segment_roller import SegmentRoller
+    from logstore.log.state.log_contents import LogContents
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.segment.live_segment import LiveSegment
+
+    Keep = Literal["forever"] | timedelta | int
+    """A time, or as many milliseconds, after which segments may go; -1 is for ever."""
+
 FOREVER: Final = "forever"
 
 
@@ -161,6 +167,8 @@ def default_retention_ms(keep: Keep | None, *, replicated: bool) -> int:
         return RETENTION_MS if replicated else NO_LIMIT
     if keep == FOREVER:
         return NO_LIMIT
+    from datetime import timedelta  # noqa: PLC0415  start-up time
+
     kept_ms = keep // timedelta(milliseconds=1) if isinstance(keep, timedelta) else whole_number(keep, "keep")
     if not NO_LIMIT <= kept_ms <= MAX_INT64:
         raise ValueError(f"keep is {kept_ms:,} ms: pass 'forever', a timedelta, or milliseconds from 0 on")

@@ -1,7 +1,5 @@
 """Begins new segments (Kafka: LocalLog.roll)."""
 
-import random
-
 from logstore.log.flusher import Flusher
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
@@ -83,4 +81,8 @@ class SegmentRoller:
     def _draw_jitter(self) -> int:
         config = self._environment.config
         most = min(config.segment_jitter_ms, config.segment_ms)
-        return random.randrange(most) if most else 0  # noqa: S311  no secret
+        if not most:
+            return 0
+        from random import randrange  # noqa: PLC0415  start-up time
+
+        return randrange(most)  # noqa: S311  no secret

@@ -6,9 +6,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.batches import read_batch
 from logstore.segment.live_segment import LiveSegment
 
 LATEST: Final = -1

@@ -7,7 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batches
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.errors import LogStoreError
 

@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from logstore.arguments import ensure_bool
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batches
 from logstore.files.mapped_files import map_whole_file
 from logstore.offline.columns.column_source import ColumnSource
 

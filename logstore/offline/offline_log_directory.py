@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Self
 
 from logstore.errors import NotALogDirectoryError
-from logstore.file_name import FileKind, parse_file_name
+from logstore.file_name import META_PROPERTIES_NAME, FileKind, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
-from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.root_checkpoints import RootCheckpoints

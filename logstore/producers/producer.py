@@ -1,11 +1,15 @@
 """One producer as its partition's log knows it (Kafka: ProducerStateEntry)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, SEQUENCES
-from logstore.batch.batches import Batch
 from logstore.files.producer_snapshot import ProducerStateEntry
+
+if TYPE_CHECKING:
+    from logstore.batch.any_batch import Batch
 
 KEPT_BATCHES: Final = 5
 """As many as a producer may have in flight, so that whatever it repeats is recognised."""
@@ -48,7 +52,7 @@ class Producer:
     transaction_start: int = NO_TRANSACTION
     """The first offset of its open transaction."""
 
-    def copy(self) -> "Producer":
+    def copy(self) -> Producer:
         """Return one that changes on its own."""
         return replace(self)
 
@@ -102,7 +106,7 @@ class Producer:
         )
 
     @classmethod
-    def of(cls, entry: ProducerStateEntry) -> "Producer":
+    def of(cls, entry: ProducerStateEntry) -> Producer:
         """Start from what a snapshot kept."""
         last = AppendedBatch(entry.last_sequence, entry.last_offset, entry.offset_delta, entry.timestamp)
         return cls(

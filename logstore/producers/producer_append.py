@@ -1,13 +1,13 @@
 """One append as its producers see it: checked against what they wrote before, not yet taken over."""
 
-from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Final
+
+from logstore import batch as formats
 from logstore.arguments import number_within
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
-from logstore.batch.batches import Batch
-from logstore.batch.control import ControlRecord, ControlType, EndTransactionMarker
 from logstore.errors import (
     InvalidProducerEpochError,
     InvalidTransactionStateError,
@@ -15,27 +15,17 @@ from logstore.errors import (
     TransactionCoordinatorFencedError,
 )
 from logstore.producers.producer import AppendedBatch, Producer
+from logstore.producers.transactions import EndedTransaction, StartedTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from logstore.batch.any_batch import Batch
+    from logstore.batch.control import EndTransactionMarker
 
 _LAST_EPOCH: Final = 2**15 - 1
 _EPOCH_PER_TRANSACTION: Final = 2
 """The transaction version from which each transaction has an epoch of its own (KIP-890)."""
-
-
-class StartedTransaction(NamedTuple):
-    """A producer's first write after its last transaction ended."""
-
-    first_offset: int
-    producer_id: int
-
-
-class EndedTransaction(NamedTuple):
-    """A transaction with its marker (Kafka: CompletedTxn)."""
-
-    producer_id: int
-    first_offset: int
-    last_offset: int
-    """The marker's."""
-    is_aborted: bool
 
 
 class ProducerAppend:
@@ -105,12 +95,12 @@ class ProducerAppend:
     def _add_marker(self, producer: Producer, batch: Batch) -> None:
         record = next(batch.records(), None)
         # A control batch without records: compaction has removed the whole transaction.
-        marker = ControlRecord.of(record).end_transaction_marker() if record else None
+        marker = formats.control.ControlRecord.of(record).end_transaction_marker() if record else None
         if record is None or marker is None:
             return
         self._check_marker(producer, marker, batch)
         if producer.has_transaction():
-            aborted = marker.type is ControlType.ABORT
+            aborted = marker.type is formats.control.ControlType.ABORT
             ended = EndedTransaction(producer.producer_id, producer.transaction_start, batch.base_offset, aborted)
             self.ended.append(ended)
         producer.end_transaction(batch.producer_epoch, marker.coordinator_epoch, record.timestamp)

@@ -3,20 +3,27 @@
 Kafka: ProducerStateManager.
 """
 
-from collections.abc import Collection, Iterable
-from pathlib import Path
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from epoch.filesystem import REAL, FileSystem
+from logstore import producers
 from logstore.batch.append_origin import AppendOrigin
-from logstore.batch.batches import Batch
 from logstore.errors import CorruptSnapshotError
 from logstore.files.producer_snapshot import ProducerSnapshot
-from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log_config import DAY_MS
-from logstore.producers.producer import Producer
-from logstore.producers.producer_append import ProducerAppend, StartedTransaction
 from logstore.producers.producer_snapshots import PreparedSnapshots, ProducerSnapshots
-from logstore.producers.transactions import Transactions
+from logstore.producers.transactions import StartedTransaction, Transactions
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from pathlib import Path
+
+    from logstore.batch.any_batch import Batch
+    from logstore.indexes.transaction_index import AbortedTransaction
+    from logstore.producers.producer import Producer
+    from logstore.producers.producer_append import ProducerAppend
 
 
 class ProducerState:
@@ -55,7 +62,7 @@ class ProducerState:
         ValueError. Raises OutOfOrderSequenceError, InvalidProducerEpochError, InvalidTransactionStateError and
         TransactionCoordinatorFencedError.
         """
-        append = ProducerAppend(self._producers.get, origin, transaction_version)
+        append = producers.producer_append.ProducerAppend(self._producers.get, origin, transaction_version)
         append.add_all(batches)
         return append
 
@@ -139,7 +146,7 @@ class ProducerState:
         self.transactions.clear()
         self.end_offset = self._snapshot_offset = self._load(log_start_offset, now_ms)
 
-    def successor(self) -> "ProducerState":
+    def successor(self) -> ProducerState:
         """Return a copy that changes on its own, and writes no file before `take_place` is called."""
         successor = ProducerState.__new__(ProducerState)
         successor.end_offset = self.end_offset
@@ -150,7 +157,7 @@ class ProducerState:
         successor.transactions = self.transactions.copy()
         return successor
 
-    def take_place(self) -> "ProducerState":
+    def take_place(self) -> ProducerState:
         """Replace the files with this state's, and end the one that it was made from. Raises OSError."""
         self._snapshots = self._snapshots.carry_out()
         return self
@@ -198,7 +205,8 @@ class ProducerState:
             except CorruptSnapshotError:
                 self._snapshots.remove(offset)
                 continue
-            loaded = [each for each in map(Producer.of, entries) if not self._is_expired(each, now_ms)]
+            known = [producers.producer.Producer.of(each) for each in entries]
+            loaded = [each for each in known if not self._is_expired(each, now_ms)]
             self._producers = {each.producer_id: each for each in loaded}
             self.transactions.start(
                 StartedTransaction(each.transaction_start, each.producer_id)

@@ -1,10 +1,32 @@
 """Which transactions are open, and which have ended without all replicas knowing: both hold back readers (KIP-98)."""
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from __future__ import annotations
 
-from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.producers.producer_append import EndedTransaction, StartedTransaction
+from typing import TYPE_CHECKING, NamedTuple
+
+from logstore import indexes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from logstore.indexes.transaction_index import AbortedTransaction
+
+
+class StartedTransaction(NamedTuple):
+    """A producer's first write after its last transaction ended."""
+
+    first_offset: int
+    producer_id: int
+
+
+class EndedTransaction(NamedTuple):
+    """A transaction with its marker (Kafka: CompletedTxn)."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """The marker's."""
+    is_aborted: bool
 
 
 class Unreplicated(NamedTuple):
@@ -29,7 +51,7 @@ class Transactions:
         self.unreplicated: tuple[Unreplicated, ...] = ()
         """Those that have, but of which not all replicas know."""
 
-    def copy(self) -> "Transactions":
+    def copy(self) -> Transactions:
         """Return those that change on their own."""
         copied = Transactions()
         copied.open = self.open
@@ -50,7 +72,7 @@ class Transactions:
         """End a transaction; return its index entry if it was aborted."""
         aborted = None
         if transaction.is_aborted:
-            aborted = AbortedTransaction(
+            aborted = indexes.transaction_index.AbortedTransaction(
                 transaction.producer_id,
                 transaction.first_offset,
                 transaction.last_offset,

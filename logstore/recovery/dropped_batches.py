@@ -8,7 +8,7 @@ import numpy as np
 
 from logstore.batch.columns import StopReason
 from logstore.offline.batch_scan import scan_batches
-from logstore.recovery.recovery_report import DroppedTail
+from logstore.recovery.dropped_tail import DroppedTail
 
 _MOST_COUNTED: Final = 64 << 20
 """Bytes that are read for it: the broker starts no earlier."""

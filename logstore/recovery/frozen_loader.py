@@ -21,7 +21,7 @@ from logstore.offline.segment import Segment
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.producers.unwritten_files import UnwrittenFiles
-from logstore.recovery.log_loader import LoadedLog
+from logstore.recovery.loaded_log import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.recovery.segment_walk import SegmentWalk
 from logstore.segment.live_segment import LiveSegment

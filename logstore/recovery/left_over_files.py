@@ -5,13 +5,12 @@ them to `.swap` once complete, and then put them in place of the segments that t
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, FileName, parse_file_name
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOvers:
+class LeftOvers(NamedTuple):
     """The file names to remove, and those to rename: without their `.swap`."""
 
     remove: tuple[str, ...] = ()

@@ -9,20 +9,20 @@ Every step may be cut off by another crash: what was done is found done the next
 recovered (the recovery point does not move).
 """
 
+from __future__ import annotations
+
 import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from epoch.base.resource_limits import OUT_OF_SPACE
-from epoch.cache import LeaderEpochFileCache
-from epoch.filesystem import REAL, FileSystem
+from epoch.filesystem import REAL
 from epoch.history import EpochHistory
+from logstore import offline, producers, recovery
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
 from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
@@ -30,49 +30,30 @@ from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import UNKNOWN_FILES, UNKNOWN_START, Promise
 from logstore.indexes.index_sanity import last_indexed_position, sane_position
-from logstore.log_config import LogConfig
-from logstore.offline.header_scan import scan_headers
-from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
-from logstore.producers.unwritten_files import UnwrittenFiles
-from logstore.recovery.damage.epoch_order import OLDER_BATCH, WRONG_EPOCH, EpochOrder, deny, first_epoch
-from logstore.recovery.damage.held_damage import held_damage, is_followed
-from logstore.recovery.damage.only_copy import OnlyCopy, Treatment
-from logstore.recovery.damage.segment_chain import SegmentChain
-from logstore.recovery.damage.set_aside import SetAside
+from logstore.recovery import damage as damages
+from logstore.recovery.damage.only_copy import OnlyCopy
 from logstore.recovery.damage_policy import DamagePolicy
-from logstore.recovery.dropped_batches import dropped_tail
 from logstore.recovery.left_over_files import LeftOvers, orphaned_indexes, plan_left_overs
+from logstore.recovery.loaded_log import LoadedLog
 from logstore.recovery.recovered_epochs import RecoveredEpochs
 from logstore.recovery.recovered_gaps import RecoveredGaps
-from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
+from logstore.recovery.recovery_report import RecoveryReport
 from logstore.recovery.segment_ends import LastBatch, end_of_segment
-from logstore.recovery.segment_recovery import recover_segment
-from logstore.recovery.segment_split import Part, write_parts
-from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
 from logstore.segment.live_segment import LiveSegment
-from logstore.segment.open_files import OpenFiles
 from logstore.segment.segment_list import SegmentList
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-@dataclass(frozen=True, slots=True)
-class LoadedLog:
-    """A log that is ready to be read and written (Kafka: LoadedLogOffsets)."""
-
-    segments: list[LiveSegment]
-    """By base offset; at least one. The last is the active one."""
-    log_start_offset: int
-    log_end_offset: int
-    recovery_point: int
-    epochs: LeaderEpochFileCache
-    producers: ProducerState
-    report: RecoveryReport
-    gaps: OffsetGaps = field(default_factory=OffsetGaps)
-    keeps_beginning: bool = False
-    """Whether remote storage has, or may have, what start and leader epochs say lies below the first segment."""
-    is_followed: bool = False
-    """Whether the log, as an only copy, has noted that it followed other leaders."""
+    from epoch.filesystem import FileSystem
+    from logstore.files.only_copy.promised_offsets import Promise
+    from logstore.log_config import LogConfig
+    from logstore.recovery.damage.treatment import Treatment
+    from logstore.recovery.segment_walk import OnBytes, SegmentRecovery
+    from logstore.segment.open_files import OpenFiles
 
 
 def load_log(
@@ -121,7 +102,7 @@ def load_log(
     elif damage.keeps_promises:
         # The leader is asked about what is missing before anything is cut, at the beginning, too.
         loader.has_remote = bool(has_remote)
-        loader.chain = SegmentChain(directory, is_compacted=was_compacted or config.is_compacted)
+        loader.chain = damages.segment_chain.SegmentChain(directory, is_compacted=was_compacted or config.is_compacted)
     return loader.load(clean_shutdown=clean_shutdown)
 
 
@@ -167,7 +148,7 @@ class _Loader:
         self._certain_epochs: EpochHistory | None = None
         """Of which it is known that it is right: checked once batches contradict it."""
         self._only_copy: OnlyCopy | None = None
-        self.chain: SegmentChain | None = None
+        self.chain: damages.segment_chain.SegmentChain | None = None
         """Of a log that others have copies of, where it is not to end as Kafka's."""
         self._promise: Promise | None = None
         """Of an only copy, as far as that is known."""
@@ -179,7 +160,6 @@ class _Loader:
         """Whether the segments behind the one that was damaged last stay."""
         self._misses_first = True
         """Whether nobody has looked yet whether the first segment is missing, or what to do about it."""
-        self._set_aside = SetAside(directory, filesystem)
         self._ends: dict[int, int] = {}
         """Where the offsets of segments end, by their base offsets, as far as that is known."""
         self._was_closed = False
@@ -204,7 +184,13 @@ class _Loader:
         )
         recovery_point = None if promise is None else promise.recovery_point
         self._only_copy = OnlyCopy(
-            self._directory, policy, recovery_point, self._recovery_point, was_closed, gaps, self.checks_all
+            self._directory,
+            policy,
+            recovery_point,
+            self._recovery_point,
+            gaps,
+            was_closed=was_closed,
+            checks_all=self.checks_all,
         )
         self._report.is_only_copy = True
 
@@ -336,7 +322,7 @@ class _Loader:
     def _end_of(self, name: str) -> int:
         """Return where the log ends in a file that is no live segment."""
         end = parse_file_name(name).base_offset or 0
-        for columns in scan_headers(self._directory / name):
+        for columns in offline.header_scan.scan_headers(self._directory / name):
             end = int(columns.last_offset[-1]) + 1 if len(columns) else end
         return end
 
@@ -347,7 +333,7 @@ class _Loader:
         first = first_unflushed(self._base_offsets, self._recovery_point, clean_shutdown=clean_shutdown)
         flushed, unflushed = self._base_offsets[:first], self._base_offsets[first:]
         if self.checks_all:
-            self._recover_in_turn(flushed, UnwrittenFiles(), unflushed)
+            self._recover_in_turn(flushed, producers.unwritten_files.UnwrittenFiles(), unflushed)
         else:
             self._recover_what_seems_damaged(flushed)
         self._look_for_missing_segments()  # before anything is written
@@ -364,7 +350,9 @@ class _Loader:
             if position is None:
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
             if position is None or not self._ends_well(base_offset, position):
-                self._recover_in_turn([base_offset], UnwrittenFiles(), self._behind(base_offset))
+                self._recover_in_turn(
+                    [base_offset], producers.unwritten_files.UnwrittenFiles(), self._behind(base_offset)
+                )
                 kept = frozenset(self._base_offsets)
 
     def _behind(self, base_offset: int) -> Sequence[int]:
@@ -449,7 +437,7 @@ class _Loader:
         """
         self._keeps_later = False
         waiting = len(self._waiting)
-        found = recover_segment(
+        found = recovery.segment_recovery.recover_segment(
             self._directory,
             base_offset,
             self._config,
@@ -485,26 +473,27 @@ class _Loader:
         if self._certain_epochs is None or self._checked_epochs is not None or self._promise is None:
             return False
         promised = self._known_end if self._was_closed else self._promise.recovery_point
-        return deny(epochs, self._certain_epochs, self._log_start_offset, promised)
+        return damages.epoch_order.deny(epochs, self._certain_epochs, self._log_start_offset, promised)
 
-    def _order_of_epochs(self, later: Sequence[int]) -> EpochOrder | None:
+    def _order_of_epochs(self, later: Sequence[int]) -> damages.epoch_order.EpochOrder | None:
         """Return what the leader epochs of a segment, which others follow, have to fit, if they are checked."""
         if self._checked_epochs is None:
             return None
-        behind = first_epoch(self._directory / file_name(FileKind.LOG, each) for each in later)
-        reason = WRONG_EPOCH if self._checked_epochs is not self._certain_epochs else OLDER_BATCH
-        return EpochOrder(self._checked_epochs, self._log_start_offset, behind, reason)
+        order = damages.epoch_order
+        behind = order.first_epoch(self._directory / file_name(FileKind.LOG, each) for each in later)
+        reason = order.WRONG_EPOCH if self._checked_epochs is not self._certain_epochs else order.OLDER_BATCH
+        return order.EpochOrder(self._checked_epochs, self._log_start_offset, behind, reason)
 
-    def _split(self, base_offset: int, parts: Sequence[Part]) -> list[int]:
+    def _split(self, base_offset: int, parts: Sequence[recovery.segment_split.Part]) -> list[int]:
         """Put a segment's parts in its place, without indexes; return their base offsets."""
-        write_parts(self._directory, base_offset, parts, self._filesystem)
+        recovery.segment_split.write_parts(self._directory, base_offset, parts, self._filesystem)
         self._remove_segment(base_offset)
         self._finish_what_was_left_over()
         if not self._keeps_later:
             self._report.split_segments.append(file_name(FileKind.LOG, base_offset))
         return [part.base_offset for part in parts]
 
-    def _treat(self, found: SegmentRecovery, later: Sequence[int]) -> tuple[Part, ...]:
+    def _treat(self, found: SegmentRecovery, later: Sequence[int]) -> tuple[recovery.segment_split.Part, ...]:
         """Note a damaged segment, and remove those behind it, unless they stay.
 
         Returns the parts of it that stay where something stays behind the damage.
@@ -516,7 +505,7 @@ class _Loader:
             self._drop(later, "it follows a damaged segment", sets_aside=treatment.sets_aside)
         log = self._directory / file_name(FileKind.LOG, found.base_offset)
         end = found.size if treatment.end is None else treatment.end
-        tail = dropped_tail(log, found.valid_bytes, found.reason, end)
+        tail = recovery.dropped_batches.dropped_tail(log, found.valid_bytes, found.reason, end)
         if treatment.sets_aside:
             tail = replace(tail, set_aside=self._set_aside_bytes(log, found.valid_bytes, end, treatment))
         self._report.dropped.insert(0, tail)
@@ -528,30 +517,33 @@ class _Loader:
         if self._only_copy is not None:
             return self._only_copy.judge(found, later)
         if self.policy is not DamagePolicy.HELD:
-            return Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
+            return damages.treatment.Treatment(is_promised=True, sets_aside=self.policy is DamagePolicy.ASIDE)
         log = self._directory / file_name(FileKind.LOG, found.base_offset)
-        sets_aside = is_followed(log, found, later)
+        sets_aside = damages.held_damage.is_followed(log, found, later)
         # All that was written is there, and was added to by something else since: a log is closed with its end known.
         is_whole = not sets_aside and 0 < found.next_offset == self._recovery_point
         if self._is_promised(found.next_offset) and not is_whole:
-            raise held_damage(log, found, self._recovery_point)
-        return Treatment(sets_aside=sets_aside)
+            raise damages.held_damage.held_damage(log, found, self._recovery_point)
+        return damages.treatment.Treatment(sets_aside=sets_aside)
 
     def _set_aside_bytes(self, log: Path, start: int, end: int, treatment: Treatment) -> str:
         try:
-            return self._set_aside.keep_bytes(log, start, end)
+            return self._aside().keep_bytes(log, start, end)
         except OSError as error:
             if treatment.is_promised or error.errno not in OUT_OF_SPACE:
                 raise
             return ""  # nobody was promised it, and a full disk must not keep the log closed
 
+    def _aside(self) -> damages.set_aside.SetAside:
+        return damages.set_aside.SetAside(self._directory, self._filesystem)
+
     def _drop(self, base_offsets: Sequence[int], reason: str, *, sets_aside: bool) -> None:
         """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
         for base_offset in reversed(base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
-            tail = dropped_tail(log, 0, reason)
+            tail = recovery.dropped_batches.dropped_tail(log, 0, reason)
             if sets_aside and tail.bytes:
-                tail = replace(tail, set_aside=self._set_aside.keep_file(log))
+                tail = replace(tail, set_aside=self._aside().keep_file(log))
             self._report.dropped.insert(0, tail)
             self._remove_segment(base_offset)
         if base_offsets:
@@ -598,7 +590,7 @@ class _Loader:
                     return
                 only_copy.gaps.add_hole(Hole(end, following))
 
-    def _look_for_break(self, chain: SegmentChain) -> None:
+    def _look_for_break(self, chain: damages.segment_chain.SegmentChain) -> None:
         """End a replicated log where its segments break off, if nobody was promised the rest."""
         start = self._recorded_start() if self._base_offsets else 0
         found = chain.find_break(self._base_offsets, self._ends, start)
@@ -717,7 +709,8 @@ class _Loader:
         self._base_offsets = sorted({*self._base_offsets, base_offset})
 
     def _note_missing(self, start: int, end: int, what: str) -> None:
-        self._report.dropped.append(DroppedTail(file_name(FileKind.LOG, start), 0, 0, what, None, end))
+        tail = recovery.dropped_tail.DroppedTail(file_name(FileKind.LOG, start), 0, 0, what, None, end)
+        self._report.dropped.append(tail)
 
     # --- the log's end
 
@@ -748,7 +741,7 @@ class _Loader:
     def _next_offset(self, base_offset: int, position: int) -> int:
         """Walk over the last segment's headers from where a batch begins (Kafka: readNextOffset)."""
         end = base_offset
-        with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
+        with offline.log_file.LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
             for batch in log.batches(min(position, log.size)):
                 end = batch.last_offset + 1
                 self._last_batch = LastBatch(batch.base_offset, batch.leader_epoch)
@@ -776,9 +769,9 @@ class _Loader:
         for base_offset in list(self._base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
             reason = f"the log ends before its checkpointed start {self._log_start_offset:,}"
-            tail = dropped_tail(log, 0, reason)
+            tail = recovery.dropped_batches.dropped_tail(log, 0, reason)
             if self._only_copy is not None and tail.bytes:
-                tail = replace(tail, set_aside=self._set_aside.keep_file(log))
+                tail = replace(tail, set_aside=self._aside().keep_file(log))
             self._report.dropped.append(tail)
             self._remove_segment(base_offset)
             self._started_over = True

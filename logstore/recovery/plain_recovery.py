@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
-from logstore.batch.checksum import crc32c
 from logstore.batch.columns import StopReason
 from logstore.batch.layout import (
     CRC_START,
@@ -17,9 +16,10 @@ from logstore.batch.layout import (
     MAGIC,
     MAGIC_AT,
     SMALLEST_LENGTH,
+    SMALLEST_MESSAGE,
     header_of,
 )
-from logstore.batch.legacy_batch import SMALLEST_MESSAGE
+from logstore.checksum import crc32c
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.kernels.recovery_state import RecoveryColumns, Slot
 

@@ -1,23 +1,30 @@
 """A log's leader epochs as it is recovered: its checkpoint, held against its batches and what was noted elsewhere."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epoch.base.resource_limits import ignoring_full_disk
 from epoch.cache import LeaderEpochFileCache
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
 from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
-from epoch.filesystem import FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET, EpochHistory
+from logstore import offline
 from logstore.batch.batch_attributes import NO_LEADER_EPOCH
 from logstore.file_name import FileKind, file_name
-from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH, SmallFiles
-from logstore.offline.header_scan import scan_headers
-from logstore.recovery.recovery_report import RecoveryReport
-from logstore.recovery.segment_ends import LastBatch
+from logstore.files.only_copy.promised_offsets import UNKNOWN_EPOCH
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from epoch.filesystem import FileSystem
+    from logstore.files.only_copy.promised_offsets import SmallFiles
+    from logstore.recovery.recovery_report import RecoveryReport
+    from logstore.recovery.segment_ends import LastBatch
 
 
 def next_epoch(found: Iterable[int], kept: EpochHistory, *, may_lack: bool) -> int | None:
@@ -165,13 +172,17 @@ class RecoveredEpochs:
         entry = history.entry_for(epoch)
         first = 0 if entry is None else max(bisect_right(base_offsets, entry.start_offset) - 1, 0)
         paths = (self._directory / file_name(FileKind.LOG, each) for each in base_offsets[first:])
-        return any((columns.leader_epoch == epoch).any() for path in paths for columns in scan_headers(path))
+        return any(
+            (columns.leader_epoch == epoch).any()
+            for path in paths
+            for columns in offline.header_scan.scan_headers(path)
+        )
 
     def _of_all_batches(self, base_offsets: Sequence[int]) -> list[tuple[int, int]]:
         """Return the epochs of all batches, each at its first offset and at its last one."""
         epochs: list[tuple[int, int]] = []
         for base_offset in base_offsets:
-            for columns in scan_headers(self._directory / file_name(FileKind.LOG, base_offset)):
+            for columns in offline.header_scan.scan_headers(self._directory / file_name(FileKind.LOG, base_offset)):
                 ends = zip(columns.base_offset.tolist(), columns.last_offset.tolist(), strict=True)
                 each_epoch = zip(columns.leader_epoch.tolist(), ends, strict=True)
                 epochs += ((epoch, offset) for epoch, both in each_epoch for offset in both)

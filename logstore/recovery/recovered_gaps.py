@@ -1,18 +1,24 @@
 """Which offsets a log that is the only copy may lack, as it is recovered: what it noted, and what is found."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from epoch.base.resource_limits import ignoring_full_disk
-from epoch.filesystem import FileSystem
+from logstore import recovery
 from logstore.errors import CorruptMetadataError
 from logstore.file_name import FileKind, file_name
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME, Hole, OffsetGaps
-from logstore.files.only_copy.promised_offsets import Promise
-from logstore.recovery.recovery_report import RecoveryReport
-from logstore.recovery.segment_ends import skips_of, skips_offsets
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from epoch.filesystem import FileSystem
+    from logstore.files.only_copy.promised_offsets import Promise
+    from logstore.recovery.recovery_report import RecoveryReport
 
 Ends = Mapping[int, int]
 """Where the offsets of segments end, by their base offsets, as far as that is known."""
@@ -72,7 +78,9 @@ class RecoveredGaps:
             return not self.known.is_kept and end <= (self._cleaner_offset or 0)
         if self._cleaner_offset is not None or self._is_compacted:
             return True
-        return any(skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in neighbours)
+        return any(
+            recovery.segment_ends.skips_offsets(self._directory / file_name(FileKind.LOG, each)) for each in neighbours
+        )
 
     def may_skip(self, base_offset: int) -> bool:
         """Whether batches of a segment may lack offsets between them, as it was compacted, here or by another leader.
@@ -82,7 +90,7 @@ class RecoveredGaps:
         promise = self._promise
         if promise is None or promise.files.is_followed or self._is_compacted or self._cleaner_offset is not None:
             return True
-        return sum(skips_of(self._directory / file_name(FileKind.LOG, base_offset))) > 1
+        return sum(recovery.segment_ends.skips_of(self._directory / file_name(FileKind.LOG, base_offset))) > 1
 
     def find_lost(self, base_offsets: Sequence[int], ends: Ends) -> None:
         """Restore the noted gaps from those that the log has, if their checksum is the same."""

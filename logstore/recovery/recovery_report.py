@@ -1,28 +1,16 @@
 """A report of what recovery found and did: for people, and for `epochlog recover --json`."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from __future__ import annotations
 
-from epoch.entry import EpochEntry
-from logstore.files.only_copy.offset_gaps import Hole
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
 from logstore.text.brief_text import differing
 
-
-@dataclass(frozen=True, slots=True)
-class DroppedTail:
-    """The end of a segment's file that was cut off, bytes that were taken out of it, or a whole segment."""
-
-    file: str
-    position: int
-    """Where the first byte stood that was dropped."""
-    bytes: int
-    reason: str
-    records: int | None = None
-    """At least so many in whole batches, by the headers that can be followed; None where none can."""
-    end_offset: int | None = None
-    """One beyond the last record of those; None where there is none."""
-    set_aside: str = ""
-    """The file in the log's directory that has the bytes now; empty where nothing was set aside."""
+if TYPE_CHECKING:
+    from epoch.entry import EpochEntry
+    from logstore.files.only_copy.offset_gaps import Hole
+    from logstore.recovery.dropped_tail import DroppedTail
 
 
 @dataclass(slots=True)
@@ -86,6 +74,7 @@ class RecoveryReport:
         return {
             **asdict(self),
             "epochs_before": [entry._asdict() for entry in self.epochs_before],
+            "holes": [hole._asdict() for hole in self.holes],
             "epochs_after": [entry._asdict() for entry in self.epochs_after],
             "damaged_epoch_checkpoint": self.damaged_epoch_checkpoint or None,
             "damaged_offset_gaps": self.damaged_offset_gaps or None,

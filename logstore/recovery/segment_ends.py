@@ -1,15 +1,18 @@
 """Where a closed segment's offsets end, by its last batches alone."""
 
-import os
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Final, NamedTuple
+from __future__ import annotations
 
-from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
-from logstore.batch.legacy_batch import SMALLEST_MESSAGE
+import os
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from logstore import offline
+from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, SMALLEST_MESSAGE, header_of
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileKind, file_name
-from logstore.offline.log_file import LogFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 _HEADER: Final = header_of("base_offset", "length", "leader_epoch", "magic", "last_offset_delta")
 _PIECE: Final = 8 << 10
@@ -68,7 +71,7 @@ def skips_offsets(path: Path) -> bool:
 def skips_of(path: Path) -> Iterator[int]:
     """Count, piece by piece, where a segment lacks offsets, as far as sound batches tell. Raises OSError."""
     end = None
-    with LogFile.open(path) as log:
+    with offline.log_file.LogFile.open(path) as log:
         for columns in log.scan():
             sound = columns.crc_valid
             ends = columns.last_offset + 1

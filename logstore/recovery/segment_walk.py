@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch import RecordBatch
-from logstore.batch.batches import Batch, read_batch, read_batches
+from logstore.batch.batches import read_batch, read_batches
 from logstore.batch.columns import StopReason
 from logstore.batch.layout import MAGIC
 from logstore.batch.legacy_batch import LegacyBatch

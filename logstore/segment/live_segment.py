@@ -1,28 +1,36 @@
 """One segment of a log that is in use: its `.log` file and the indexes beside it (Kafka: LogSegment)."""
 
-from array import array
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import Final, Self
+from __future__ import annotations
 
-from epoch.filesystem import REAL, FileSystem
+from array import array
+from typing import TYPE_CHECKING, Final, Self
+
+from epoch.filesystem import REAL
 from epoch.history import MAX_OFFSET
 from logstore.append.append_fast_path import APPEND_ONE, FOLLOW, plain_batch
 from logstore.append.append_info import AppendInfo
-from logstore.batch.batches import Batch, read_batch, read_batches
-from logstore.batch.buffer import Buffer
-from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, header_of
+from logstore.batch.batches import read_batch, read_batches
+from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT, header_of
 from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
-from logstore.indexes.live_offset_index import LiveOffsetIndex
-from logstore.indexes.live_time_index import LiveTimeIndex
-from logstore.indexes.live_transaction_index import LiveTransactionIndex
-from logstore.indexes.time_index import TimeIndexEntry
-from logstore.log_config import MAX_INT64, LogConfig
-from logstore.segment.open_files import OpenFiles
+from logstore.indexes.index_entry import TimeIndexEntry
+from logstore.log_config import MAX_INT64
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
 from logstore.segment.segment_reader import SegmentReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from epoch.filesystem import FileSystem
+    from logstore.batch.any_batch import Batch
+    from logstore.batch.buffer import Buffer
+    from logstore.indexes.live_offset_index import LiveOffsetIndex
+    from logstore.indexes.live_time_index import LiveTimeIndex
+    from logstore.indexes.live_transaction_index import LiveTransactionIndex
+    from logstore.log_config import LogConfig
+    from logstore.segment.open_files import OpenFiles
 
 DELETED_SUFFIX: Final = ".deleted"
 
@@ -323,8 +331,15 @@ class LiveSegment:
         """Return the time from the first batch to `timestamp`; without times, since the segment was made."""
         first = self._first_timestamp
         if first is None:
-            first = self._first_timestamp = read_batch(self.file.between(0, self.size)[0]).max_timestamp
+            first = self._first_timestamp = self._largest_of_first_batch()
         return timestamp - first if first >= 0 else clock() - self.created_ms
+
+    def _largest_of_first_batch(self) -> int:
+        header = self.file.beginning(HEADER_SIZE)
+        if len(header) == HEADER_SIZE and header[MAGIC_AT] == MAGIC:  # so the file need not be mapped for an append
+            largest: int = _unpack_times(header)[-1]
+            return largest
+        return read_batch(self.file.between(0, self.size)[0]).max_timestamp
 
     # --- truncating, rolling, closing
 

@@ -1,12 +1,17 @@
 """The records of a batch for who reads on behind it: their offsets rise, and stay within those of the batch."""
 
-from collections.abc import Iterator
-from typing import Final
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 from logstore.batch.batch_order import NO_OFFSET, has_too_many
-from logstore.batch.batches import Batch
-from logstore.batch.record import Record
 from logstore.errors import CorruptRecordError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from logstore.batch.any_batch import Batch
+    from logstore.batch.record import Record
 
 ANY_OFFSET: Final = -(2**63)
 """Below all."""

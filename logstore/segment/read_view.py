@@ -1,14 +1,21 @@
 """The result of a read of a log: bytes of its files, most of them not copied."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from __future__ import annotations
 
-from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings
-from logstore.batch.batches import Batch, read_batch
-from logstore.batch.record import Record
+from typing import TYPE_CHECKING, Final
+
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder
+from logstore.batch.batches import read_batch
 from logstore.errors import LogStoreError
-from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.segment.view_records import ViewRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from logstore.batch.any_batch import Batch
+    from logstore.batch.batch_order import Surroundings
+    from logstore.batch.record import Record
+    from logstore.indexes.transaction_index import AbortedTransaction
 
 _NO_BYTES: Final = memoryview(b"")
 

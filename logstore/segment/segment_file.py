@@ -136,6 +136,16 @@ class SegmentFile:
         copied = self._copy(position, size - position)
         return (self.data(), 0) if copied is None else (copied, position)
 
+    def beginning(self, length: int) -> bytes:
+        """Return a copy of the file's first bytes, for whoever is about to write to it. Raises OSError."""
+        with self.lock:
+            descriptor = self._descriptor if self._descriptor >= 0 else self._open()
+            try:
+                return self._filesystem.read_at(descriptor, 0, min(length, self.size))
+            except OSError as error:
+                error.filename = str(self.path)
+                raise
+
     def flush(self) -> None:
         """Return once the content is on stable storage. Raises OSError."""
         descriptor = self.begin_sync()

@@ -1,14 +1,20 @@
 """The three indexes of a segment that is in use, each read from its file on first use."""
 
-from pathlib import Path
-from typing import Any, TypeVar
+from __future__ import annotations
 
-from epoch.filesystem import FileSystem
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from logstore import indexes
 from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
-from logstore.indexes.live_transaction_index import LiveTransactionIndex
-from logstore.indexes.transaction_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from epoch.filesystem import FileSystem
+    from logstore.indexes.live_transaction_index import LiveTransactionIndex
+    from logstore.indexes.transaction_index import AbortedTransaction
 
 T = TypeVar("T")
 
@@ -63,7 +69,9 @@ class SegmentIndexes:
         base_offset, size, filesystem = self._base_offset, self._max_bytes, self._filesystem
         self._offset = LiveOffsetIndex(self._path(FileKind.OFFSET_INDEX), base_offset, size, filesystem, offsets)
         self._time = LiveTimeIndex(self._path(FileKind.TIME_INDEX), base_offset, size, filesystem, times)
-        self._transactions = LiveTransactionIndex(self._path(FileKind.TRANSACTION_INDEX), filesystem, aborted)
+        self._transactions = indexes.live_transaction_index.LiveTransactionIndex(
+            self._path(FileKind.TRANSACTION_INDEX), filesystem, aborted
+        )
 
     @property
     def offset(self) -> LiveOffsetIndex:
@@ -90,7 +98,9 @@ class SegmentIndexes:
         """The aborted transactions. Raises OSError, CorruptIndexError on its first use."""
         index = self._transactions
         if index is None:
-            loaded = LiveTransactionIndex.open(self._path(FileKind.TRANSACTION_INDEX), self._filesystem)
+            loaded = indexes.live_transaction_index.LiveTransactionIndex.open(
+                self._path(FileKind.TRANSACTION_INDEX), self._filesystem
+            )
             index = self._transactions = self._first_loaded(FileKind.TRANSACTION_INDEX, loaded)
         return index
 

@@ -1,11 +1,17 @@
 """The segments of a log at one moment, for readers that take no lock."""
 
+from __future__ import annotations
+
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from logstore.base_offsets import number_of_holder
-from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.segment.live_segment import LiveSegment
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from logstore.indexes.transaction_index import AbortedTransaction
+    from logstore.segment.live_segment import LiveSegment
 
 
 class SegmentList:
@@ -41,7 +47,7 @@ class SegmentList:
         """Return the segments that may hold `offset` or later ones."""
         return self.segments[number_of_holder(self.base_offsets, offset) :]
 
-    def with_appended(self, segment: LiveSegment) -> "SegmentList":
+    def with_appended(self, segment: LiveSegment) -> SegmentList:
         """Return the list with one more at its end."""
         return SegmentList((*self.segments, segment))
 

@@ -1,20 +1,27 @@
 """Finds batches in a segment that is in use, by offset."""
 
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
-from typing import Final, NamedTuple
+from __future__ import annotations
 
-from epoch.cache import LeaderEpochFileCache
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
 from epoch.history import MAX_EPOCH, EpochHistory
+from logstore import segment
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, BatchOrder, NextBatch, Surroundings, next_batch
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.batches import read_batches
 from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
 from logstore.errors import CorruptBatchError, CorruptIndexError, LogStoreError
 from logstore.file_name import FileKind
-from logstore.segment.read_view import ReadView
-from logstore.segment.segment_file import SegmentFile
-from logstore.segment.segment_indexes import SegmentIndexes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from epoch.cache import LeaderEpochFileCache
+    from logstore.batch.any_batch import Batch
+    from logstore.segment.read_view import ReadView
+    from logstore.segment.segment_file import SegmentFile
+    from logstore.segment.segment_indexes import SegmentIndexes
 
 # All that a walk from batch to batch looks at.
 _HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
@@ -94,14 +101,15 @@ class SegmentReader:
             return None
         start, first_size, end = found
         if first_size > max_bytes and not min_one_batch:
-            return ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
+            return segment.read_view.ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
         data, begin, _ = part
         # With bytes of its own, as `data` is: once the view is looked at, the mapping may have been let go of.
         around = (data[: size - begin], begin, part[2])
         # The epochs as they are now: what takes the place of these batches later is another leader's.
         history = None if epochs is None else epochs.history
         surroundings = _build(_ViewSurroundings, (self, around, start, end, size, end_offset, history, cuts))
-        return ReadView(offset, data[start - begin : end - begin], self._base_offset, start, False, surroundings)
+        batches = data[start - begin : end - begin]
+        return segment.read_view.ReadView(offset, batches, self._base_offset, start, False, surroundings)
 
     def ensure_gap(self, offset: int, end: int, next_offset: int) -> None:
         """See that no batch before the position `end` holds `offset`: damaged headers lead over batches, too.

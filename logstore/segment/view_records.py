@@ -1,23 +1,29 @@
 """The records of a view, in runs: batches one by one in plain Python, or, where there are many, by kernels."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
 from logstore.batch.batch_attributes import CONTROL_BIT
-from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, Surroundings, has_too_many
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.batch_order import NO_SURROUNDINGS, BatchOrder, has_too_many
+from logstore.batch.batches import read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
 from logstore.batch.record import Record
 from logstore.indexes.aborted_producers import AbortedProducers
-from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.segment.ordered_records import ordered_records
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
+    from logstore.batch.any_batch import Batch
+    from logstore.batch.batch_order import Surroundings
     from logstore.batch.columns import BatchColumns
+    from logstore.indexes.transaction_index import AbortedTransaction
     from logstore.segment.many_batches import ManyBatches
 
 _FIRST_BYTES: Final = 1 << 15
@@ -92,7 +98,7 @@ class ViewRecords:
             self._many = ManyBatches(self._data)
         yield from self._many.runs(columns, self._wanted_rows(columns), self._lowest)
 
-    def _wanted_rows(self, columns: "BatchColumns") -> "NDArray[np.int64]":
+    def _wanted_rows(self, columns: BatchColumns) -> NDArray[np.int64]:
         wanted: NDArray[np.bool_] = (columns.attributes & CONTROL_BIT == 0) & (columns.last_offset >= self._offset)
         return (wanted & ~self._aborted.covered(columns)).nonzero()[0]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import LogStoreError
-from logstore.file_name import INDEX_KINDS, SET_ASIDE_SUFFIX, FileFate, FileKind, parse_file_name
+from logstore.file_name import INDEX_KINDS, META_PROPERTIES_NAME, SET_ASIDE_SUFFIX, FileFate, FileKind, parse_file_name
 from logstore.files.backup_mark import BACKUP_MARK
 from logstore.files.broker.lost_tail import LOST_TAIL_MARK
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.followed_mark import FOLLOWED_MARK
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.only_copy.offset_gaps import OFFSET_GAPS_NAME
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS

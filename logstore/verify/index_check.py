@@ -185,7 +185,7 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     """
 
     kind = FileKind.OFFSET_INDEX
-    slot_bytes: ClassVar[int] = OFFSET_SLOT.itemsize
+    slot_bytes: ClassVar[int] = OFFSET_SLOT
 
     def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
         from logstore.kernels.standalone import offset_index_agrees  # noqa: PLC0415  loaded on first bulk use
@@ -253,7 +253,7 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     """
 
     kind = FileKind.TIME_INDEX
-    slot_bytes: ClassVar[int] = TIME_SLOT.itemsize
+    slot_bytes: ClassVar[int] = TIME_SLOT
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
         """Note that records are not known, which may be later than all others."""

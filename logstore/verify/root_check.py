@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import LogStoreError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.broker.kept_claims import KEPT_CLAIMS_NAME
 from logstore.files.broker.other_roots import OTHER_ROOTS_NAME
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,

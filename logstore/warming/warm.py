@@ -12,10 +12,15 @@ def warm() -> list[tuple[str, float]]:
 
     What is compiled is kept on disk for later processes, such as those of a container whose image is built with it.
     Where nothing can be kept (NoKernelCacheWarning) it serves this process alone. Without this call kernels come in the
-    background, and plain Python does their work until then.
+    background, and plain Python does their work until then. Raises ModuleNotFoundError without numba (the extra
+    `compile`), without which plain Python goes on doing it.
 
     >>> timings = warm()
     """
+    from epoch.compiling.kernel import HAS_CODE  # noqa: PLC0415  it loads numba
+
+    if not HAS_CODE:
+        raise ModuleNotFoundError("to compile kernels takes numba: install the extra `compile`", name="numba")
     from logstore.warming.first_calls import first_calls  # noqa: PLC0415  it loads numba
 
     timings = [(name, seconds(call)) for name, call in first_calls()]

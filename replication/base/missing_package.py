@@ -3,6 +3,8 @@
 from typing import Final
 
 _EXTRAS: Final = {
+    "numba": "compile",
+    "llvmlite": "compile",
     "typer": "cli",
     "rich": "cli",
     "pyarrow": "audit",

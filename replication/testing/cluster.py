@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from epoch.filesystem import REAL
 from logstore import Log, TopicPartition
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from replication.cluster.controller.controller import ControllerSettings
 from replication.cluster.node.broker_node import BrokerNode

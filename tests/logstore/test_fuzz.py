@@ -25,9 +25,9 @@ from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.control import ControlRecord
 from logstore.batch.legacy_batch import LegacyBatch
 from logstore.errors import LogStoreError
-from logstore.file_name import parse_file_name
+from logstore.file_name import META_PROPERTIES_NAME, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.files.producer_snapshot import ProducerSnapshot

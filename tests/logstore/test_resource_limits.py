@@ -26,7 +26,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.log_opener import LogOpener
 from logstore.errors import LogPoisonedError, LogStoreError, NotClosedError
-from logstore.files import mapped_files
+from logstore.files import mapping
 from logstore.files.index_slots import read_index
 from logstore.indexes import live_index
 from logstore.log.log import Log
@@ -192,8 +192,8 @@ def produced(tmp_path: Path) -> Log:
 
 
 def out_of_memory_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
-    monkeypatch.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+    monkeypatch.setattr(mapping, "_mmap", lambda *_: mapping._FAILED)
+    monkeypatch.setattr(mapping.ctypes, "get_errno", lambda: errno.ENOMEM)
 
 
 WANTS = {

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.offline.log_file import LogFile
 
 Loss = Callable[[Path, Path], None]

@@ -4,14 +4,12 @@ import zlib
 from enum import IntEnum
 from typing import Final
 
+from logstore.batch import compression
 from logstore.batch.compression.decompression_limit import (
     block_limit,
     decompression_limit,
     too_many_blocks,
 )
-from logstore.batch.compression.lz4_framing import compress_lz4, decompress_lz4
-from logstore.batch.compression.snappy_framing import compress_snappy, decompress_snappy
-from logstore.batch.compression.zstd_framing import ZSTD_LEVEL, compress_zstd, decompress_zstd
 from logstore.errors import DecompressionError, DecompressionLimitError
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
@@ -44,11 +42,11 @@ def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None
         case Codec.GZIP:
             return _decompress_gzip(view, limit)
         case Codec.SNAPPY:
-            return decompress_snappy(view, limit)
+            return compression.snappy_framing.decompress_snappy(view, limit)
         case Codec.LZ4:
-            return decompress_lz4(view, limit, check_header=magic > 0)
+            return compression.lz4_framing.decompress_lz4(view, limit, check_header=magic > 0)
         case Codec.ZSTD:
-            return decompress_zstd(view, limit)
+            return compression.zstd_framing.decompress_zstd(view, limit)
         case _:
             raise DecompressionError(f"codec {codec} is unknown")
 
@@ -65,11 +63,11 @@ def compress(codec: int, data: bytes | bytearray | memoryview, level: int | None
         case Codec.GZIP:
             return zlib.compress(view, zlib.Z_DEFAULT_COMPRESSION if level is None else level, wbits=_GZIP)
         case Codec.SNAPPY:
-            return compress_snappy(view)
+            return compression.snappy_framing.compress_snappy(view)
         case Codec.LZ4:
-            return compress_lz4(view)
+            return compression.lz4_framing.compress_lz4(view)
         case Codec.ZSTD:
-            return compress_zstd(view, ZSTD_LEVEL if level is None else level)
+            return compression.zstd_framing.compress_zstd(view, level)
         case _:
             raise ValueError(f"codec {codec!r} is unknown: pass Codec.LZ4 or another Codec")
 

@@ -80,8 +80,9 @@ def zstd_pieces(data: memoryview, most_blocks: int, size: int) -> Iterator[bytes
         position = frame.end
 
 
-def compress_zstd(data: memoryview, level: int = ZSTD_LEVEL) -> bytes:
-    """Compress to one frame. Contexts wait for their next use at the default level alone."""
+def compress_zstd(data: memoryview, level: int | None = None) -> bytes:
+    """Compress to one frame, by default at Kafka's level. Contexts wait for their next use at that alone."""
+    level = ZSTD_LEVEL if level is None else level
     if level != ZSTD_LEVEL:
         return _compressor(level).compress(data)
     try:

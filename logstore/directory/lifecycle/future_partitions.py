@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from uuid import UUID
@@ -109,7 +108,7 @@ class FuturePartitions:
                 # While it still is a copy: whatever breaks this off, the files say where it begins and ends.
                 self._writer.write_recovery_points()
                 self._writer.write_high_watermarks()
-                known = replace(future.give_up(), clean_shutdown=True)
+                known = future.give_up()._replace(clean_shutdown=True)
                 self._environment.filesystem.rename(future.directory, root / str(partition))
             except BaseException:
                 self._let_go(partition)
@@ -165,7 +164,7 @@ class FuturePartitions:
                 held = PartitionMetadata.of(path)
                 if log is None and held is not None and held.topic_id == topic_id:
                     known = RootCheckpoints.read(self._environment.root).of(partition)
-                    log = self._opener.open(partition, replace(known, clean_shutdown=False), name=name)
+                    log = self._opener.open(partition, known._replace(clean_shutdown=False), name=name)
             except ResourceLimitError:
                 raise
             except LogStoreError:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from zlib import crc32
 
 from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
@@ -15,8 +15,7 @@ OFFSET_GAPS_NAME: Final = "offset-gaps"
 _ADVICE: Final = "what the log lacks is no longer known: compare it with a backup, and remove the file"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Hole:
+class Hole(NamedTuple):
     """Offsets whose records were damaged or lost: readers get HoleError there, and continue behind it."""
 
     start_offset: int

@@ -1,1 +1,10 @@
 """Appends that are waited for until they are on stable storage."""
+
+from typing import TYPE_CHECKING
+
+from epoch.base.lazy_modules import lazy_modules
+
+if TYPE_CHECKING:
+    from logstore.log.durable import durable_appends as durable_appends
+
+__getattr__ = lazy_modules(__name__)

@@ -11,9 +11,9 @@ import numpy as np
 
 from epoch.filesystem import FileSystem
 from epoch.history import EpochHistory
-from logstore.batch.checksum import crc32c
 from logstore.batch.columns import RecordColumns
 from logstore.batch.record import Record
+from logstore.checksum import crc32c
 from logstore.errors import HoleError, LogTruncatedError, OffsetOutOfRangeError, inherited_log
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.filesystem import FileSystem
-from logstore.batch.checksum import crc32c
+from logstore.checksum import crc32c
 from logstore.file_name import FileKind, file_name
 from logstore.files.mapped_files import map_whole_file
 from logstore.log.cursors.committed_position import CommittedPosition

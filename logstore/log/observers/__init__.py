@@ -1,1 +1,10 @@
 """Observers that are built in."""
+
+from typing import TYPE_CHECKING
+
+from epoch.base.lazy_modules import lazy_modules
+
+if TYPE_CHECKING:
+    from logstore.log.observers import logging_thread as logging_thread
+
+__getattr__ = lazy_modules(__name__)

@@ -18,7 +18,7 @@ from typing import Final
 IDLE_SECONDS: Final = 1.0
 """So long the thread waits for more before it ends."""
 PATIENCE_SECONDS: Final = 5.0
-"""So long the end of the program waits for handlers."""
+"""So long the end of the program, and that of a log, waits for handlers."""
 
 
 _SURELY: Final = "is_to_be_heard"
@@ -109,3 +109,9 @@ class LoggingThread:
             with suppress(Exception):  # what a handler or filter raises: the log has done what it tells of
                 self._logger.handle(message)
         return True
+
+
+_LOGGER: Final = logging.getLogger("logstore")
+_LOGGER.addHandler(QuietHandler())
+LOGGING: Final = LoggingThread(_LOGGER)
+"""What all logs are logged by."""

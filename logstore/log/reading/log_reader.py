@@ -1,29 +1,30 @@
 """Find records in the segments of a log, without a lock."""
 
-from collections.abc import Callable
-from typing import Final, NoReturn, TypeVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
 from epoch.base.resource_limits import name_memory
-from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
+from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+from logstore import log
+from logstore import segment as views
 from logstore.arguments import whole_number
-from logstore.errors import CorruptBatchError, LogStoreError, OffsetOutOfRangeError
-from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.errors import CorruptBatchError, OffsetOutOfRangeError
 from logstore.log.reading.isolation import Isolation
-from logstore.log.state.log_contents import LogContents, LogPlace
-from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import LogGuard
-from logstore.log.timestamp_search import (
-    EARLIEST,
-    LARGEST,
-    LATEST,
-    TimestampedOffset,
-    at_log_end,
-    find_largest,
-    find_timestamp,
-)
-from logstore.segment.live_segment import LiveSegment
-from logstore.segment.read_view import ReadView
 from logstore.segment.segment_list import aborted_within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from epoch.entry import EndOffset
+    from logstore.errors import LogStoreError
+    from logstore.indexes.transaction_index import AbortedTransaction
+    from logstore.log.state.log_contents import LogContents, LogPlace
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.log.state.log_guard import LogGuard
+    from logstore.log.timestamp_search import TimestampedOffset
+    from logstore.segment.live_segment import LiveSegment
+    from logstore.segment.read_view import ReadView
 
 T = TypeVar("T")
 
@@ -82,15 +83,17 @@ class LogReader:
         self._guard.ensure_readable()
         timestamp = whole_number(timestamp, "timestamp")
         contents = self._contents
-        if timestamp == LATEST:
-            return at_log_end(contents.end[0], contents.epochs.latest_epoch)
-        if timestamp == EARLIEST:
+        if timestamp == log.timestamp_search.LATEST:
+            return log.timestamp_search.at_log_end(contents.end[0], contents.epochs.latest_epoch)
+        if timestamp == log.timestamp_search.EARLIEST:
             start = contents.log_start_offset
-            return at_log_end(start, contents.epochs.epoch_for_offset(start))
-        if timestamp == LARGEST:
-            return self._undisturbed(lambda: find_largest(contents.segments.segments))
+            return log.timestamp_search.at_log_end(start, contents.epochs.epoch_for_offset(start))
+        if timestamp == log.timestamp_search.LARGEST:
+            return self._undisturbed(lambda: log.timestamp_search.find_largest(contents.segments.segments))
         return self._undisturbed(
-            lambda: find_timestamp(contents.segments.segments, timestamp, contents.log_start_offset)
+            lambda: log.timestamp_search.find_timestamp(
+                contents.segments.segments, timestamp, contents.log_start_offset
+            )
         )
 
     def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
@@ -188,7 +191,7 @@ class LogReader:
         if offset >= limit[0]:
             if self.end_fault is not None and offset >= self._contents.end[0]:
                 raise self.end_fault.with_traceback(None)
-            return ReadView(offset)
+            return views.read_view.ReadView(offset)
         segments = self._contents.segments
         number = segments.floor(offset)
         if number < 0:
@@ -213,7 +216,7 @@ class LogReader:
                     view.aborted_transactions = self._aborted(offset, segment, view.position + len(view.data))
                 return view
             segment.reader.ensure_gap(offset, size, end_offset)
-        return ReadView(offset)
+        return views.read_view.ReadView(offset)
 
     def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:
         """Collect the aborted transactions with records from `offset` up to `end_position` of `segment`, or later."""

@@ -1,24 +1,31 @@
 """What reads a log record by record, or waits for it to grow."""
 
+from __future__ import annotations
+
 import time
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from datetime import datetime
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from logstore.arguments import deadline_after, ensure_one_place, start_time_ms, whole_number
-from logstore.batch.record import Record
 from logstore.errors import HoleError, LogStoreError
+from logstore.log import reading
 from logstore.log.reading.isolation import Isolation
-from logstore.log.reading.log_reader import LogReader
-from logstore.log.reading.place import Place
-from logstore.log.reading.tail import Tail
-from logstore.log.reading.view_source import ViewSource
-from logstore.log.state.log_contents import LogContents
-from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import LogGuard
 from logstore.log.state.log_state import LogState
 from logstore.log.state.waiters import LoopWaiter, ThreadWaiter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from logstore.batch.record import Record
+    from logstore.log.reading.log_reader import LogReader
+    from logstore.log.reading.place import Place
+    from logstore.log.reading.tail import Tail
+    from logstore.log.reading.view_source import ViewSource
+    from logstore.log.state.log_contents import LogContents
+    from logstore.log.state.log_environment import LogEnvironment
+    from logstore.log.state.log_guard import LogGuard
 
 
 class LogStreams:
@@ -43,7 +50,7 @@ class LogStreams:
         """Read to the end of the log, or to `end`."""
         end = None if end is None else whole_number(end, "end")
         place = self._place(start, since, self._contents.local_log_start_offset, isolation)
-        return self._unseen(ViewSource(self._reader, place, isolation, skip_holes=skip_holes), end)
+        return self._unseen(reading.view_source.ViewSource(self._reader, place, isolation, skip_holes=skip_holes), end)
 
     def _unseen(self, source: ViewSource, end: int | None) -> Iterator[Record]:
         """Yield records from a place that nobody sees: it moves from view to view."""
@@ -64,7 +71,7 @@ class LogStreams:
         self, place: Place, end: int | None, isolation: Isolation, *, skip_holes: bool
     ) -> Iterator[Record]:
         """Read from a place on, which moves along."""
-        source = ViewSource(self._reader, place, isolation, skip_holes=skip_holes)
+        source = reading.view_source.ViewSource(self._reader, place, isolation, skip_holes=skip_holes)
         while end is None or place.offset < end:
             view = source.read()
             if not view.data:
@@ -85,14 +92,14 @@ class LogStreams:
 
     def tail_from(self, place: Place, isolation: Isolation, *, skip_holes: bool) -> Tail:
         """Read on from a place, which moves along."""
-        source = ViewSource(self._reader, place, isolation, skip_holes=skip_holes)
-        return Tail(self._contents, self._guard, source, isolation)
+        source = reading.view_source.ViewSource(self._reader, place, isolation, skip_holes=skip_holes)
+        return reading.tail.Tail(self._contents, self._guard, source, isolation)
 
     def _place(self, start: int | None, since: int | datetime | None, default: int, isolation: Isolation) -> Place:
         if not isinstance(isolation, Isolation):
             raise TypeError(f"the isolation is {isolation!r}: pass Isolation.LOG_END or another of `Isolation`")
         self._guard.ensure_readable()
-        place = Place(self._directory, self._contents, default)
+        place = reading.place.Place(self._directory, self._contents, default)
         ensure_one_place(start, since)
         if since is not None:
             # First: what is appended while nothing is found may be late enough.

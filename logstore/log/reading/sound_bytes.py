@@ -3,8 +3,9 @@
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_order import BatchOrder, Surroundings
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.batches import read_batch
 from logstore.errors import LogStoreError
 from logstore.segment.read_view import ReadView
 

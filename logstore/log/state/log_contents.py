@@ -1,15 +1,19 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
-from typing import Self
+from __future__ import annotations
 
-from epoch.cache import LeaderEpochFileCache
-from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
-from logstore.log.leadership import Leadership
+from typing import TYPE_CHECKING, Self
+
 from logstore.log.state.waiters import Waiters
-from logstore.producers.producer_state import ProducerState
-from logstore.recovery.log_loader import LoadedLog
-from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList
+
+if TYPE_CHECKING:
+    from epoch.cache import LeaderEpochFileCache
+    from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
+    from logstore.log.leadership import Leadership
+    from logstore.producers.producer_state import ProducerState
+    from logstore.recovery.loaded_log import LoadedLog
+    from logstore.segment.live_segment import LiveSegment
 
 LogPlace = tuple[int, int, int]
 """Where an offset is: all batches before a position of a segment end below it. Offset, segment's first, position.

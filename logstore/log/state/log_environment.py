@@ -1,20 +1,24 @@
 """What a log was opened with: its directory and configuration, and the outside world that it uses."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TypeVar
+from __future__ import annotations
 
-from epoch.filesystem import FileSystem
-from logstore.clock import WatchedClock, now_ms, watched
-from logstore.files.only_copy.space_reserve import SpaceReserve
-from logstore.log.observers.log_observer import LogObserver
+from typing import TYPE_CHECKING, TypeVar
+
+from logstore.clock import now_ms, watched
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
 from logstore.log.state.root_claims import RootClaims
 from logstore.log_config import MAX_INT64, NO_LIMIT, LogConfig
 from logstore.recovery.damage_policy import DamagePolicy
-from logstore.segment.open_files import OpenFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from epoch.filesystem import FileSystem
+    from logstore.files.only_copy.space_reserve import SpaceReserve
+    from logstore.log.observers.log_observer import LogObserver
+    from logstore.segment.open_files import OpenFiles
 
 T = TypeVar("T")
 
@@ -23,48 +27,78 @@ def ignore_shortage(_: OSError) -> None:
     """Ignore a full disk."""
 
 
-@dataclass(slots=True)
 class LogEnvironment:
     """Shared by all parts of a log."""
 
-    directory: Path
-    config: LogConfig
-    filesystem: FileSystem
-    clock: Callable[[], int]
-    """Milliseconds since 1970 UTC."""
-    observer: LogObserver | None
-    """Called with all that happens; see `writes` and `events`."""
-    open_files: OpenFiles | None
-    out_of_space: Callable[[OSError], object] = ignore_shortage
-    """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
-    damage: DamagePolicy = DamagePolicy.RAISE
-    stands_alone: bool = False
-    """Whether it is in no `LogDirectory`: nobody flushes it by time."""
-    default_retention_ms: int = NO_LIMIT
-    """Where the configuration sets none."""
-    reserve: SpaceReserve | None = None
-    """Space for what a full disk must not prevent."""
-    root_claims: RootClaims | None = None
-    """The checkpoint files of the root that the log lies in."""
-    watched_clock: WatchedClock | None = field(init=False)
-    """By which the time is trusted or not; None where it always is."""
-    writes: LogObserver | None = field(init=False)
-    """Called at appends and flushes, which pay nothing where nobody listens to them."""
-    events: LogObserver = field(init=False)
-    """Called at rare events: all but appends and flushes."""
-    accepts_unchanged: bool = field(init=False)
+    __slots__ = (
+        "accepts_unchanged",
+        "clock",
+        "config",
+        "damage",
+        "default_retention_ms",
+        "directory",
+        "events",
+        "filesystem",
+        "flushes_by_count",
+        "observer",
+        "open_files",
+        "out_of_space",
+        "reserve",
+        "root_claims",
+        "stands_alone",
+        "watched_clock",
+        "writes",
+    )
+
+    accepts_unchanged: bool
     """`LogConfig.accepts_unchanged`, which each append asks for."""
-    flushes_by_count: bool = field(init=False)
+    flushes_by_count: bool
     """Whether appends flush once `flush_messages` are not on stable storage."""
 
-    def __post_init__(self) -> None:
-        self.configure(self.config)
-        self.watched_clock = watched(self.clock)
-        if self.watched_clock is not None:
-            self.clock = now_ms  # what it returns, without a call more for each append
-        listens = self.observer is not None and any(hears(self.observer, event) for event in ("appended", "flushed"))
-        self.writes = self.observer if listens else None
-        self.events = LogObservers(LoggingObserver(), self.observer) if self.observer else LoggingObserver()
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        filesystem: FileSystem,
+        clock: Callable[[], int],
+        observer: LogObserver | None,
+        open_files: OpenFiles | None,
+        out_of_space: Callable[[OSError], object] = ignore_shortage,
+        damage: DamagePolicy = DamagePolicy.RAISE,
+        *,
+        stands_alone: bool = False,
+        default_retention_ms: int = NO_LIMIT,
+        reserve: SpaceReserve | None = None,
+        root_claims: RootClaims | None = None,
+    ) -> None:
+        """Open with these. Raises ValueError for what a log that stands alone cannot do."""
+        self.directory = directory
+        self.filesystem = filesystem
+        self.observer = observer
+        """Called with all that happens; see `writes` and `events`."""
+        self.open_files = open_files
+        self.out_of_space = out_of_space
+        """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
+        self.damage = damage
+        self.stands_alone = stands_alone
+        """Whether it is in no `LogDirectory`: nobody flushes it by time."""
+        self.default_retention_ms = default_retention_ms
+        """Where the configuration sets none."""
+        self.reserve = reserve
+        """Space for what a full disk must not prevent."""
+        self.root_claims = root_claims
+        """The checkpoint files of the root that the log lies in."""
+        self.configure(config)
+        self.watched_clock = watched(clock)
+        """By which the time is trusted or not; None where it always is."""
+        # What a clock that is watched returns, without a call more for each append.
+        self.clock = clock if self.watched_clock is None else now_ms
+        """Milliseconds since 1970 UTC."""
+        listens = observer is not None and any(hears(observer, event) for event in ("appended", "flushed"))
+        self.writes = observer if listens else None
+        """Called at appends and flushes, which pay nothing where nobody listens to them."""
+        self.events = LogObservers(LoggingObserver(), observer) if observer else LoggingObserver()
+        """Called at rare events: all but appends and flushes."""
 
     def configure(self, config: LogConfig) -> None:
         """Change the configuration. Raises ValueError for what a log that stands alone cannot do."""

@@ -1,1 +1,10 @@
 """The records of log files as columns, whatever the codec and the magic, and as Arrow has them."""
+
+from typing import TYPE_CHECKING
+
+from epoch.base.lazy_modules import lazy_modules
+
+if TYPE_CHECKING:
+    from logstore.offline.columns import column_source as column_source
+
+__getattr__ = lazy_modules(__name__)

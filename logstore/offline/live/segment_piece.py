@@ -8,8 +8,9 @@ from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_order import ADVICE, PLACE_SIZE
-from logstore.batch.batches import Batch, read_batch, read_batches
+from logstore.batch.batches import read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT, header_of
 from logstore.errors import CorruptBatchError, TornBatchError
 from logstore.file_name import FileKind

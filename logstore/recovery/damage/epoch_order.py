@@ -1,15 +1,22 @@
 """Leader epochs of batches that cannot be: no checksum covers them, and readers refuse such batches."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from epoch.history import EpochHistory
+from logstore import offline
 from logstore.batch.batch_attributes import NO_LEADER_EPOCH
-from logstore.batch.batches import Batch
 from logstore.errors import LogStoreError
-from logstore.offline.log_file import LogFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from epoch.history import EpochHistory
+    from logstore.batch.any_batch import Batch
+    from logstore.offline.log_file import LogFile
 
 WRONG_EPOCH = "a batch's leader epoch fits neither the batches around it nor the history of epochs"
 OLDER_BATCH = (
@@ -71,7 +78,7 @@ def deny(epochs: Sequence[tuple[int, int]], history: EpochHistory, start: int, p
 def first_epoch(segments: Iterable[Path]) -> int:
     """Return the leader epoch of the first batch of segments in a row; -1 without one. Raises OSError."""
     for path in segments:
-        with LogFile.open(path) as log:
+        with offline.log_file.LogFile.open(path) as log:
             if log.size:
                 return next((batch.leader_epoch for batch in _batches(log)), NO_LEADER_EPOCH)
     return NO_LEADER_EPOCH

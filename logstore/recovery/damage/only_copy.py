@@ -1,71 +1,71 @@
 """What recovery may do to a log that no other node has a copy of: drop nothing that was promised, unless asked to."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from logstore import offline, recovery
 from logstore.errors import DamagedLogError
 from logstore.file_name import FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME, start_in_doubt
-from logstore.offline.log_file import LogFile
-from logstore.recovery.damage.following_batch import FollowingBatch, find_following
+from logstore.recovery import damage
 from logstore.recovery.damage_policy import DamagePolicy
-from logstore.recovery.recovered_gaps import RecoveredGaps
-from logstore.recovery.segment_split import Part
-from logstore.recovery.segment_walk import SegmentRecovery
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from logstore.recovery.damage.treatment import Treatment
+    from logstore.recovery.recovered_gaps import RecoveredGaps
+    from logstore.recovery.segment_walk import SegmentRecovery
 
 
-@dataclass(frozen=True, slots=True)
-class Treatment:
-    """What becomes of a segment that is damaged somewhere."""
-
-    end: int | None = None
-    """The damaged bytes up to this position are taken out; None for all to the end of the file."""
-    is_promised: bool = False
-    """Whether they were acknowledged as being on stable storage."""
-    sets_aside: bool = False
-    """Whether they go into a file, with the segments behind where those go too."""
-    keeps_later: bool = False
-    """Whether the segments behind stay."""
-    hole: Hole | None = None
-    """What readers get errors for."""
-    parts: tuple[Part, ...] = ()
-    """What stays of the segment on both sides; empty where nothing stays behind the damage."""
-
-
-@dataclass(frozen=True, slots=True)
 class OnlyCopy:
     """Knows what was promised of a log, and what it lacks, and judges damage by that; changes nothing."""
 
-    directory: Path
-    policy: DamagePolicy
-    recovery_point: int | None
-    """Everything below it was promised; None where nobody knows, so that all of it may have been."""
-    checkpointed: int
-    """Everything below it was on stable storage by the checkpoint files, where nobody knows more."""
-    was_closed: bool
-    """Whether the log was closed in order: then all of it was promised."""
-    gaps: RecoveredGaps
-    """Which offsets the log may lack."""
-    checks_all: bool = False
-    """Whether it was asked for that all batches are checked: else the damage may not be found another time."""
+    def __init__(
+        self,
+        directory: Path,
+        policy: DamagePolicy,
+        recovery_point: int | None,
+        checkpointed: int,
+        gaps: RecoveredGaps,
+        *,
+        was_closed: bool,
+        checks_all: bool,
+    ) -> None:
+        """Judge the log in a directory, which was asked for that all batches are checked where that `checks_all`."""
+        self.directory = directory
+        self.policy = policy
+        self.recovery_point = recovery_point
+        """Everything below it was promised; None where nobody knows, so that all of it may have been."""
+        self.checkpointed = checkpointed
+        """Everything below it was on stable storage by the checkpoint files, where nobody knows more."""
+        self.was_closed = was_closed
+        """Whether the log was closed in order: then all of it was promised."""
+        self.gaps = gaps
+        """Which offsets the log may lack."""
+        self.checks_all = checks_all
+        """Whether all batches are checked: else the damage may not be found another time."""
 
     def judge(self, found: SegmentRecovery, later: Sequence[int]) -> Treatment:
         """Decide on the first damage of a segment, which others follow. Raises DamagedLogError, OSError."""
         path = self.directory / file_name(FileKind.LOG, found.base_offset)
         bound = later[0] if later else found.base_offset + MAX_RELATIVE_OFFSET + 1
-        with LogFile.open(path) as log:
-            following = find_following(log, max(found.valid_bytes, found.in_doubt), found.next_offset, bound)
+        with offline.log_file.LogFile.open(path) as log:
+            following = damage.following_batch.find_following(
+                log, max(found.valid_bytes, found.in_doubt), found.next_offset, bound
+            )
         is_followed = following is not None or bool(later)
         if not self._is_promised(found.next_offset, is_followed=is_followed):
-            return Treatment(sets_aside=is_followed)
+            return damage.treatment.Treatment(sets_aside=is_followed)
         end_offset = self._end_of_damage(found, following, later)
         if self.policy is DamagePolicy.RAISE:
             raise self._refused(found.reason, path, found.valid_bytes, Hole(found.next_offset, end_offset))
         if self.policy is DamagePolicy.CUT:
-            return Treatment(is_promised=True, sets_aside=True)
+            return damage.treatment.Treatment(is_promised=True, sets_aside=True)
         hole = Hole(found.next_offset, end_offset) if following or later else None
         return self._around(found, following, hole)
 
@@ -94,18 +94,22 @@ class OnlyCopy:
             return is_followed or offset < self.checkpointed
         return offset < self.recovery_point
 
-    def _end_of_damage(self, found: SegmentRecovery, following: FollowingBatch | None, later: Sequence[int]) -> int:
+    def _end_of_damage(
+        self, found: SegmentRecovery, following: damage.following_batch.FollowingBatch | None, later: Sequence[int]
+    ) -> int:
         if following is not None:
             return following.base_offset
         return later[0] if later else max(self.recovery_point or self.checkpointed, found.next_offset)
 
-    def _around(self, found: SegmentRecovery, following: FollowingBatch | None, hole: Hole | None) -> Treatment:
+    def _around(
+        self, found: SegmentRecovery, following: damage.following_batch.FollowingBatch | None, hole: Hole | None
+    ) -> Treatment:
         if following is None:
-            return Treatment(is_promised=True, sets_aside=True, keeps_later=True, hole=hole)
-        behind = Part(following.base_offset, following.position)
-        before = (Part(found.base_offset, 0, found.valid_bytes),) if found.valid_bytes else ()
+            return damage.treatment.Treatment(is_promised=True, sets_aside=True, keeps_later=True, hole=hole)
+        behind = recovery.segment_split.Part(following.base_offset, following.position)
+        before = (recovery.segment_split.Part(found.base_offset, 0, found.valid_bytes),) if found.valid_bytes else ()
         parts = (*before, behind)
-        return Treatment(
+        return damage.treatment.Treatment(
             following.position, is_promised=True, sets_aside=True, keeps_later=True, hole=hole, parts=parts
         )
 

@@ -5,11 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from logstore import recovery
 from logstore.batch.layout import LENGTH_AT
 from logstore.errors import DamagedLogError
 from logstore.file_name import FileKind, file_name
 from logstore.recovery.damage.held_damage import HELD_ADVICE
-from logstore.recovery.segment_ends import skips_offsets
 
 
 class Break(NamedTuple):
@@ -82,5 +82,5 @@ class SegmentChain:
         if self._may_skip is None:
             nearest = dict.fromkeys([before, following, *base_offsets])
             files = (self._directory / file_name(FileKind.LOG, each) for each in nearest)
-            self._may_skip = any(map(skips_offsets, files))
+            self._may_skip = any(map(recovery.segment_ends.skips_offsets, files))
         return self._may_skip

@@ -179,7 +179,7 @@ def _recover_root(
 
 
 def _unchecked(checkpoints: "PartitionCheckpoints") -> "PartitionCheckpoints":
-    return replace(checkpoints, clean_shutdown=False, recovery_point=0)
+    return checkpoints._replace(clean_shutdown=False, recovery_point=0)
 
 
 def _forget_what_is_flushed(root: Path) -> None:

@@ -20,8 +20,8 @@ def warm(
 ) -> None:
     """Compile the kernels now, so that later commands start at full speed.
 
-    Compiled code is kept on disk; the last lines print where. Exit status 2 if some of it cannot be kept. Where it came
-    with the installation nothing is compiled.
+    Compiled code is kept on disk; the last lines print where. Where it came with the installation nothing is compiled.
+    Exit status 2 if some of it cannot be kept, and where there is none and the extra `compile` is not installed.
 
     With --spark, Spark is started once, and the classes that Java has loaded for it are kept as well; later audits with
     Spark, and sessions of start_session, use them. That takes half a minute and 100 MB of disk.
@@ -34,7 +34,10 @@ def warm(
     from epoch.compiling.shipped_code import DIRECTORY, shipped
     from logstore.warming.warm import warm as compile_kernels
 
-    timings = compile_kernels()
+    try:
+        timings = compile_kernels()
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("compiled kernels need", error, "compile") from error
     # Not what others are writing at the moment: it gets another name before anyone can look at it.
     kept = {str(each): _size(each) for each in ([DIRECTORY] if shipped() else used_directories())}
     all_kept = bool(kept) and could_keep_all()

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -11,7 +12,6 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
     TimestampType,
 )
-from logstore.batch.batches import Batch
 from logstore.batch.compression.codec import Codec
 from logstore.errors import LogStoreError
 

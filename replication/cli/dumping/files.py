@@ -6,10 +6,9 @@ from typing import Final
 
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
-from logstore.file_name import FileKind, FileName, parse_file_name
+from logstore.file_name import META_PROPERTIES_NAME, FileKind, FileName, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
-from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.offline.directory_listing import DirectoryListing, list_directory
 from logstore.offline.offline_log_directory import (

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE
-from logstore.batch.batches import Batch
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError, LogStoreError

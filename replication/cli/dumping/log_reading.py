@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.errors import LogStoreError
 from logstore.offline.log_file import LogFile
 from logstore.offline.tail_rereader import TailRereader

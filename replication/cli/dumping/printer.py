@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.batch.record_lines import escape, json_line, text_line
 from replication.cli.dumping.batch_lines import VARYING, BatchLines

@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch import RecordBatch
-from logstore.batch.batches import Batch
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.layout import HEADER_SIZE

@@ -41,16 +41,15 @@ class Entry(NamedTuple):
 
 def offset_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read an `.index`."""
-    from logstore.files.index_slots import OFFSET_SLOT  # NumPy loads only where there is an index
-    from logstore.indexes.offset_index import OffsetIndex
+    from logstore.files.index_slots import OFFSET_SLOT
+    from logstore.indexes.offset_index import OffsetIndex  # NumPy loads only where there is an index
 
     index = OffsetIndex.read(path, name.base_offset or 0)
     for last_offset, position in _rows(index.last_offset, index.position):
         fields = {"last_offset": last_offset, "position": position}
         yield Entry("offset_index_entry", fields, (last_offset, last_offset))
-    size = OFFSET_SLOT.itemsize
-    yield from _zero_tail(len(index) * size, index.zero_slots * size)
-    _refuse_odd_bytes(path, index.slots * size, index.odd_bytes)
+    yield from _zero_tail(len(index) * OFFSET_SLOT, index.zero_slots * OFFSET_SLOT)
+    _refuse_odd_bytes(path, index.slots * OFFSET_SLOT, index.odd_bytes)
 
 
 def time_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
@@ -61,9 +60,8 @@ def time_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     index = TimeIndex.read(path, name.base_offset or 0)
     for timestamp, offset in _rows(index.timestamp, index.offset):
         yield Entry("time_index_entry", {"timestamp": timestamp, "offset": offset}, (offset, offset))
-    size = TIME_SLOT.itemsize
-    yield from _zero_tail(len(index) * size, index.zero_slots * size)
-    _refuse_odd_bytes(path, index.slots * size, index.odd_bytes)
+    yield from _zero_tail(len(index) * TIME_SLOT, index.zero_slots * TIME_SLOT)
+    _refuse_odd_bytes(path, index.slots * TIME_SLOT, index.odd_bytes)
 
 
 def transaction_index_entries(path: Path, _name: FileName) -> Iterator[Entry]:

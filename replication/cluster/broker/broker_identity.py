@@ -7,8 +7,9 @@ from typing import Self
 from uuid import UUID
 
 from logstore.directory.log_directories import LogDirectories
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from replication.cluster.broker.errors import InconsistentDirectoriesError
 from replication.wire.messages.broker_registration import BrokerRegistrationRequest, Listener

@@ -6,8 +6,15 @@ from typing import Final, NamedTuple, NoReturn
 
 from epoch.history import MAX_OFFSET
 from logstore.batch.batches import read_batches
-from logstore.batch.layout import LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
-from logstore.batch.legacy_batch import SMALLEST_MESSAGE
+from logstore.batch.layout import (
+    LAST_OFFSET_DELTA_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC,
+    SMALLEST_LENGTH,
+    SMALLEST_MESSAGE,
+    header_of,
+)
 from logstore.errors import InvalidBatchHeaderError
 
 _PLACE: Final = header_of("base_offset", "length", "leader_epoch", "magic")

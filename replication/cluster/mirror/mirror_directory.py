@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from epoch.filesystem import REAL, FileSystem
 from logstore import DirectorySettings, LogConfig, LogDirectory, MetaProperties
-from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import is_partition_directory_name
 from replication.cluster.mirror.errors import ForeignDirectoryError

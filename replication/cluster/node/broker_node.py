@@ -11,8 +11,9 @@ from uuid import UUID, uuid4
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log.state.waiters import ThreadWaiter
 from logstore.topic_partition import DirectoryMark

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import NotALogDirectoryError
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from replication.base.int32 import parse_int32
 from replication.cluster.operations.tool_error import ToolError
 from replication.copies.planning.failures import OnError

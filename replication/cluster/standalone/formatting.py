@@ -8,8 +8,9 @@ from uuid import uuid4
 
 from epoch.filesystem import REAL
 from logstore.errors import InvalidDirectoryNameError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import parse_directory_name
 from replication.base.metadata_partition import METADATA_PARTITION

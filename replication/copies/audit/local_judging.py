@@ -10,8 +10,9 @@ from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory

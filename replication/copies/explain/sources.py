@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from logstore.errors import LogStoreError
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog, checkpointed_history

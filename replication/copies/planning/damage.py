@@ -42,7 +42,7 @@ def _all_dropped(log: RecoveredLog) -> LogStoreError | None:
     # A log that starts beyond its files counts as ending where it starts.
     if start is None or start < log.log_end_offset or not partition.segments:
         return None
-    end = RecoveryScan.read(replace(partition, checkpoints=replace(partition.checkpoints, log_start_offset=None)))
+    end = RecoveryScan.read(replace(partition, checkpoints=partition.checkpoints._replace(log_start_offset=None)))
     if start <= end.log_end_offset:
         return None
     return LogStoreError(

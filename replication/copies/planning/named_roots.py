@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from logstore.errors import LogStoreError, NotALogDirectoryError
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition, parse_directory_name

@@ -12,7 +12,8 @@ from epoch.errors import EpochError
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.errors import LogStoreError
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.quorum_state import QUORUM_STATE_NAME, QuorumState
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment

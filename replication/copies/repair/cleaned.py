@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batch
 from replication.copies.repair.filling import Run
 from replication.copies.repair.scanned_copy import ScannedCopy
 

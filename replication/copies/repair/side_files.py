@@ -10,8 +10,9 @@ from typing import Final
 
 from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.filesystem import FileSystem
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.batches import read_batch
 from logstore.file_name import INDEX_KINDS, FileKind, file_name, parse_file_name
 from logstore.log_config import LogConfig
 from logstore.offline.partition_directory import PartitionDirectory

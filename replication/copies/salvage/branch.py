@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from replication.copies.salvage.reason import Reason
 from replication.copies.salvage.sound_copy import SoundCopy
 from replication.copies.salvage.transactions import Outcome, Transaction, Transactions

@@ -2,7 +2,8 @@
 
 from typing import NamedTuple
 
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batch
 from logstore.batch.layout import MAGIC
 from logstore.offline.recovered_log import RecoveredLog
 

@@ -10,7 +10,7 @@ from heapq import merge
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.topic_partition import TopicPartition
 from replication.copies.salvage.branch import Branch, ComparedCopy

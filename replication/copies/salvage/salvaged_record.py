@@ -4,8 +4,8 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE, TimestampType
-from logstore.batch.batches import Batch
 from logstore.batch.record import Header
 
 

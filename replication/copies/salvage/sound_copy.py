@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.base.resource_limits import ResourceLimitError
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import TRANSACTIONAL_BIT
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import MAGIC
 from logstore.errors import CorruptBatchError, LogStoreError, TornBatchError

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import LAST_SEQUENCE
-from logstore.batch.batches import Batch
 from logstore.batch.control import ControlRecord, ControlType
 from replication.copies.salvage.sound_copy import SoundCopy
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.errors import CorruptRecordError, DecompressionError
 from replication.records.metadata.errors import DamagedMetadataError, MetadataError
 from replication.records.metadata.framing import decode

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from logstore.append.append_info import AppendInfo
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError

@@ -13,8 +13,8 @@ from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.append.encoding import encode_batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_template import BatchTemplate
-from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, parse_file_name

@@ -10,7 +10,8 @@ from epoch.filesystem import REAL
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from replication.testing.forgetful_disk import ForgetfulDisk
 from replication.testing.simulated.network import Network

@@ -10,8 +10,9 @@ from logstore.append.append_validation import BULK_BYTES, validate_for_follower,
 from logstore.append.encoding import encode_batch
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch import RecordBatch
-from logstore.batch.batch_template import BatchTemplate, seal
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec, compress
+from logstore.batch.layout import seal
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,

@@ -9,9 +9,10 @@ import pytest
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.errors import CorruptMetadataError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.broker.other_roots import OTHER_ROOTS_NAME, OtherRoots
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.topic_partition import TopicPartition

@@ -13,7 +13,7 @@ from epoch.filesystem import REAL, FileSystem
 from logstore.batch.record import Record
 from logstore.errors import ReentrantCallError
 from logstore.file_name import FileKind, file_name
-from logstore.files import mapped_files
+from logstore.files import mapped_files, mapping
 from logstore.files.mapped_files import begin_file, cut_file, map_file, map_whole_file
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
@@ -201,14 +201,14 @@ def test_a_signal_handler_may_map_a_file_while_its_thread_maps_one(
     (tmp_path / "a.log").write_bytes(b"one")
     (tmp_path / "b.log").write_bytes(b"two")
     mapped = []
-    system_map = mapped_files._map
+    system_map = mapping.map_descriptor
 
-    def interrupted_map(descriptor: int, size: int, path: Path) -> int:
-        monkeypatch.setattr(mapped_files, "_map", system_map)
+    def interrupted_map(descriptor: int, size: int, path: Path) -> mapping.Mapping:
+        monkeypatch.setattr(mapping, "map_descriptor", system_map)
         mapped.append(bytes(map_file(tmp_path / "b.log", 3)))
         return system_map(descriptor, size, path)
 
-    monkeypatch.setattr(mapped_files, "_map", interrupted_map)
+    monkeypatch.setattr(mapping, "map_descriptor", interrupted_map)
     faulthandler.dump_traceback_later(60, exit=True)
     try:
         mapped.append(bytes(map_file(tmp_path / "a.log", 3)))

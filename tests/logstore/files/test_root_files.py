@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.errors import CorruptCheckpointError, CorruptFileError, CorruptMetadataError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
 from logstore.files.quorum_state import QuorumState

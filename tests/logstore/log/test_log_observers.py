@@ -20,8 +20,7 @@ from logstore.clock import WatchedClock
 from logstore.log.log import Log
 from logstore.log.observers.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers, hears
-from logstore.log.observers.logging_observer import LOGGING
-from logstore.log.observers.logging_thread import LoggingThread
+from logstore.log.observers.logging_thread import LOGGING, LoggingThread
 from logstore.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=300, file_delete_delay_ms=0, retention_ms=-1)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore.recovery.dropped_batches import dropped_tail
-from logstore.recovery.recovery_report import DroppedTail
+from logstore.recovery.dropped_tail import DroppedTail
 from tests.logstore.batches import simple_batch
 
 RECORDS = 3

@@ -23,9 +23,10 @@ from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.offline import header_scan
 from logstore.offline.header_scan import scan_headers
-from logstore.recovery import recovered_epochs
-from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.loaded_log import LoadedLog
+from logstore.recovery.log_loader import load_log
 from logstore.segment.open_files import OpenFiles
 from tests.disk import NamingDisk
 from tests.logstore.batches import batch, record, simple_batch
@@ -544,7 +545,7 @@ def test_whether_epochs_went_back_is_told_by_the_batch_where_the_latest_begins(
         scanned.append(path.name)
         return scan_headers(path)
 
-    monkeypatch.setattr(recovered_epochs, "scan_headers", scan)
+    monkeypatch.setattr(header_scan, "scan_headers", scan)
     with Log.open(log.directory, config, replicated=True) as log:
         assert list(log.epochs.entries) == known
         assert not log.report.damaged_epoch_checkpoint

@@ -15,7 +15,8 @@ import pytest
 from epoch.history import EpochHistory
 from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.log_config import LogConfig
-from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.loaded_log import LoadedLog
+from logstore.recovery.log_loader import load_log
 from tests.campaign import Campaign
 from tests.logstore.batches import batch, record
 from tests.oracle.kafka import JavaProgram

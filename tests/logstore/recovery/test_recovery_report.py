@@ -6,7 +6,8 @@ from dataclasses import fields
 import pytest
 
 from epoch.entry import EpochEntry
-from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
+from logstore.recovery.dropped_tail import DroppedTail
+from logstore.recovery.recovery_report import RecoveryReport
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from epoch.filesystem import REAL
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.loaded_log import LoadedLog
+from logstore.recovery.log_loader import load_log
 from logstore.recovery.segment_split import Part, plan_split, write_parts
 from logstore.segment.live_segment import LiveSegment
 from tests.disk import NamingDisk

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batches
 from logstore.errors import LogStoreError
 from logstore.log_config import LogConfig
 from logstore.segment import segment_file

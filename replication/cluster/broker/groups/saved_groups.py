@@ -6,7 +6,7 @@ from typing import Final
 
 from epoch.base.resource_limits import ResourceLimitError
 from logstore import LogStoreError, TopicPartition
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.log.readable_log import ReadableLog
 from replication.records.coordinator_records.decided_records import DecidedRecords

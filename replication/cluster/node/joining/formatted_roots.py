@@ -8,8 +8,9 @@ from typing import Final
 from uuid import UUID
 
 from logstore.errors import DirectoryLockedError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from replication.cluster.broker.broker_identity import BrokerIdentity
 from replication.cluster.broker.errors import InconsistentDirectoriesError

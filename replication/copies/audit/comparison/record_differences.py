@@ -6,7 +6,7 @@ from heapq import merge
 from operator import itemgetter
 from typing import NamedTuple
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.offline.log_file import LogFile

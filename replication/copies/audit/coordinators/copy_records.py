@@ -5,7 +5,8 @@ from contextlib import suppress
 
 import numpy as np
 
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batch
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.verify import Finding

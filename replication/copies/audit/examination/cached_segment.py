@@ -9,8 +9,8 @@ import cramjam
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.checksum import crc32c
 from logstore.batch.columns import BatchColumns, StopReason
+from logstore.checksum import crc32c
 from replication.copies.audit.snapshots.storage import StoredFile
 
 VERSION: Final = 1

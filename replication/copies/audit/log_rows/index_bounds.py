@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
-from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
+from logstore.indexes.index_entry import OffsetIndexEntry
+from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.offline.log_file import LogFile
 from replication.copies.audit.log_rows.selection import Selection

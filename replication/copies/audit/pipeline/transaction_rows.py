@@ -5,7 +5,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from replication.copies.audit.coordinators.copy_records import read_records
 from replication.copies.audit.coordinators.hanging_transactions import HangingTransaction, hanging

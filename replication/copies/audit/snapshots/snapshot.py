@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import CorruptCheckpointError, CorruptMetadataError
-from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.file_name import META_PROPERTIES_NAME, FileFate, FileKind, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.offline.offline_log_directory import has_root_files, holds_partition
 from logstore.shown_text import shown

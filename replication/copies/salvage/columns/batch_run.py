@@ -6,7 +6,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from logstore.batch.batches import Batch, read_batch
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns
 from logstore.offline.batch_scan import scan_batches
 from logstore.offline.columns.column_reader import Chunk

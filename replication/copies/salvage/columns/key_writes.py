@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.columns import RecordColumns
 from logstore.kernels.digest import FIRST_SEED, SECOND_SEED, digest_key
 from logstore.offline.columns.column_reader import Chunk

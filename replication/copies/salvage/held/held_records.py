@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from hashlib import blake2b
 
+from logstore.batch.any_batch import Batch
 from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH
-from logstore.batch.batches import Batch
 from logstore.batch.record import Record
 from replication.copies.salvage.salvaged_record import sequence_of, sequences_of
 

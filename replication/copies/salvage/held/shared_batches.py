@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Set as AbstractSet
 
-from logstore.batch.batches import Batch
+from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from replication.copies.salvage.sound_copy import SoundCopy
 

@@ -181,7 +181,7 @@ def test_without_another_thread_the_append_itself_flushes(log: Log, monkeypatch:
 def test_a_thread_without_work_ends_and_another_takes_its_place(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable_appends, "IDLE_SECONDS", 0.01)
     log.append(records(), durable=True).result(SECONDS)
-    wait_until(lambda: log._durable_appends._thread is None)
+    wait_until(lambda: log._durable_appends.get()._thread is None)
     assert log.append(records(), durable=True).result(SECONDS).last_offset == 1
 
 

@@ -17,7 +17,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from logstore import LogFile, Record
 from logstore.directory.log_directories import LogDirectories
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from replication.cluster.controller.controller import ControllerSettings
 from replication.cluster.controller.decision import Decision
 from replication.records.metadata.records import FeatureLevelRecord

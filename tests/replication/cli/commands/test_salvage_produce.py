@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.file_name import META_PROPERTIES_NAME
 from tests.oracle.broker import CLUSTER, Broker, free_port
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog

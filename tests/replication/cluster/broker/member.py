@@ -15,7 +15,8 @@ from kio.schema.create_topics.v7.request import (
 )
 
 from logstore.directory.log_directories import LogDirectories
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import format_uuid
 from replication.cluster.broker.broker_identity import BrokerIdentity
 from replication.cluster.broker.broker_settings import BrokerSettings

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from logstore.directory.log_directories import LogDirectories
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.file_name import META_PROPERTIES_NAME
+from logstore.files.meta_properties import MetaProperties
 from replication.cluster.broker.broker_identity import BrokerIdentity
 from replication.cluster.broker.errors import InconsistentDirectoriesError
 from tests.oracle.cluster import CLUSTER_ID

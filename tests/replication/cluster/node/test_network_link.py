@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from logstore import Log
 from logstore import TopicPartition as Partition
 from logstore.directory.log_directories import LogDirectories
-from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.file_name import META_PROPERTIES_NAME
 from replication.base.clock import monotonic_ms
 from replication.cluster.broker.replicas.moves.replica_moves import ReplicaMoves
 from replication.cluster.node.asking.directory_assignments import DirectoryAssignments

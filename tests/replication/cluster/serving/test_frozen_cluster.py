@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from logstore import TopicPartition
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.any_batch import Batch
+from logstore.batch.batches import read_batches
 from logstore.errors import CorruptBatchError
 from logstore.files.partition_metadata import PartitionMetadata
 from logstore.log.readable_log import ReadableLog

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from logstore.errors import CorruptMetadataError, DirectoryLockedError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.directory_lock import DirectoryLock
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from replication.cluster.standalone.errors import NotFormattedError, OtherNodeError
 from replication.cluster.standalone.formatting import ensure_formatted
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pytest
 
-from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.log import Log

@@ -12,9 +12,9 @@ import pytest
 
 from logstore import Log
 from logstore.directory.log_directories import LogDirectories
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.broker.lost_tail import LostTail
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from replication.cluster.broker.broker_identity import BrokerIdentity
 from replication.cluster.broker.events.partition_events import ReplicaShort, RoleChanged, Standing

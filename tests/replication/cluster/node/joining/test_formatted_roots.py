@@ -6,8 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.directory_lock import DirectoryLock
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import format_uuid, parse_uuid
 from replication.cluster.broker.errors import InconsistentDirectoriesError
 from replication.cluster.node.joining.formatted_roots import FormattedRoots

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from logstore import MetaProperties
-from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from replication.base.metadata_partition import METADATA_PARTITION
 from tests.data.make_replicas import Story

@@ -450,7 +450,7 @@ def test_what_was_not_acknowledged_or_may_have_been_cleaned_or_removed_by_retent
     erased = erase(partitions["broker-1"], how)
     assert not gone_findings(judge(marked(examined({"broker-1": erased}), ERASED[how][0])))
     for kept in ({"cleaner_offset": 18}, {"log_start_offset": 18}, {"unread": frozenset({CLEANER_OFFSET_CHECKPOINT})}):
-        excused = replace(erased, checkpoints=replace(erased.checkpoints, **kept))
+        excused = replace(erased, checkpoints=erased.checkpoints._replace(**kept))
         assert not gone_findings(judge(marked(examined({"broker-1": excused}), 28))), kept
     others = write_copies(tmp_path / "several", [thirds(), replace(thirds(), start=6)])
     others["broker-1"] = erase(others["broker-1"], how)

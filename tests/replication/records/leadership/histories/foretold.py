@@ -6,8 +6,9 @@ from typing import Any
 
 from logstore import TopicPartition
 from logstore.errors import CorruptMetadataError
+from logstore.file_name import META_PROPERTIES_NAME
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import MetaProperties
 from logstore.offline.recovered_log import RecoveredLog
 from replication.base.metadata_partition import METADATA_PARTITION
 from replication.copies.audit.local.auditing import audit_locally
