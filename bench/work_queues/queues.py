@@ -127,7 +127,7 @@ class LiteQueue(Queue):
             self._queue.done(message)
 
     def left(self) -> int:
-        return int(self._queue.qsize()) + len(list(self._queue.list_locked(0)))
+        return int(self._queue.qsize())
 
     def close(self) -> None:
         self._queue.close()

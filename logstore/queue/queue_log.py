@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Condition
 from typing import Final, NamedTuple
 
-from epoch.base.resource_limits import OUT_OF_SPACE
+from epoch.base.resource_limits import OUT_OF_SPACE, ignoring_full_disk
 from epoch.filesystem import FileSystem
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.batch.batch_template import BatchTemplate
@@ -296,7 +296,6 @@ class QueueLog:
             first = self._state.first_place()
             segments = self._log.segments
         if len(segments) > 1 and segments[1].base_offset <= (end if first is None else first):
-            self._log.flush()  # items that were moved are nowhere else from now on
             self._log.trim(before=end if first is None else first)
             self._log.expire_producers()
 
@@ -308,15 +307,12 @@ class QueueLog:
         now_ms = self._clock()
         values = [self._values.take(self._state.place(item)) for item, _ in moved]
         records = [item_record(value, entry, item, now_ms) for value, (item, entry) in zip(values, moved, strict=True)]
-        try:
+        with ignoring_full_disk():
             info = self._append(records)
-        except OSError as error:
-            if error.errno not in OUT_OF_SPACE:
-                raise
-            return
-        for place, (item, entry) in enumerate(moved, info.first_offset):
-            self._state.store(item, entry._replace(place=place))
-        self._end = info.last_offset + 1
+            self._end = info.last_offset + 1
+            self._log.flush()  # whoever trims the log next must not take what is nowhere else
+            for place, (item, entry) in enumerate(moved, info.first_offset):
+                self._state.store(item, entry._replace(place=place))
 
     def _ensure_current(self) -> None:
         """See that the state is that of the log: a call that was interrupted may have left it behind."""

@@ -140,17 +140,13 @@ class WorkQueue:
         delay_ms = _milliseconds(delay, "delay")
         if not given:
             return []
-        producer, is_again = self._producers.pop() if self._producers else (randbits(62), 0), False
-
-        def call(link: Link) -> range:
-            nonlocal is_again
-            # By its producer a put is known that was asked of an owner before, of whom nothing was heard.
-            told = producer if is_again or isinstance(link, QueueClient) else None
-            is_again = True
-            return link.put(given, priority, delay_ms, told)
-
-        ids = self._call(call)
-        if not self.is_owner and producer[1] < _LAST_SEQUENCE:
+        try:
+            producer = self._producers.pop()
+        except IndexError:
+            producer = randbits(62), 0
+        # By its producer a put is known that is asked for again, where nothing was heard of it.
+        ids = self._call(lambda link: link.put(given, priority, delay_ms, producer))
+        if producer[1] < _LAST_SEQUENCE:
             self._producers.append((producer[0], producer[1] + len(given)))
         return [*ids]
 
