@@ -63,7 +63,10 @@ def kill(name: str, root: Path, kills: int) -> dict[str, int]:
         started.count = 1
         processes = [started(number) for number in range(WORKERS)]
         for _ in range(kills):
-            time.sleep(1 + rng.random() * 0.2)
+            before, deadline = len(_numbers(directory, "done")), time.monotonic() + LIMIT_SECONDS
+            while len(_numbers(directory, "done")) <= before + 10 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            time.sleep(rng.random() * 0.2)
             victim = rng.randrange(WORKERS)
             processes[victim].kill()
             processes[victim].join()

@@ -161,7 +161,7 @@ class PersistQueue(Queue):
             self._queue.ack(id=item)
 
     def left(self) -> int:
-        return int(self._queue.unack_count()) + int(self._queue.ready_count())
+        return int(self._queue.size) + int(self._queue.unack_count())
 
     def close(self) -> None:
         self._queue.close()
