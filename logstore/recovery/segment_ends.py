@@ -49,7 +49,7 @@ def _walk(descriptor: int, path: str, end: int, position: int) -> tuple[int, Las
         if len(data) - (position - begin) < _HEADER.size:
             raise TornBatchError("the file ends inside a batch", file=path, position=position, offset=end)
         base_offset, length, epoch, magic, delta = _HEADER.unpack_from(data, position - begin)
-        if 0 <= magic < MAGIC and length >= SMALLEST_MESSAGE - LOG_OVERHEAD:
+        if 0 <= magic < MAGIC and SMALLEST_MESSAGE <= length + LOG_OVERHEAD <= size - position:
             return None
         if magic != MAGIC or length < SMALLEST_LENGTH or base_offset < 0 or delta < 0:
             raise InvalidBatchHeaderError("no batch begins here", file=path, position=position, offset=end)
