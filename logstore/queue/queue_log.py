@@ -281,7 +281,8 @@ class QueueLog:
             self._untidied += info.size
             is_due = self._untidied >= self._log.config.segment_bytes // _TIDIED_SHARE
         if is_due:
-            self._tidy()
+            with ignoring_full_disk():  # what was asked for is done
+                self._tidy()
 
     def _tidy(self) -> None:
         """Give back the space of segments that are not needed any more."""

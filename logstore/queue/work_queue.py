@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from secrets import randbits
 from threading import Lock
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -25,6 +24,7 @@ PATIENCE_SECONDS: Final = 30.0
 _RETRY_SECONDS: Final = 0.01
 _HIGHEST_PRIORITY: Final = 255
 _LAST_SEQUENCE: Final = 1 << 30
+_ID_BYTES: Final = 7
 
 Link = QueueLog | QueueClient
 T = TypeVar("T")
@@ -143,7 +143,7 @@ class WorkQueue:
         try:
             producer = self._producers.pop()
         except IndexError:
-            producer = randbits(62), 0
+            producer = int.from_bytes(os.urandom(_ID_BYTES)), 0
         # By its producer a put is known that is asked for again, where nothing was heard of it.
         ids = self._call(lambda link: link.put(given, priority, delay_ms, producer))
         if producer[1] < _LAST_SEQUENCE:
