@@ -26,7 +26,7 @@ SPHINX := build/sphinx
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java browser unpacker compiler demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
-  lint format docs dist bench bench-quick bench-stores bench-suites bench-report bench-floors bench-compare clean
+  lint format docs dist dist-aarch64 bench bench-quick bench-stores bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,9 +122,14 @@ lint: setup ## ruff, mypy, import contracts, and what nothing uses
 
 dist: setup compiler ## the wheel, with the kernels' machine code on Linux on x86-64, and the source distribution, in dist/
 	rm -rf $(DIST)
-	rm -f $(MACHINE_CODE)/*.*
+	rm -rf $(MACHINE_CODE)/x86_64
 	$(BIN)/python -m epoch.compiling.shipping logstore $(MACHINE_CODE)
-	EPOCHLOG_MACHINE_CODE=$(MACHINE_CODE) $(BIN)/python -m hatchling build --target wheel --target sdist --directory $(DIST)
+	EPOCHLOG_MACHINE_CODE=$(MACHINE_CODE)/x86_64 $(BIN)/python -m hatchling build --target wheel --target sdist --directory $(DIST)
+
+dist-aarch64: setup ## a wheel with machine code for aarch64, once that has passed the kernels' tests under emulation (Debian, root)
+	tests/install emulator
+	PYTHON=$(abspath $(BIN))/python tests/aarch64 $(MACHINE_CODE)
+	EPOCHLOG_MACHINE_CODE=$(MACHINE_CODE)/aarch64 $(BIN)/python -m hatchling build --target wheel --directory $(DIST)
 
 docs: setup $(SPHINX)/.done ## the documentation as a site, in build/docs; a broken link or anchor fails
 	rm -rf build/docs  # or what was wrong in a page that has not changed since would not be said again

@@ -17,7 +17,7 @@ LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)[^)\s]+\)")
 
 MACHINE_CODE = "EPOCHLOG_MACHINE_CODE"
 """The variable by which `make dist` says where it made the shared objects."""
-PLATFORMS = "manylinux_2_17_x86_64.musllinux_1_1_x86_64"
+PLATFORMS = "manylinux_2_17_{0}.musllinux_1_1_{0}"
 """They name no C library, and what they call every one has."""
 
 
@@ -32,7 +32,7 @@ class MachineCode(BuildHookInterface[Any]):
         files = [*Path(made).glob("*.so"), *Path(made).glob("manifest.json")]
         build_data["force_include"] |= {str(file): f"epoch/compiling/machine_code/{file.name}" for file in files}
         if files:
-            build_data["tag"], build_data["pure_python"] = f"py3-none-{PLATFORMS}", False
+            build_data["tag"], build_data["pure_python"] = f"py3-none-{PLATFORMS.format(Path(made).name)}", False
 
 
 class ReadmeOfIndex(MetadataHookInterface):

@@ -97,7 +97,7 @@ def _features() -> frozenset[str]:
     """Return the processor's features by Linux's names; none elsewhere."""
     try:
         with _CPUINFO.open(errors="replace") as lines:
-            return frozenset(next((line for line in lines if line.startswith("flags")), "").split())
+            return frozenset(next((line for line in lines if line.startswith(("flags", "Features"))), "").split())
     except OSError:
         return frozenset()
 

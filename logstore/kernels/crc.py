@@ -79,8 +79,8 @@ def target_features() -> frozenset[str]:
 
 def _shipped() -> dict[str, Kernel]:
     """Return the one that came with the installation, for this processor."""
-    of_instructions = "logstore.kernels.crc_instructions."
-    return {name: codes[0] for name, codes in shipped().items() if name.startswith(of_instructions)}
+    found = {name.rpartition(".")[2]: codes[0] for name, codes in shipped().items()}
+    return {name: code for name, code in found.items() if name.startswith("crc32c_")}
 
 
 def available() -> dict[str, Kernel]:

@@ -1,15 +1,19 @@
-"""`python -m epoch.compiling.shipping PACKAGE DIRECTORY` makes all; a file instead, one as numba is set to compile."""
+"""`python -m epoch.compiling.shipping PACKAGE DIRECTORY [MACHINE]` makes all of one kind of machine, below a directory.
+
+With a file instead it makes that one, of what numba is set to compile for.
+"""
 
 import sys
 from pathlib import Path
 
-from epoch.compiling.shipping.shared_object import can_be_made, make, make_all
+from epoch.compiling.shipping.shared_object import LEVELS, can_be_made, make, make_all
 
 if __name__ == "__main__":
     package, target = sys.argv[1], Path(sys.argv[2])
     if target.suffix == ".so":
         make(package, target)
     elif can_be_made():
-        make_all(package, target)
+        [machine] = sys.argv[3:] or ["x86_64"]
+        make_all(package, target / machine, LEVELS[machine])
     else:
-        sys.stdout.write("machine code is shipped for Linux on x86-64 alone: the wheel is without\n")
+        sys.stdout.write("machine code is made on Linux on x86-64 alone: the wheel is without\n")

@@ -15,15 +15,13 @@ _BEFORE: Final = r"""
 #include <Python.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 long syscall(long, ...);
 
-/* What numba calls where nobody refers any more to memory that it counts references to: no caller's array is such. */
-void NRT_MemInfo_call_dtor(void *memory) { __builtin_trap(); }
-
 /* Not every C library has it. An offset of 64 bits is one argument. */
 long preadv2(int descriptor, const void *pieces, int count, long position, int flags) {
-    return syscall(327, descriptor, pieces, count, position, 0, flags);
+    return syscall(SYS_preadv2, descriptor, pieces, count, position, 0, flags);
 }
 
 /* What a kernel raised: a message with its size, and where the class is. */

@@ -1,6 +1,5 @@
 """The code of kernels emitted once more, such that it may lie anywhere and needs nothing of numba."""
 
-import os
 import pickle
 import re
 from collections.abc import Iterable
@@ -10,13 +9,18 @@ from llvmlite import binding
 
 from epoch.compiling.shipping.overload import Overload
 
-KNOWN: Final = frozenset({"memcpy", "memmove", "memset", "write", "preadv2", "NRT_MemInfo_call_dtor"})
+KNOWN: Final = frozenset({"memcpy", "memmove", "memset", "write", "preadv2"})
 """What machine code may call: the C library, and what `c_source` defines."""
 _RAISED: Final = re.compile(
     r"(?P<name>@\.const\.picklebuf\.\S+) = internal constant (?P<type>\{[^}]*\}) "
     r"\{ ptr (?P<data>@\S+), i32 \d+, ptr @\S+, ptr null, i32 0 \}"
 )
 """What numba keeps of a `raise` whose exception is known: where its pickled class and arguments are, and how long."""
+_COUNTING: Final = re.compile(
+    r"^define [^@\n]*(?P<name>@NRT_(?:inc|dec)ref(?:\.\d+)?)\(.*?^\}\n", re.MULTILINE | re.DOTALL
+)
+"""How numba counts references to memory. All that there is belongs to callers, who hold it."""
+_NOT_COUNTING: Final = r"define internal void \g<name>(ptr %memory) alwaysinline {\n  ret void\n}\n"
 _ESCAPED: Final = re.compile(rb"\\([0-9A-F]{2})")
 
 
@@ -24,25 +28,27 @@ class NotShippableError(RuntimeError):
     """A kernel's code needs what is not there without numba."""
 
 
-def emit(overloads: Iterable[Overload]) -> bytes:
-    """Return the object file of all, for the processor that numba compiles for. Raises NotShippableError."""
+def emit(overloads: Iterable[Overload], triple: str, processor: str, features: str) -> bytes:
+    """Return the object file of all, for processors by LLVM's names. Raises NotShippableError."""
     overloads = list(overloads)
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    target = binding.Target.from_triple(triple).create_target_machine(
+        processor, features, opt=3, reloc="pic", codemodel="small"
+    )
     kernels = {overload.symbol for overload in overloads}
-    machine = overloads[0].library.codegen._tm  # noqa: SLF001  numba's name
     merged = binding.parse_assembly("")
-    merged.triple, merged.data_layout = machine.triple, str(machine.target_data)
+    merged.triple, merged.data_layout = triple, str(target.target_data)
     for overload in overloads:
-        merged.link_in(_linkable(overload, kernels))
-    module = binding.parse_assembly(_with_messages(str(merged)))
+        merged.link_in(_linkable(overload, kernels, merged))
+    module = binding.parse_assembly(_COUNTING.sub(_NOT_COUNTING, _with_messages(str(merged))))
     for value in (*module.functions, *module.global_variables):
         if value.name in kernels:
             value.linkage, value.visibility = "external", "hidden"
         elif not value.is_declaration:
             value.linkage = "internal"
-    target = binding.Target.from_triple(machine.triple).create_target_machine(
-        os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"], opt=3, reloc="pic", codemodel="small"
-    )
     passes = binding.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
     passes.add_global_dead_code_eliminate_pass()
     passes.run(module, binding.create_pass_builder(target, binding.create_pipeline_tuning_options(speed_level=0)))
     _ensure_self_contained(module)
@@ -50,9 +56,10 @@ def emit(overloads: Iterable[Overload]) -> bytes:
     return emitted
 
 
-def _linkable(overload: Overload, kernels: set[str]) -> Any:
+def _linkable(overload: Overload, kernels: set[str], merged: Any) -> Any:
     """Copy of a kernel's library what may be linked with others, of which each has the same helpers."""
-    module = overload.library._get_module_for_linking().clone()  # noqa: SLF001  as above
+    module = overload.library._get_module_for_linking().clone()  # noqa: SLF001  numba's name
+    module.triple, module.data_layout = merged.triple, merged.data_layout
     expected = ["ptr", "ptr"]  # where it returns to, and where it tells what it raises
     for each in overload.taken:
         number = "i8" if each.letters == "p" else "i64"

@@ -38,20 +38,19 @@ _V3: Final = _V2 | {
 _V4: Final = _V3 | {name: name for name in ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")}
 _FOLDING: Final = {"pclmul": "pclmulqdq", "vpclmulqdq": "vpclmulqdq"}
 """What the fast checksums take, which no level has."""
-LEVELS: Final = {"x86-64-v4": _V4 | _FOLDING, "x86-64-v3": _V3 | _FOLDING, "x86-64-v2": _V2}
-"""The features of each level by LLVM's names, with Linux's names for them; fastest first.
-
-The third level without the fast checksums gains nothing over the second.
-"""
+_X86_64: Final = {"x86-64-v4": _V4 | _FOLDING, "x86-64-v3": _V3 | _FOLDING, "x86-64-v2": _V2}
+"""The third level without the fast checksums gains nothing over the second."""
+LEVELS: Final[dict[str, dict[str, dict[str, str]]]] = {"x86_64": _X86_64, "aarch64": {"aarch64": {"neon": "asimd"}}}
+"""The levels of each kind of machine, fastest first: what they need by LLVM's names, with Linux's names for it."""
 
 
 def can_be_made() -> bool:
-    """Whether this is a system for which machine code is shipped."""
+    """Whether machine code can be made here."""
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
-def make_all(package: str, directory: Path, levels: Iterable[str] = LEVELS) -> None:
-    """Make the shared objects of some levels, and what their loader checks them by.
+def make_all(package: str, directory: Path, levels: Iterable[str]) -> None:
+    """Make the shared objects of some levels of one kind of machine, and what their loader checks them by.
 
     numba keeps what it compiles in the directory too, and what has not changed since is not compiled again. Raises
     CalledProcessError where it fails, or the C compiler.
@@ -77,10 +76,12 @@ def _run_each(arguments: list[str], directory: Path, levels: Iterable[str]) -> N
     started = []
     for level in levels:
         chosen = {
-            "NUMBA_CPU_NAME": level,
-            "NUMBA_CPU_FEATURES": ",".join(f"+{each}" for each in LEVELS[level]),
-            "NUMBA_CACHE_DIR": str(directory.absolute() / "compiled"),
+            "NUMBA_CPU_NAME": _processor(level),
+            "NUMBA_CPU_FEATURES": _features(level),
+            "NUMBA_CACHE_DIR": str(directory.absolute().parent / "compiled"),
         }
+        if _machine(level) != platform.machine():  # any processor of this kind, without instructions of its own
+            chosen |= {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": "-avx"}
         command = [sys.executable, *arguments, str(directory / f"{level}.so")]
         started.append(subprocess.Popen(command, env={**os.environ, **chosen}))  # noqa: S603  this Python
     for process in started:
@@ -90,7 +91,20 @@ def _run_each(arguments: list[str], directory: Path, levels: Iterable[str]) -> N
 
 def _described(file: Path, level: str) -> dict[str, Any]:
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    return {"file": file.name, "sha256": digest, "features": sorted(LEVELS[level].values())}
+    return {"file": file.name, "sha256": digest, "features": sorted(LEVELS[_machine(level)][level].values())}
+
+
+def _machine(level: str) -> str:
+    return next(machine for machine, levels in LEVELS.items() if level in levels)
+
+
+def _processor(level: str) -> str:
+    """LLVM's name for what all processors of a level can do."""
+    return level if _machine(level) == "x86_64" else "generic"
+
+
+def _features(level: str) -> str:
+    return ",".join(f"+{each}" for each in LEVELS[_machine(level)][level])
 
 
 def make(package: str, file: Path) -> None:
@@ -101,16 +115,19 @@ def make(package: str, file: Path) -> None:
     import_module(package).warm()
     kernels = list(kernels_of(_packages(package)))
     overloads = [overload for kernel in kernels for overload in overloads_of(kernel)]
-    code, source = file.with_suffix(".o"), file.with_suffix(".c")
-    code.write_bytes(position_independent.emit(overloads))
+    code, source, level = file.with_suffix(".o"), file.with_suffix(".c"), file.stem
+    triple, is_own = f"{_machine(level)}-unknown-linux-gnu", _machine(level) == platform.machine()
+    code.write_bytes(position_independent.emit(overloads, triple, _processor(level), _features(level)))
     source.write_text(c_source.source(overloads))
-    compiler = [os.environ.get("CC", "cc"), "-O2", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector"]
+    name = os.environ.get("CC", "cc") if is_own else f"{_machine(level)}-linux-gnu-gcc"
+    compiler = [name, "-O2", "-fPIC", "-fvisibility=hidden", "-fno-stack-protector"]
     python = ["-DPy_LIMITED_API=0x030b0000", f"-I{sysconfig.get_path('include')}"]
     # No library is named, so that it goes with any C library: what it needs of one, its Python has.
     linked = ["-shared", "-nostdlib", "-Wl,-z,text,-z,now,-z,noexecstack,--gc-sections,--build-id=none,-s"]
     command = [*compiler, *python, *linked, str(source), str(code), "-o", str(file)]
     subprocess.run(command, check=True)  # noqa: S603  the C compiler
-    ctypes.CDLL(str(file))  # raises OSError where it needs something else
+    if is_own:
+        ctypes.CDLL(str(file))  # raises OSError where it needs something else
     left_out = sorted({name_of(kernel) for kernel in kernels} - {overload.name for overload in overloads})
     sys.stdout.write(f"{file.name}: {len(overloads)} functions, {file.stat().st_size:,} bytes\n")
     sys.stdout.writelines(f"  without {name}\n" for name in left_out)

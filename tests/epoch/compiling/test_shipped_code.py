@@ -352,7 +352,7 @@ def test_what_is_no_code_is_named_and_not_loaded(shipped: KernelPackage) -> None
 
 
 def test_a_processor_without_a_feature_does_without_it(shipped: KernelPackage) -> None:
-    lacking = "flags : fpu " + " ".join(sorted(set(LEVELS[LEVEL].values()) - {"sse4_2"}))
+    lacking = "flags : fpu " + " ".join(sorted(set(LEVELS["x86_64"][LEVEL].values()) - {"sse4_2"}))
     (shipped.root / "cpuinfo").write_text(f"processor : 0\n{lacking}\n")
     chosen = "from pathlib import Path; import epoch.compiling.shipped_code as s; s._CPUINFO = Path('{}')\n"
     assert complaints(shipped, chosen.format("cpuinfo") + BEGIN) == (PLAIN, "")
