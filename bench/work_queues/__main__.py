@@ -76,7 +76,7 @@ def kill(name: str, root: Path, kills: int) -> dict[str, int]:
         deadline = time.monotonic() + LIMIT_SECONDS
         while _numbers(directory, "put") - _numbers(directory, "done") and time.monotonic() < deadline:
             time.sleep(0.1)
-        time.sleep(3 * LEASE_SECONDS)
+        time.sleep(2 * LEASE_SECONDS)
     queue = QUEUES[name](directory)
     left = queue.left()
     queue.close()

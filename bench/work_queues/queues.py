@@ -11,7 +11,7 @@ from typing import Any, Final
 from bench.results import OURS
 from logstore.queue import WorkQueue
 
-LEASE_SECONDS: Final = 1.0
+LEASE_SECONDS: Final = 3.0
 _FULL: Final = "PRAGMA synchronous=FULL"
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS items (id INTEGER PRIMARY KEY AUTOINCREMENT, value BLOB, leased_until REAL NOT NULL)

@@ -1,5 +1,6 @@
 """The log of a work queue, in the process that owns it."""
 
+import errno
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ from epoch.filesystem import FileSystem
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
-from logstore.errors import LogClosedError, RecordTooLargeError
+from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, RecordTooLargeError
 from logstore.log.log import Log
 from logstore.log_config import MAX_INT64, LogConfig
 from logstore.queue.item_values import ItemValues
@@ -99,7 +100,12 @@ class QueueLog:
                     self._state.store(item, entry)
                     self._values.keep(item, value)
                 self._end = ids.stop
-        self._settle(info, 0)
+        try:
+            self._settle(info, 0)
+        except (LogClosedError, LogPoisonedError) as error:
+            if producer is not None:
+                raise
+            raise self._unknown(ids, error) from error
         return ids
 
     def take(
@@ -244,6 +250,11 @@ class QueueLog:
         self._end = info.last_offset + 1
         self._state.change(change)
         return info, 0
+
+    def _unknown(self, ids: range, error: LogStoreError) -> OSError:
+        """Make the error for items that are in the log, and of which nobody would notice if they were put once more."""
+        what = f"whether {len(ids):,} items are put is unknown, as another call has ended the use of the log"
+        return OSError(errno.EIO, f"{what}: {error.what}", str(self._log.directory))
 
     def _trimmed(self, behind: int, without: Collection[int] = ()) -> bool:
         """Finish items without a record, by the log's start: where all that is needed lies behind them."""

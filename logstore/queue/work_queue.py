@@ -144,9 +144,16 @@ class WorkQueue:
             producer = self._producers.pop()
         except IndexError:
             producer = int.from_bytes(os.urandom(_ID_BYTES)), 0
-        # By its producer a put is known that is asked for again, where nothing was heard of it.
-        ids = self._call(lambda link: link.put(given, priority, delay_ms, producer))
-        if producer[1] < _LAST_SEQUENCE:
+        is_asked = False
+
+        def call(link: Link) -> range:
+            nonlocal is_asked
+            # By its producer a put is known that an owner was asked for before, of whom nothing was heard.
+            is_asked = is_asked or isinstance(link, QueueClient)
+            return link.put(given, priority, delay_ms, producer if is_asked else None)
+
+        ids = self._call(call)
+        if is_asked and producer[1] < _LAST_SEQUENCE:
             self._producers.append((producer[0], producer[1] + len(given)))
         return [*ids]
 

@@ -10,7 +10,7 @@ import pytest
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import LogClosedError, RecordTooLargeError
-from logstore.queue.queue_log import CONFIG, LOG_NAME, Given, QueueLog, Token
+from logstore.queue.queue_log import CONFIG, LOG_NAME, Given, Producer, QueueLog, Token
 from logstore.queue.queue_state import QueueCounts
 from tests.bounded_disk import BoundedDisk
 from tests.held_disk import HeldDisk
@@ -134,6 +134,24 @@ def test_a_put_that_is_tried_again_adds_nothing(queue: QueueLog) -> None:
     assert queue.put([b"a", b"b"], producer=me) == range(2)
     assert queue.put([b"c"], producer=(7, 2)) == range(2, 3)
     assert [each.value for each in queue.take(9, LEASE, LIMIT)] == [b"a", b"b", b"c"]
+
+
+@pytest.mark.parametrize("producer", [None, (7, 0)])
+def test_a_put_whose_log_was_closed_meanwhile_is_tried_again_only_where_that_is_noticed(
+    queue: QueueLog, monkeypatch: pytest.MonkeyPatch, producer: Producer | None
+) -> None:
+    def flush() -> None:
+        raise LogClosedError("the log is closed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(queue._log, "flush", flush)
+        with pytest.raises(LogClosedError if producer else OSError, match="the log is closed") as raised:
+            queue.put([b"a", b"b"], producer=producer)
+    if producer:
+        assert queue.put([b"a", b"b"], producer=producer) == range(2)
+    else:
+        assert "whether 2 items are put is unknown" in str(raised.value)
+    assert queue.counts().ready == 2
 
 
 def test_who_waits_is_woken_by_an_item_a_delay_and_the_end(queue: QueueLog, clock: Clock) -> None:
