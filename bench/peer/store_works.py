@@ -90,7 +90,9 @@ class StoreWorks:
             "append one record while another thread flushes, 99th percentile": partial(self._append_beside, calls),
             "read records as objects": self._read,
             "append one record durably in a process of its own": partial(self._append_in_process, is_new=True),
-            "the same, to a store that is there": partial(self._append_in_process, is_new=False),
+            "append one record durably in a process of its own, to a store that is there": partial(
+                self._append_in_process, is_new=False
+            ),
         }
 
     def _append(self, stores: Mapping[str, type[Store]], appends: Appends, name: str) -> Row:
