@@ -88,13 +88,12 @@ class RecoveredLog(ColumnSource):
             tail.damage,
         )
 
-    @property
-    def begins_below(self) -> int | None:
-        """Where the log begins by its files, if below its first segment: the rest is in remote storage, or lost.
+    def begins_below(self, *, has_remote: bool | None = None) -> int | None:
+        """Return where the log begins by its files, if below its first segment: the rest is remote, or lost.
 
         A broker records the start of each log that has remote storage (KIP-405). None where nothing says so.
         """
-        return begins_below(self.partition, self.history)
+        return begins_below(self.partition, self.history, has_remote=has_remote)
 
     @property
     def dropped_bytes(self) -> int:
@@ -225,12 +224,13 @@ def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:
     return LeaderEpochCheckpoint(path.parent).read_history() if path else EpochHistory()
 
 
-def begins_below(partition: PartitionDirectory, history: EpochHistory) -> int | None:
+def begins_below(partition: PartitionDirectory, history: EpochHistory, *, has_remote: bool | None = None) -> int | None:
     """Return where a log begins by its recorded start, if that is below its first segment; None elsewhere.
 
-    By its leader epochs where no checkpoint file mentions it. None while segments are being deleted, too.
+    By its leader epochs where no checkpoint file mentions it. None while segments are being deleted, too, but for a log
+    that `has_remote` storage, where what is deleted here is there.
     """
-    is_deleting = any(partition.named(FileKind.LOG, FileFate.DELETED))
+    is_deleting = not has_remote and any(partition.named(FileKind.LOG, FileFate.DELETED))
     if not partition.segments or partition.own_checkpoints is not None or is_deleting:
         return None
     known, first = partition.checkpoints, partition.segments[0].base_offset

@@ -220,7 +220,7 @@ class ExplainedLog:
     def _before(self, start: int, end: int) -> tuple[Ranges, Ranges]:
         """Return what lies below the first offset that may be read here: what has expired, and what is elsewhere."""
         log = self.log
-        begins = None if self.has_remote is False else log.begins_below
+        begins = None if self.has_remote is False else log.begins_below(has_remote=self.has_remote)
         if begins is None:
             return ranges(start, end - 1, Why.EXPIRED, note=self.evidence.note(self._expiry())), ranges(
                 0, -1, Why.REMOTE

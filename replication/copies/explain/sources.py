@@ -164,7 +164,7 @@ class Sources:
                 raise UnknownLeaderError(name, partition, logs)
             others = {other: log for other, log in logs.items() if other != name}
             tiered = has_remote
-            if tiered is None and logs[name].begins_below is not None:
+            if tiered is None and logs[name].begins_below(has_remote=True) is not None:
                 tiered = has_remote_storage(partition.topic, self._roots())
             kept = self.kept.get(partition, ())
             known = ExplainedLog(name, logs[name], others, kept, is_compacted, committed_only, tiered, progress)

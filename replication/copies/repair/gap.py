@@ -65,8 +65,14 @@ def first_offset(copy: ScannedCopy) -> int:
         # Whoever deletes segments moves the first epoch's start too.
         named.append(history.earliest.start_offset)
     recorded = partition.checkpoints.log_start_offset
-    if recorded is not None and partition.own_checkpoints is None and named:
+    if recorded is not None and partition.own_checkpoints is None and named and not _is_deleting_below(copy):
         named.append(recorded)  # a broker writes that of a log whose beginning is in remote storage, too
     if len(copy.rows):
         named.append(int(copy.rows.base_offset[0]))
     return min(named, default=partition.checkpoints.log_start_offset or 0)
+
+
+def _is_deleting_below(copy: ScannedCopy) -> bool:
+    """Whether the broker was just deleting the oldest segments: it records the new start a while later."""
+    first = min(copy.bases, default=0)
+    return any((name.base_offset or 0) < first for name, _ in copy.partition.named(FileKind.LOG, FileFate.DELETED))

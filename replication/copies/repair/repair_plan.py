@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from epoch import EpochHistory
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, file_name
@@ -100,11 +101,12 @@ def plan_repair(
     filled: list[tuple[Gap, Filling]] = []
     # Each broker compacts its copy when it comes to it: what one shows holds for the topic.
     is_compacted = any(each.is_compacted for each in (copy, *sources))
-    begins = None if copy.checkpoint is None else begins_below(damaged, copy.checkpoint)
-    if has_remote is None and begins is not None:
+    checkpoint = copy.checkpoint or EpochHistory()
+    if has_remote is None and begins_below(damaged, checkpoint, has_remote=True) is not None:
         has_remote = has_remote_storage(
             damaged.topic_partition.topic, [each.path.parent for each in (damaged, *others)]
         )
+    begins = begins_below(damaged, checkpoint, has_remote=has_remote)
     for gap in find_gaps(copy, is_compacted=is_compacted, has_remote=has_remote is True):
         answers = [prove(gap, each) for each in neighbours]
         candidates = [each for each in answers if isinstance(each, Candidates)]
