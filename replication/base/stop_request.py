@@ -1,7 +1,8 @@
 """A request to stop that a signal handler may make."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 _SLICE_SECONDS: Final = 0.05
@@ -25,6 +26,28 @@ class StopRequest:
     def __init__(self) -> None:
         """Begin without a request."""
         self._is_made = False
+        self._breaks_off = False
+
+    @contextmanager
+    def breaking_off(self) -> Iterator[None]:
+        """Raise StopRequestedError in the middle of what the main thread does in here, once a signal asks to stop.
+
+        So it waits for no answer any more. All that is done in here has to bear an exception at any point.
+        """
+        try:
+            self._breaks_off = True
+            if self._is_made:
+                raise StopRequestedError
+            yield
+        finally:
+            self._breaks_off = False
+
+    def make_in_handler(self) -> None:
+        """Do as `make`, in the handler of a signal. Raises StopRequestedError within `breaking_off`."""
+        self._is_made = True
+        if self._breaks_off:
+            self._breaks_off = False
+            raise StopRequestedError
 
     def make(self) -> None:
         """Ask to stop. It cannot be taken back."""

@@ -8,6 +8,8 @@ from typing import ClassVar, Final
 from epoch.base.resource_limits import no_more_threads
 from replication.base.back_off import BackOff
 from replication.base.errors import ReplicationError
+from replication.wire.addresses import Address
+from replication.wire.client.client_settings import ClientSettings
 from replication.wire.client.connection import Connection
 
 STOP_SECONDS: Final = 5.0
@@ -16,8 +18,8 @@ STOP_SECONDS: Final = 5.0
 class WorkerThread(ABC):
     """Does `_round` again and again. After a passing failure comes `_lost`, and then the next round; others end it.
 
-    A subclass has at least a `_round`. `stop` may come while one waits for something: it closes the connection that
-    `_hold` was given, and calls `_wake`.
+    A subclass has at least a `_round`. `stop` may come while one waits for something: it closes the connection of
+    `_connect`, and calls `_wake`.
     """
 
     PASSING: ClassVar[tuple[type[Exception], ...]] = (OSError, ReplicationError)
@@ -84,6 +86,14 @@ class WorkerThread(ABC):
         """Wake a round that waits. Any thread calls this, after it is stopped."""
 
     # --- what it has for that
+
+    def _connect(self, address: Address, settings: ClientSettings, *, has_worked: bool = False) -> Connection:
+        """Hold a new connection, which `stop` may close while it is made. Raises what `Connection.open` raises."""
+        try:
+            return self._hold(Connection.open(address, settings, has_worked=has_worked, made=self._hold))
+        except BaseException:
+            self._hang_up()
+            raise
 
     def _hold(self, connection: Connection) -> Connection:
         """Allow `stop` to close this connection, at once where it came before."""

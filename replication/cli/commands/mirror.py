@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from replication.base.chosen_topics import is_pattern
-from replication.base.stop_request import StopRequest
+from replication.base.stop_request import StopRequest, StopRequestedError
 from replication.cli.output.failure import CommandError, MissingPackageError
 from replication.cli.output.printing import EXIT_FINDINGS, complain
 from replication.cli.serving.log_format import LogFormat
@@ -122,14 +122,19 @@ def mirror(
         throttle=throttle,
     )
     display = display_for(LogFormat.JSON if json else log_format)
+    has_failed, is_done = False, False
     try:
-        with until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
-            was_cut_short = not _follow(opened, display, told, once=once) and once
+        with suppress(StopRequestedError), until_told() as told, ExitStack() as stack:
+            with told.breaking_off():
+                opened = stack.enter_context(Mirror.open(settings, display.tell))
+            stack.enter_context(_metrics_served(opened, metrics))
+            is_done = _follow(opened, display, told, once=once)
+            has_failed = bool(opened.failed)
     finally:
         display.close()
-    if was_cut_short:
+    if once and not is_done:
         raise CommandError("interrupted before everything was copied; start it again to resume")
-    if opened.failed:
+    if has_failed:
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -137,7 +142,8 @@ def _follow(opened: "Mirror", display: "Display", told: StopRequest, *, once: bo
     """Watch the mirror until it is asked to stop; return whether it had caught up before, or nothing is left."""
     is_done = False
     while not is_done and not told.wait(PAUSE_SECONDS):
-        opened.look_after()
+        with suppress(StopRequestedError), told.breaking_off():
+            opened.look_after()
         display.show(opened.statuses)
         is_done = (once and opened.has_caught_up()) or opened.has_nothing_left()
     display.show(opened.statuses, last=True)

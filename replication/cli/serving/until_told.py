@@ -9,13 +9,16 @@ from replication.base.stop_request import StopRequest
 
 @contextmanager
 def until_told() -> Iterator[StopRequest]:
-    """Give a request to stop that SIGINT and SIGTERM make; the second signal ends the process at once."""
+    """Give a request to stop that SIGINT and SIGTERM make; the second signal ends the process at once.
+
+    The first one raises StopRequestedError only where that is asked for: see `StopRequest.breaking_off`.
+    """
     told = StopRequest()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def tell(number: int, _: object) -> None:
         signal.signal(number, before[signal.Signals(number)])
-        told.make()
+        told.make_in_handler()
 
     for number in before:
         signal.signal(number, tell)

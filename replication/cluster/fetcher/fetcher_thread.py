@@ -71,7 +71,7 @@ class FetcherThread(WorkerThread):
     def _connected(self) -> Connection:
         connection = self._connection
         if connection is None:
-            connection = self._hold(Connection.open(self.address, self._settings, has_worked=self._has_worked))
+            connection = self._connect(self.address, self._settings, has_worked=self._has_worked)
             with self._held:
                 self._fetcher.use_rules(_rules(self._fetcher.settings.effective_rules, connection.versions))
             self._back_off.succeeded()

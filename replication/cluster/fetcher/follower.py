@@ -154,9 +154,9 @@ class Follower(OwnedByProcess):
         self._stop_request.make()
         # The last of these first, and each of them, whatever comes of those before.
         with ExitStack() as steps:
-            steps.callback(self._client.close)
             steps.callback(self._manager.close)
             steps.callback(self._tracker.stop)
+            steps.callback(self._client.close)  # first of all, as it may be waiting for an answer
 
     def __enter__(self) -> Self:
         try:

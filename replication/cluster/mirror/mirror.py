@@ -128,9 +128,9 @@ class Mirror(OwnedByProcess):
         # The last of these first, and each of them, whatever comes of those before: an interrupt, say.
         with ExitStack() as steps:
             steps.callback(self._directory.close)
-            steps.callback(self._client.close)
             steps.callback(self._manager.close)
             steps.callback(self._tracker.stop)
+            steps.callback(self._client.close)  # first of all, as it may be waiting for an answer
 
     def _described(self) -> str:
         return f"the mirror in {self._directory.root}"

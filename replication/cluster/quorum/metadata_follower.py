@@ -107,9 +107,7 @@ class MetadataFollower(WorkerThread):
         if followed is None:
             followed = self._followed = self._open_metadata()
             self._publish(followed.published)
-        connection = self._connection or self._hold(
-            Connection.open(self._target or next(self._next_bootstrap), self._settings)
-        )
+        connection = self._connection or self._connect(self._target or next(self._next_bootstrap), self._settings)
         asked_at = monotonic_ms()
         connection.send(followed.request())
         _, response = connection.receive()

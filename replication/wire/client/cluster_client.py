@@ -1,6 +1,6 @@
 """A cluster of brokers, found through any of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from threading import RLock
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -125,14 +125,19 @@ class ClusterClient:
         for address in _beginning_after(self._passed_over, [*dict.fromkeys([*known, *self._bootstrap])]):
             self._refuse_closed()
             try:
-                self._informant = self._open(address)
+                self._informant = self._open(address, self._begin_asking)
             except _TRY_ANOTHER as error:
                 errors[address] = error
             else:
                 yield self._informant
 
-    def _open(self, address: Address) -> Connection:
-        return Connection.open(address, self.settings, has_worked=address in self._worked)
+    def _begin_asking(self, connection: Connection) -> None:
+        """Allow `close` to break off the handshake."""
+        self._informant = connection
+        self._refuse_closed()
+
+    def _open(self, address: Address, made: Callable[[Connection], object] = lambda _: None) -> Connection:
+        return Connection.open(address, self.settings, has_worked=address in self._worked, made=made)
 
     def _refuse_closed(self) -> None:
         if self._closed:

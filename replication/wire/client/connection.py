@@ -4,6 +4,7 @@ import os
 import socket
 import ssl
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from threading import RLock
 from types import TracebackType
@@ -60,10 +61,18 @@ class Connection:
         self._used = RLock()
 
     @classmethod
-    def open(cls, address: Address | str, settings: ClientSettings = _DEFAULT, *, has_worked: bool = False) -> Self:
+    def open(
+        cls,
+        address: Address | str,
+        settings: ClientSettings = _DEFAULT,
+        *,
+        has_worked: bool = False,
+        made: Callable[[Self], object] = lambda _: None,
+    ) -> Self:
         """Connect, learn the broker's versions, and authenticate if the settings say so.
 
-        `has_worked` says that an earlier connection to this address with these settings did.
+        `has_worked` says that an earlier connection to this address with these settings did. `made` is called once it
+        is connected: whoever closes the connection from then on breaks off what is awaited.
         ConnectionFailedError, CertificateRefusedError, AuthenticationFailedError, ConnectionClosedError,
         RequestTimedOutError, MalformedResponseError and UnsupportedVersionError say what is wrong, and where.
         """
@@ -71,9 +80,14 @@ class Connection:
         stream = open_stream(address, settings, has_worked=has_worked)
         try:
             connection = cls(address, stream, settings, has_worked=has_worked)
-            connection._shake_hands()
         except BaseException:
             stream.close()
+            raise
+        try:
+            made(connection)
+            connection._shake_hands()
+        except BaseException:
+            connection.close()
             raise
         return connection
 

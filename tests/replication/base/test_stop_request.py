@@ -1,12 +1,16 @@
 """A request to stop: it may come from a signal handler, wherever that interrupts the thread that waits."""
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from threading import Event
 
 import pytest
 
 from replication.base.stop_request import StopRequest, StopRequestedError
+from replication.cli.serving.until_told import until_told
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
@@ -61,6 +65,27 @@ def test_a_signal_handler_may_make_it_wherever_it_interrupts_the_thread_that_wai
         [sys.executable, "-c", PROGRAM + waiting, tmp_path], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def wait_with_a_signal() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+    Event().wait(3_600)
+
+
+def test_a_signal_breaks_off_what_may_be_broken_off_and_nothing_else() -> None:
+    done = []
+    with until_told() as told:
+        with pytest.raises(StopRequestedError), told.breaking_off():
+            wait_with_a_signal()
+        assert told.is_made
+        with pytest.raises(StopRequestedError), told.breaking_off():
+            done.append("nothing is begun that would be broken off")
+    with until_told() as told:
+        with told.breaking_off():
+            done.append("what is done before")
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert told.wait(3_600)
+    assert done == ["what is done before"]
 
 
 def test_what_is_waited_for_is_seen_until_a_stop_is_requested() -> None:

@@ -7,7 +7,6 @@ from logstore.log.state.waiters import ThreadWaiter
 from replication.cluster.broker.replicas.damage.damaged_ranges import DamagedRanges, RangeQuestion
 from replication.cluster.worker_thread import WorkerThread
 from replication.wire.client.client_settings import ClientSettings
-from replication.wire.client.connection import Connection
 
 
 class RangeThread(WorkerThread):
@@ -44,7 +43,7 @@ class RangeThread(WorkerThread):
 
     def _ask(self, question: RangeQuestion) -> str:
         damaged = question.damaged
-        connection = self._hold(Connection.open(question.leader.address, self._settings))
+        connection = self._connect(question.leader.address, self._settings)
         try:
             ends = connection.ask(damaged.epoch_request(self._broker_id))
             starts = connection.ask(damaged.start_request(self._broker_id))

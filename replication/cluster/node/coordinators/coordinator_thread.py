@@ -58,7 +58,7 @@ class CoordinatorThread(WorkerThread):
 
     def _connected(self) -> Connection:
         connection = self._connection
-        return self._hold(Connection.open(self.address, self._settings)) if connection is None else connection
+        return self._connect(self.address, self._settings) if connection is None else connection
 
     def _wake(self) -> None:
         self._queue.close()

@@ -42,8 +42,8 @@ class Wire:
         self.connections: list[Wired] = []
         self.threads: set[str] = set()
 
-    def open(self, address: Address, _: object, *, has_worked: bool) -> "Wired":
-        del has_worked
+    def open(self, address: Address, _: object, *, has_worked: bool, made: object) -> "Wired":
+        del has_worked, made
         if address not in self.leaders:
             raise ConnectionFailedError(address, "Connection refused")
         self.connections.append(Wired(self, address))

@@ -1,6 +1,7 @@
 """A mirror and a follower end, whatever holds up their threads, and whatever is raised while they do."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from threading import Event, Thread
 from threading import enumerate as enumerate_threads
@@ -18,6 +19,7 @@ from replication.cluster.fetcher.fetch_observer import FetchObserver
 from replication.cluster.fetcher.fetcher_thread import FetcherThread
 from replication.cluster.mirror.mirror import Mirror
 from replication.cluster.mirror.mirror_settings import MirrorSettings
+from replication.wire.client.client_settings import ClientSettings
 from tests.interruption import exit_status_of
 from tests.replication.cluster.mirror.mirror_process import wait_until
 from tests.replication.cluster.mirror.wire_leader import WireLeader
@@ -42,6 +44,14 @@ def leader(tmp_path: Path) -> Iterator[WireLeader]:
 
 def settings(leader: WireLeader, root: Path) -> MirrorSettings:
     return MirrorSettings(bootstrap=leader.bootstrap, topics=("orders",), log_dir=root / "copy")
+
+
+def is_awaiting(mirror: Mirror, what: str) -> bool:
+    """Whether the thread that asks who leads waits for an answer, before or after its connection is ready."""
+    connection = mirror._client._informant
+    if connection is None or connection.closed or not connection._exchange.in_flight:
+        return False
+    return (connection._exchange.versions is None) == (what == "a handshake")
 
 
 def raising(call: Callable[..., object]) -> Callable[..., object]:
@@ -81,6 +91,28 @@ def test_a_close_that_is_broken_off_is_gone_on_with_by_the_next(
             mirror.close()
     mirror.close()
     assert [each.name for each in enumerate_threads() if each.name.startswith("fetcher-")] == []
+
+
+@pytest.mark.parametrize("awaited", ["an answer", "a handshake"])
+def test_a_close_waits_for_no_answer(
+    leader: WireLeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, awaited: str
+) -> None:
+    """Else it would wait for longer than this test does."""
+    for module in ("worker_thread", "fetcher.fetcher_manager"):
+        monkeypatch.setattr(f"replication.cluster.{module}.STOP_SECONDS", 10 * SECONDS)
+    patient = replace(settings(leader, tmp_path), client=ClientSettings(request_timeout_ms=10 * SECONDS * 1_000))
+    mirror = Mirror.open(patient)
+    wait_until(mirror.has_caught_up, lambda: str(mirror.statuses()))
+    with leader.held:
+        if awaited == "a handshake":
+            leader.hang_up()
+        mirror._manager.doubts.add(ORDERS)
+        wait_until(lambda: is_awaiting(mirror, awaited), lambda: str(enumerate_threads()))
+        closing = Thread(target=mirror.close)
+        closing.start()
+        closing.join(SECONDS)
+        assert not closing.is_alive()
+    assert [each.name for each in enumerate_threads() if each.name.startswith(("fetcher-", "leader-tracker"))] == []
 
 
 def test_a_forked_process_is_refused_at_once_and_disturbs_nothing(leader: WireLeader, tmp_path: Path) -> None:

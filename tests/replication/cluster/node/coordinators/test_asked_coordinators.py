@@ -162,7 +162,7 @@ def test_one_that_cannot_be_logged_in_to_confirms_nothing(
 ) -> None:
     """Without SaslHandshake a version is unsupported as well, but not of the question."""
 
-    def connects(*_: object) -> None:
+    def connects(*_: object, **__: object) -> None:
         raise UnsupportedVersionError("SaslHandshake", range(1, 2), None)
 
     monkeypatch.setattr(Connection, "open", connects)
