@@ -414,7 +414,8 @@ class _Loader:
         producers = self._producers_at(waiting[0], snapshots) if waiting else self._new_producers()
         while waiting:
             base_offset, *later = waiting
-            found = self._recover(base_offset, producers, [*later, *behind])
+            left = [each for each in (*later, *behind) if each in self._base_offsets]
+            found = self._recover(base_offset, producers, left)
             if found is None:
                 producers = self._producers_at(base_offset, snapshots)
             elif found.parts:
@@ -503,15 +504,21 @@ class _Loader:
         self._keeps_later = treatment.keeps_later
         if not treatment.keeps_later:
             self._drop(later, "it follows a damaged segment", sets_aside=treatment.sets_aside)
-        log = self._directory / file_name(FileKind.LOG, found.base_offset)
         end = found.size if treatment.end is None else treatment.end
-        tail = recovery.dropped_batches.dropped_tail(log, found.valid_bytes, found.reason, end)
-        if treatment.sets_aside:
-            tail = replace(tail, set_aside=self._set_aside_bytes(log, found.valid_bytes, end, treatment))
-        self._report.dropped.insert(0, tail)
+        if treatment.parts and treatment.parts[-1].end is not None:
+            self._take_out(found, treatment.parts[-1].end, found.size, treatment)
+        self._take_out(found, found.valid_bytes, end, treatment)
         if treatment.hole is not None and self._only_copy is not None:
             self._only_copy.gaps.add_hole(treatment.hole)
         return treatment.parts
+
+    def _take_out(self, found: SegmentRecovery, start: int, end: int, treatment: Treatment) -> None:
+        """Note bytes of a segment that do not stay, and set them aside where they are to be."""
+        log = self._directory / file_name(FileKind.LOG, found.base_offset)
+        taken = recovery.dropped_batches.dropped_tail(log, start, found.reason, end)
+        if treatment.sets_aside:
+            taken = replace(taken, set_aside=self._set_aside_bytes(log, start, end, treatment))
+        self._report.dropped.insert(0, taken)
 
     def _judge(self, found: SegmentRecovery, later: Sequence[int]) -> Treatment:
         if self._only_copy is not None:

@@ -25,7 +25,7 @@ def find_following(log: LogFile, position: int, lowest: int, end: int) -> Follow
     No checksum covers a batch's base offset: one that lies elsewhere is not believed. Whatever was at `position` had
     `lowest`, or a later offset.
     """
-    search = _plain_search(log) if log.size - position <= _PLAIN_BYTES else _kernel_search(log)
+    search = _search(log, position)
     at = search(position + 1)
     while at >= 0:
         batch = RecordBatch(log.data, at)
@@ -33,6 +33,19 @@ def find_following(log: LogFile, position: int, lowest: int, end: int) -> Follow
             return FollowingBatch(at, batch.base_offset)
         at = search(at + 1)
     return None
+
+
+def find_reaching(log: LogFile, position: int, offset: int) -> int | None:
+    """Return where the first batch behind `position` begins that ends at `offset` or beyond; None without any."""
+    search = _search(log, position)
+    at = search(position + 1)
+    while at >= 0 and RecordBatch(log.data, at).last_offset < offset:
+        at = search(at + 1)
+    return at if at >= 0 else None
+
+
+def _search(log: LogFile, position: int) -> Callable[[int], int]:
+    return _plain_search(log) if log.size - position <= _PLAIN_BYTES else _kernel_search(log)
 
 
 def _kernel_search(log: LogFile) -> Callable[[int], int]:

@@ -58,6 +58,8 @@ class OnlyCopy:
             following = damage.following_batch.find_following(
                 log, max(found.valid_bytes, found.in_doubt), found.next_offset, bound
             )
+            # What an older file has of offsets that another segment has must not take that one's place.
+            end = damage.following_batch.find_reaching(log, following.position, bound) if following else None
         is_followed = following is not None or bool(later)
         if not self._is_promised(found.next_offset, is_followed=is_followed):
             return damage.treatment.Treatment(sets_aside=is_followed)
@@ -67,7 +69,7 @@ class OnlyCopy:
         if self.policy is DamagePolicy.CUT:
             return damage.treatment.Treatment(is_promised=True, sets_aside=True)
         hole = Hole(found.next_offset, end_offset) if following or later else None
-        return self._around(found, following, hole)
+        return self._around(found, following, hole, end)
 
     def judge_missing(self, start: int, end: int, what: str, file: int) -> None:
         """Look at offsets that were promised and that no file holds. Raises DamagedLogError."""
@@ -102,11 +104,15 @@ class OnlyCopy:
         return later[0] if later else max(self.recovery_point or self.checkpointed, found.next_offset)
 
     def _around(
-        self, found: SegmentRecovery, following: damage.following_batch.FollowingBatch | None, hole: Hole | None
+        self,
+        found: SegmentRecovery,
+        following: damage.following_batch.FollowingBatch | None,
+        hole: Hole | None,
+        end: int | None,
     ) -> Treatment:
         if following is None:
             return damage.treatment.Treatment(is_promised=True, sets_aside=True, keeps_later=True, hole=hole)
-        behind = recovery.segment_split.Part(following.base_offset, following.position)
+        behind = recovery.segment_split.Part(following.base_offset, following.position, end)
         before = (recovery.segment_split.Part(found.base_offset, 0, found.valid_bytes),) if found.valid_bytes else ()
         parts = (*before, behind)
         return damage.treatment.Treatment(

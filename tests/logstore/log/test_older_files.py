@@ -309,3 +309,25 @@ def test_a_segment_within_the_one_before_it_is_damage(tmp_path: Path) -> None:
     with Log.open(tmp_path / "t-0", damage="hole") as log:
         assert [record.value for record in log.records()] == [b"new"] * 4
         assert [tail.set_aside for tail in log.report.dropped] == [f"{segment.name}.set-aside"]
+
+
+def test_an_older_segment_takes_no_offsets_from_the_one_behind_it(tmp_path: Path) -> None:
+    log = Log.open(tmp_path / "t-0")
+    for first in range(0, 12, 3):
+        log.append([b"old %d" % number for number in range(first, first + 3)])
+    segment = log.segments[0].path
+    older = segment.read_bytes()
+    log.truncate_to(0)
+    for first in range(0, 8, 2):
+        log.append([b"new %d" % number for number in range(first, first + 2)])
+    log.roll()
+    log.append([b"behind %d" % number for number in range(8, 11)])
+    log.close()
+    segment.write_bytes(older)
+    with pytest.raises(DamagedLogError):
+        Log.open(tmp_path / "t-0", check_all=True)
+    with Log.open(tmp_path / "t-0", damage="hole", check_all=True) as log:
+        assert [record.value for record in log.records(skip_holes=True)] == [b"behind 8", b"behind 9", b"behind 10"]
+        assert [offset for hole in log.holes for offset in range(hole.start_offset, hole.end_offset)] == [*range(8)]
+        aside = b"".join((tmp_path / "t-0" / dropped.set_aside).read_bytes() for dropped in log.report.dropped)
+        assert all(b"old %d" % number in aside for number in range(12))
