@@ -61,13 +61,13 @@ demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka clust
 	@tests/install java
 	@$(BIN)/epochlog demo
 
-test: setup java browser unpacker $(SPHINX)/.done ## the test suite, with a rotating share of each campaign and of what takes long; TURNS=1 for all files
+test: setup java browser unpacker compiler $(SPHINX)/.done ## the test suite, with a rotating share of each campaign and of what takes long; TURNS=1 for all files
 	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
 	$(BIN)/python -m tests.class_archives
 	TURNS=$(TURNS) TEST_SECONDS=build/test-seconds.txt $(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
 	$(MAKE) --no-print-directory test-nojit
 
-test-oldest: $(OLDEST)/.done java browser unpacker ## the tests on the oldest release of each dependency; with SHARE=5 a fifth of them
+test-oldest: $(OLDEST)/.done java browser unpacker compiler ## the tests on the oldest release of each dependency; with SHARE=5 a fifth of them
 	$(OLDEST)/bin/epochlog warm > /dev/null
 	# PySpark 4.1 leaves the sockets by which results come to the garbage collector.
 	OLDEST=1 $(OLDEST)/bin/python -m pytest $(PARALLEL) -W 'ignore:unclosed <socket.socket:ResourceWarning' \
@@ -101,7 +101,7 @@ $(PIPELINES)/.done: pyproject.toml constraints.txt | setup
 test-nojit: setup ## the kernels once more, as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PARALLEL) tests/logstore/kernels tests/epoch/test_bulk.py
 
-test-long: setup java browser unpacker $(SPHINX)/.done $(LAKES)/.done $(PIPELINES)/.done ## every campaign at its full count (hours)
+test-long: setup java browser unpacker compiler $(SPHINX)/.done $(LAKES)/.done $(PIPELINES)/.done ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests
 
 test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loop devices and FUSE); KINDS=ext4 for one of them

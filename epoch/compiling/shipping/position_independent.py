@@ -21,7 +21,7 @@ _COUNTING: Final = re.compile(
 )
 """How numba counts references to memory. All that there is belongs to callers, who hold it."""
 _NOT_COUNTING: Final = r"define internal void \g<name>(ptr %memory) alwaysinline {\n  ret void\n}\n"
-_ESCAPED: Final = re.compile(rb"\\([0-9A-F]{2})")
+_ESCAPED: Final = re.compile(rb"\\(\\|[0-9A-F]{2})")
 
 
 class NotShippableError(RuntimeError):
@@ -78,14 +78,13 @@ def _with_messages(text: str) -> str:
 
     def message(match: re.Match[str]) -> str:
         found = re.search(rf'^{re.escape(match["data"])} = .*? c"(.*)"', text, re.MULTILINE)
-        pickled = b"" if found is None else _ESCAPED.sub(_byte, found[1].encode())
-        kind, arguments, _ = pickle.loads(pickled)  # noqa: S301  numba wrote it
+        kind, arguments, _ = pickle.loads(unescaped(found[1] if found else ""))  # noqa: S301  numba wrote it
         if kind.__module__ != "builtins" or not all(isinstance(each, str) for each in arguments or ()):
             raise NotShippableError(f"{kind.__name__}{arguments} is not known without numba")
         kinds.add(kind.__name__)
         shown = "".join(arguments or ()).encode() + b"\0"
         return (
-            f'{match["name"]}.message = internal constant [{len(shown)} x i8] c"{_escaped(shown)}"\n'
+            f'{match["name"]}.message = internal constant [{len(shown)} x i8] c"{escaped(shown)}"\n'
             f"{match['name']} = internal constant {match['type']} "
             f"{{ ptr {match['name']}.message, i32 {len(shown)}, ptr @PyExc_{kind.__name__}, ptr null, i32 0 }}"
         )
@@ -94,11 +93,17 @@ def _with_messages(text: str) -> str:
     return text + "".join(f"@PyExc_{kind} = external global ptr\n" for kind in sorted(kinds))
 
 
+def unescaped(text: str) -> bytes:
+    """Return the bytes of a string as LLVM writes it."""
+    return _ESCAPED.sub(_byte, text.encode())
+
+
 def _byte(match: re.Match[bytes]) -> bytes:
-    return bytes([int(match[1], 16)])
+    return match[1] if match[1] == b"\\" else bytes([int(match[1], 16)])
 
 
-def _escaped(data: bytes) -> str:
+def escaped(data: bytes) -> str:
+    """Return a string that LLVM reads as these bytes."""
     return "".join(f"\\{each:02X}" for each in data)
 
 

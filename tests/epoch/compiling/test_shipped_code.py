@@ -369,6 +369,15 @@ def test_without_compilation_nothing_is_loaded(shipped: KernelPackage) -> None:
 # --- what is made
 
 
+def test_all_bytes_of_what_is_raised_are_read_as_llvm_writes_them() -> None:
+    binding = pytest.importorskip("llvmlite.binding")
+    from epoch.compiling.shipping.position_independent import escaped, unescaped
+
+    every = bytes(range(256))
+    written = str(binding.parse_assembly(f'@every = constant [256 x i8] c"{escaped(every)}"'))
+    assert unescaped(written.partition('c"')[2].rpartition('"')[0]) == every
+
+
 def test_code_may_lie_anywhere_and_names_no_library(made: Path) -> None:
     told = subprocess.run(
         ["readelf", "--dynamic", "--wide", made / f"{LEVEL}.so"], check=True, capture_output=True, text=True
