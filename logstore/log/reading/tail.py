@@ -7,8 +7,8 @@ from typing import Final
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
 from logstore.event_loop import running_loop
-from logstore.files.page_cache import is_in_memory, load
 from logstore.log.reading.isolation import Isolation
+from logstore.log.reading.page_cache import is_in_memory, load
 from logstore.log.reading.view_source import ViewSource
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_guard import CLOSED, LogGuard

@@ -2,7 +2,7 @@
 
 import mmap
 
-from logstore.files.page_cache import is_in_memory, load
+from logstore.log.reading.page_cache import is_in_memory, load
 
 
 def test_pages_that_were_never_touched_are_not_in_memory_until_they_are_loaded() -> None:
