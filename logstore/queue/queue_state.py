@@ -85,7 +85,7 @@ class QueueState:
         """For each priority the ids of ready items, as a heap; and some that are not ready any more."""
         self._timed: list[tuple[int, int]] = []
         """When delays and leases end, and whose, as a heap; and some that were ended before."""
-        self.size = 0
+        self.size: int = 0
         """Bytes that all of them take in the log, at most."""
 
     def __len__(self) -> int:
