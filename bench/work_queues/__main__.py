@@ -24,7 +24,7 @@ WORKERS: Final = 4
 BATCH: Final = 100
 SPAWN: Final = get_context("spawn")
 LIMIT_SECONDS: Final = 20
-"""For what is left once nobody is killed any more."""
+"""So long nothing may happen before what is left is taken for lost."""
 
 
 def measure(name: str, root: Path, items: int, batch: int, workers: int) -> dict[str, float]:
@@ -73,9 +73,7 @@ def kill(name: str, root: Path, kills: int) -> dict[str, int]:
             processes[victim] = started(victim)
         processes[0].kill()
         processes[0].join()
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while _numbers(directory, "put") - _numbers(directory, "done") and time.monotonic() < deadline:
-            time.sleep(0.1)
+        _wait_while_it_shrinks(directory)
         time.sleep(2 * LEASE_SECONDS)
     queue = QUEUES[name](directory)
     left = queue.left()
@@ -85,13 +83,27 @@ def kill(name: str, root: Path, kills: int) -> dict[str, int]:
     did = [(int(line[1]), int(line[2])) for line in events if len(line) == 3 and line[0] == "did"]
     found = {
         "put": len(_numbers(directory, "put")),
-        "not done in the end": len(_numbers(directory, "put") - _numbers(directory, "done")),
+        "not done in the end": _missing(directory),
         "left in the queue": left,
         "done more than once": sum(count > 1 for count in Counter(number for number, _ in did).values()),
         "begun again after an ack": sum(at > acked.get(number, at) for number, at in did),
     }
     shutil.rmtree(directory)
     return found
+
+
+def _wait_while_it_shrinks(directory: Path) -> None:
+    """Return once all that was put is done, or nothing was for a while."""
+    left, deadline = _missing(directory), time.monotonic() + LIMIT_SECONDS
+    while left and time.monotonic() < deadline:
+        time.sleep(0.2)
+        now = _missing(directory)
+        if now < left:
+            left, deadline = now, time.monotonic() + LIMIT_SECONDS
+
+
+def _missing(directory: Path) -> int:
+    return len(_numbers(directory, "put") - _numbers(directory, "done"))
 
 
 def _numbers(directory: Path, kind: str) -> set[int]:
