@@ -56,7 +56,7 @@ _BOUNDS: Final = {
     "compression_zstd_level": (-(1 << 17), 22),
 }
 
-_LEADING_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
+_LEADING_ZEROS: Final = r"(?<![0-9])0+(?=[0-9])"
 """Of very many digits Python makes no number."""
 
 _OUR_OWN: Final = {"takes_lower_epochs", "durable_linger_ms", "durable_linger_bytes"}
@@ -210,7 +210,7 @@ class LogConfig:
 def _parse(name: str, given: str) -> Any:
     text = given.strip()  # as Kafka does, which stores them untouched
     if name in _BOUNDS:
-        return int(_LEADING_ZEROS.sub("", text, count=1))
+        return int(re.sub(_LEADING_ZEROS, "", text, count=1))
     if name == "remote_storage_enable":
         if text.lower() not in _BOOLEANS:
             raise ValueError(f"remote_storage_enable is {text!r}, and neither true nor false")

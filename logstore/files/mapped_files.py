@@ -15,8 +15,8 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
+from epoch import base
 from epoch.base.resource_limits import NamingLimits, refuse_beyond_limit
-from logstore import files
 from logstore.errors import ReentrantCallError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def map_file(path: Path, size: int) -> memoryview:
                     f"{size:,} bytes were written, and the file has {stat.st_size:,}: another process has truncated it"
                 )
                 raise OSError(errno.EIO, what, str(path))
-            mapping = files.mapping.map_descriptor(descriptor, size, path)
+            mapping = base.mapping.map_descriptor(descriptor, size, path)
         finally:
             os.close(descriptor)
         _hold(mapping, stat, size)

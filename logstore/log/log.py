@@ -20,7 +20,7 @@ from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log,
 from logstore.files.only_copy.space_reserve import SpaceReserve
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log import durable
+from logstore.log import durable, state
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
@@ -37,7 +37,6 @@ from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment, ignore_shortage
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.on_demand import OnDemand
-from logstore.log.state.root_claims import AnnouncedCut, CutEnd
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
 from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, POLL_SECONDS, LogConfig
@@ -65,7 +64,7 @@ if TYPE_CHECKING:
     from logstore.log.log_producer import LogProducer
     from logstore.log.observers.log_observer import LogObserver
     from logstore.log.retention import Keep
-    from logstore.log.state.root_claims import RootClaims
+    from logstore.log.state.root_claims import AnnouncedCut, RootClaims
     from logstore.offline.live.read_only_log import ReadOnlyLog
     from logstore.recovery.damage_policy import Damage
     from logstore.recovery.loaded_log import LoadedLog
@@ -633,8 +632,9 @@ class Log(ReadableLog):
         if claims is None or not self._environment.is_replicated:
             return None
         loses_all = begins_anew or offset < self._contents.segments.first.base_offset
-        cut = CutEnd.afresh(offset) if loses_all else CutEnd.at(offset)
-        return AnnouncedCut(claims, self.topic_partition, cut)
+        end = state.root_claims.CutEnd
+        cut = end.afresh(offset) if loses_all else end.at(offset)
+        return state.root_claims.AnnouncedCut(claims, self.topic_partition, cut)
 
     def _cutting(self, announced: AnnouncedCut | None) -> AbstractContextManager[None]:
         """Lower what the root claims, before the log's lock is taken: whoever writes the files waits for no log."""

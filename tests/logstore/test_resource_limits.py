@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 import pytest
 
+from epoch.base import mapping
 from epoch.base.resource_limits import OutOfMemoryError, ResourceLimitError
 from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_info import AppendInfo
@@ -26,7 +27,6 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.log_opener import LogOpener
 from logstore.errors import LogPoisonedError, LogStoreError, NotClosedError
-from logstore.files import mapping
 from logstore.files.index_slots import read_index
 from logstore.indexes import live_index
 from logstore.log.log import Log

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 from logstore.clock import now_ms, watched
 from logstore.log.observers.log_observers import LogObservers, hears
 from logstore.log.observers.logging_observer import LoggingObserver
-from logstore.log.state.root_claims import RootClaims
-from logstore.log_config import MAX_INT64, NO_LIMIT, LogConfig
+from logstore.log_config import MAX_INT64, NO_LIMIT
 from logstore.recovery.damage_policy import DamagePolicy
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from epoch.filesystem import FileSystem
     from logstore.files.only_copy.space_reserve import SpaceReserve
     from logstore.log.observers.log_observer import LogObserver
+    from logstore.log.state.root_claims import RootClaims
+    from logstore.log_config import LogConfig
     from logstore.segment.open_files import OpenFiles
 
 T = TypeVar("T")

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from epoch.base import mapping
 from epoch.filesystem import REAL, FileSystem
 from logstore.batch.record import Record
 from logstore.errors import ReentrantCallError
 from logstore.file_name import FileKind, file_name
-from logstore.files import mapped_files, mapping
+from logstore.files import mapped_files
 from logstore.files.mapped_files import begin_file, cut_file, map_file, map_whole_file
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
