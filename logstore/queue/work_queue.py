@@ -16,7 +16,7 @@ from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedErr
 from logstore.log_config import MAX_INT32, LogConfig
 from logstore.queue.queue_client import QueueClient
 from logstore.queue.queue_item import QueueItem
-from logstore.queue.queue_log import CONFIG, Producer, QueueLog
+from logstore.queue.queue_log import CONFIG, LOG_NAME, Producer, QueueLog
 from logstore.queue.queue_server import QueueServer
 from logstore.queue.queue_state import QueueCounts
 
@@ -83,7 +83,7 @@ class WorkQueue:
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] | None = None,
     ) -> Self:
-        """Open the queue in a directory, creating it if missing; its parent must exist.
+        """Open the queue in a directory, creating it if missing.
 
         `lease` is for how many seconds this process takes items, and `max_attempts` how often an item is given out that
         it takes, before it is dead. `config` is that of the log where this process owns it. `clock` returns
@@ -96,8 +96,6 @@ class WorkQueue:
             raise ValueError("max_attempts is 0: pass 1 or more, as an item that is taken is given out once")
         path = Path(directory).absolute()
         queue = cls(path, lease_ms, max_attempts, config, filesystem, clock or _steady_clock())
-        if not path.is_dir():
-            filesystem.make_directories(path)
         with queue._lock:
             queue._connect()
         return queue
@@ -278,6 +276,7 @@ class WorkQueue:
             time.sleep(_RETRY_SECONDS)  # another process opens the log just now, or closes it
 
     def _own(self) -> QueueLog:
+        self._filesystem.make_directories(self.directory / LOG_NAME)  # others may do so at the same time
         queue = QueueLog(self.directory, self._config, self._filesystem, self._clock)
         try:
             self._server = QueueServer(queue, self.directory)
