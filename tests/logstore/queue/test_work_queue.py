@@ -144,7 +144,7 @@ def test_nothing_is_lost_where_the_owner_closes_while_others_ask(tmp_path: Path)
     ids: list[int] = []
 
     def produce(client: WorkQueue) -> None:
-        for number in range(10):
+        for number in range(100):
             ids.extend(client.put([b"%d" % number]))
 
     threads = [Thread(target=produce, args=[client]) for client in clients]
