@@ -79,7 +79,11 @@ class LogOpening:
         """Create the directory, durably, if it is missing. Raises NotALogDirectoryError for a root of logs; OSError."""
         path, filesystem = self._environment.directory, self._environment.filesystem
         if not path.is_dir():
-            filesystem.mkdir(path)
+            try:
+                filesystem.mkdir(path)
+            except FileExistsError:  # another process makes it, too: the lock decides between them
+                if not path.is_dir():
+                    raise
             filesystem.fsync_directory(path.parent)
         elif self._checkpoints is None and not any(path.glob(f"*.{FileKind.LOG}")):
             _ensure_is_no_root(path)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore import Log
 from tests.disk import NamingDisk
 
@@ -63,3 +64,22 @@ def test_a_directory_that_was_made_for_who_may_not_read_its_parent_is_opened(dir
 def test_a_log_that_has_files_is_opened_without_another_sync_of_its_name(directory: Path) -> None:
     open_and_close(directory, NamingDisk())
     assert ROOT_SYNCED not in open_and_close(directory, NamingDisk())
+
+
+class QuickerNeighbour(FileSystem):
+    """Another process makes the directory just before."""
+
+    def mkdir(self, path: Path) -> None:
+        path.mkdir()
+        super().mkdir(path)
+
+
+def test_a_directory_that_another_process_has_just_made_is_opened(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0", filesystem=QuickerNeighbour()) as log:
+        assert log.append([b"first"]).last_offset == 0
+
+
+def test_a_file_in_the_place_of_the_directory_is_none(tmp_path: Path) -> None:
+    (tmp_path / "t-0").touch()
+    with pytest.raises(FileExistsError):
+        Log.open(tmp_path / "t-0")
