@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from epoch.base.resource_limits import is_passing
-from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.state.log_guard import CHANGING, LogGuard
 from logstore.log_config import MAX_INT64, NO_LIMIT, RETENTION_MS
@@ -169,7 +168,9 @@ def default_retention_ms(keep: Keep | None, *, replicated: bool) -> int:
         return NO_LIMIT
     from datetime import timedelta  # noqa: PLC0415  start-up time
 
-    kept_ms = keep // timedelta(milliseconds=1) if isinstance(keep, timedelta) else whole_number(keep, "keep")
+    kept_ms: object = keep // timedelta(milliseconds=1) if isinstance(keep, timedelta) else keep
+    if not isinstance(kept_ms, int) or isinstance(kept_ms, bool):
+        raise TypeError(f"keep is {keep!r}: pass 'forever', a timedelta, or a whole number, of milliseconds")
     if not NO_LIMIT <= kept_ms <= MAX_INT64:
         raise ValueError(f"keep is {kept_ms:,} ms: pass 'forever', a timedelta, or milliseconds from 0 on")
     return kept_ms

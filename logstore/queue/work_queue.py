@@ -188,7 +188,7 @@ class WorkQueue:
         These are items whose lease had run out, and which were given out once more. One that is done already, by
         whomever, is done. On a full disk this works for the oldest items, and otherwise raises OSError.
         """
-        asked = [*items]
+        asked = _listed(items)
         done = self._call(lambda link: link.finish([item.token for item in asked])) if asked else []
         return [item for item, is_done in zip(asked, done, strict=True) if not is_done]
 
@@ -211,12 +211,12 @@ class WorkQueue:
 
     def revive(self, items: Iterable[QueueItem]) -> int:
         """Give dead items out again, as often as new ones; return how many, once that is on stable storage."""
-        ids = [item.id for item in items]
+        ids = [item.id for item in _listed(items)]
         return self._call(lambda link: link.revive(ids))
 
     def discard(self, items: Iterable[QueueItem]) -> int:
         """Forget dead items; return how many, once that is on stable storage."""
-        ids = [item.id for item in items]
+        ids = [item.id for item in _listed(items)]
         return self._call(lambda link: link.discard(ids))
 
     def counts(self) -> QueueCounts:
@@ -304,6 +304,15 @@ class WorkQueue:
 def _steady_clock() -> Callable[[], int]:
     begun_ms = now_ms() - steady_ms()
     return lambda: begun_ms + steady_ms()
+
+
+def _listed(items: object) -> list[QueueItem]:
+    listed: list[object] = [*items] if isinstance(items, Iterable) else [items]
+    found = [each for each in listed if isinstance(each, QueueItem)]
+    if len(found) < len(listed) or not isinstance(items, Iterable):
+        wrong = next((each for each in listed if not isinstance(each, QueueItem)), items)
+        raise TypeError(f"{wrong!r} is no list of items: pass a list of what `take` has returned")
+    return found
 
 
 def _milliseconds(seconds: float, name: str) -> int:

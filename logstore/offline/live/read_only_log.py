@@ -161,13 +161,19 @@ class ReadOnlyLog(ColumnSource):
             raise ValueError(f"{max_bytes} bytes cannot be read")
         return self.view(offset, *self.find(offset, max_bytes))
 
-    def get(self, offset: int) -> Record | None:
+    def get(self, offset: int | None = None, *, key: object = None) -> Record | None:
         """Return the record at an offset; None where compaction has left none, and where a transaction's marker is.
 
         Raises OffsetOutOfRangeError below the log's start and from its end on, and what `read` and `ReadView.records`
-        raise.
+        raise; ReadOnlyError for a key, which `Log.get` alone looks up.
         """
-        return record_at(self, offset)
+        if key is not None:
+            raise ReadOnlyError(
+                "a reader has no index of keys",
+                file=self.directory,
+                advice="ask the process that writes the log, by its `Log.get(key=...)`, or read the records",
+            )
+        return record_at(self, whole_number(offset, "offset"))
 
     def view(self, offset: int, segment_base_offset: int | None, piece: Piece) -> ReadView:
         """Give what `find` has found for `offset`."""

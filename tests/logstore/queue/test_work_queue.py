@@ -327,3 +327,15 @@ def test_whoever_sends_nonsense_is_hung_up_on_and_others_are_not(owner: WorkQueu
                 pass
         client.put([b"item"])
         assert values(client.take()) == [b"item"]
+
+
+def test_what_is_no_list_of_items_is_refused(tmp_path: Path) -> None:
+    with WorkQueue.open(tmp_path / "queue") as queue:
+        queue.put([b"first"])
+        (item,) = queue.take()
+        for call in (queue.ack, queue.revive, queue.discard):
+            wrongs: list[object] = [item, 5, [item.id]]
+            for wrong in wrongs:
+                with pytest.raises(TypeError, match="is no list of items: pass a list of what `take` has returned"):
+                    call(wrong)  # type: ignore[arg-type]
+        assert queue.counts().leased == 1

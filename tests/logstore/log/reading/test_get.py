@@ -13,6 +13,7 @@ from logstore import (
     LogConfig,
     LogTruncatedError,
     OffsetOutOfRangeError,
+    ReadOnlyError,
     ReadOnlyLog,
     Record,
 )
@@ -122,3 +123,8 @@ def test_damage_is_told(log: Log) -> None:
 def test_it_takes_whole_numbers(readable: Readable, wrong: int) -> None:
     with pytest.raises(TypeError, match="pass a whole number"):
         readable.get(wrong)
+
+
+def test_a_reader_names_who_looks_up_keys(log: Log) -> None:
+    with pytest.raises(ReadOnlyError, match=r"no index of keys; ask the process that writes the log"):
+        Log.reader(log.directory).get(key=b"any")
