@@ -1,7 +1,7 @@
 """Which log.dirs roots are the disks of one broker."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Generic, TypeVar
@@ -14,6 +14,10 @@ LEVELS: Final = 2
 """How far below a directory that is named roots are looked for: a volume may hold one, such as data-0/kafka-log1."""
 FILE_SYSTEMS_OWN: Final = "lost+found"
 """A directory that file systems make for themselves, and that only root may list."""
+KEPT: Final = ".kept"
+"""Ends the name of a backup, beside the directory that it is of."""
+NEW: Final = ".new"
+"""Ends the name of a copy from after a recovery."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,18 @@ class OwnedRoot(Generic[T]):
     held: Collection[TopicPartition]
     cluster_id: str | None = None
     directory_id: str | None = None
+
+
+def looked_into(names: Iterable[str]) -> set[str]:
+    """Choose in which directories of one directory roots are looked for.
+
+    Not in what the runbook of an incident has copied to beside a directory that is there too: it is the same broker.
+
+    >>> sorted(looked_into(["broker-1", "broker-1.kept", "broker-1.new", "broker-2.kept"]))
+    ['broker-1', 'broker-2.kept']
+    """
+    there = {*names} - {FILE_SYSTEMS_OWN}
+    return there - {f"{name}{ending}" for name in there for ending in (KEPT, NEW)}
 
 
 def by_broker(roots: Sequence[OwnedRoot[T]]) -> list[list[T]]:

@@ -20,7 +20,7 @@ from replication.base.errors import (
     SeveralBrokersError,
     SeveralRootsError,
 )
-from replication.copies.planning.broker_roots import FILE_SYSTEMS_OWN, LEVELS, OwnedRoot, are_of_one_broker, by_broker
+from replication.copies.planning.broker_roots import LEVELS, OwnedRoot, are_of_one_broker, by_broker, looked_into
 from replication.copies.planning.doubled_partition import DoubledCopy, doubled_in_words
 
 SEVERAL: Final = 2
@@ -144,8 +144,10 @@ def _brokers_among(roots: Sequence[OfflineLogDirectory]) -> list[list[OfflineLog
 def _roots_in(path: Path, levels: int = LEVELS) -> Iterator[OfflineLogDirectory]:
     """Find the roots in a directory, and in those in it, such as volumes; links to them are followed."""
     seen = set()
-    for place in sorted((each for each in path.iterdir() if each.is_dir()), key=lambda each: (each.is_symlink(), each)):
-        if place.name == FILE_SYSTEMS_OWN or (real := place.resolve()) in seen:
+    places = {each.name: each for each in path.iterdir() if each.is_dir()}
+    chosen = [places[name] for name in looked_into(places)]
+    for place in sorted(chosen, key=lambda each: (each.is_symlink(), each)):
+        if (real := place.resolve()) in seen:
             continue
         seen.add(real)
         try:

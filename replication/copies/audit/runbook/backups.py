@@ -3,16 +3,14 @@
 import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from replication.base.next_step import Step
+from replication.copies.planning.broker_roots import KEPT, NEW
 
 BROKERS: Final = "BROKER:9092"
 """Stands for an address that only the reader knows."""
-KEPT: Final = ".kept"
-"""Ends the name of a backup, beside the directory that it is of."""
-NEW: Final = ".new"
-"""Ends the name of a copy from after the recovery."""
 
 
 def back_up(roots: Sequence[str]) -> Step:
@@ -38,9 +36,10 @@ def kept_copy(root: str) -> str:
 
 
 def _copy_once(root: str) -> str:
-    """Return what copies a directory: not into the copy of an earlier time, nor over it."""
+    """Return what copies a directory, not the link to it: not into the copy of an earlier time, nor over it."""
     kept = shlex.quote(kept_copy(root))
-    return f"test -e {kept} || cp -a --reflink=auto {shlex.quote(root)} {kept}"
+    copied = shlex.quote(f"{root}/." if Path(root).is_symlink() else root)
+    return f"test -e {kept} || cp -a --reflink=auto {copied} {kept}"
 
 
 def look_again(roots: Sequence[str], bootstrap: str) -> Step:

@@ -29,7 +29,7 @@ from replication.copies.audit.snapshots.arguments import snapshots_in
 from replication.copies.audit.snapshots.missing_copies import Expectations
 from replication.copies.audit.snapshots.storage import Files, Storage, Unlisted
 from replication.copies.audit.snapshots.work import Copy
-from replication.copies.planning.broker_roots import FILE_SYSTEMS_OWN, LEVELS, OwnedRoot, are_of_one_broker, by_broker
+from replication.copies.planning.broker_roots import LEVELS, OwnedRoot, are_of_one_broker, by_broker, looked_into
 from replication.copies.planning.named_roots import ensure_one_cluster
 
 _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
@@ -198,8 +198,10 @@ def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot
 
 def _roots_below(storage: Storage, tree: Mapping[str, Files], levels: int = LEVELS) -> Iterator[Root]:
     """Find the roots in a directory, and in those in it, such as volumes; links to local ones are followed."""
-    tops = [name for name in sorted(tree) if name and "/" not in name and name != FILE_SYSTEMS_OWN]
-    for name in tops:
+    links = {link.name: link for link in storage.links()}
+    tops = {name for name in tree if name and "/" not in name}
+    chosen = looked_into(tops | links.keys())
+    for name in sorted(tops & chosen):
         if isinstance(files := tree[name], Unlisted):
             yield Root(storage.child(name), {}, unread=files.reason, is_listed=False)
         elif _is_root(tree, name, name):
@@ -207,7 +209,7 @@ def _roots_below(storage: Storage, tree: Mapping[str, Files], levels: int = LEVE
         elif levels > 1 and not holds_partition(name, files):
             below = {path: found for path, found in tree.items() if path.startswith(f"{name}/")}
             yield from _roots_below(storage.child(name), _relative_to(name, files, below), levels - 1)
-    for link in storage.links():
+    for link in (links[name] for name in sorted(links.keys() & chosen)):
         linked = link.tree()
         if _is_root(linked, "", link.name):
             yield _root(link, linked, "")

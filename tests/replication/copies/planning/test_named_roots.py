@@ -161,6 +161,19 @@ def test_a_second_copy_of_a_disk_is_no_second_disk(strimzi: Path, tmp_path: Path
     assert [len(each) for each in brokers_in([tmp_path / "backups"])] == [1, 1]
 
 
+def test_what_a_runbook_copied_to_beside_a_broker_is_no_broker_but_may_be_named(tmp_path: Path) -> None:
+    top = tmp_path / "all"
+    for name in ("1", "1.kept", "1.new", "2/disk", "2/disk.kept", "3.kept"):
+        write_root(top / name, {"t-0": batches(2)}, node=int(name[0]))
+    (top / "4").symlink_to(write_root(tmp_path / "elsewhere", {"t-0": batches(2)}, node=4))
+    write_root(top / "4.kept", {"t-0": batches(2)}, node=4)
+    expected = ["1", "2/disk", "3.kept", "4"]
+    found = [each.roots[0].storage.path for each in find_snapshots([top])]
+    assert sorted(str(path.relative_to(top)) for path in found) == expected
+    assert sorted(str(root.path.relative_to(top)) for (root,) in brokers_in([top])) == expected
+    assert [each.name for each in find_snapshots([top / "1.kept", top / "2"])] == ["1.kept", "2"]
+
+
 def test_roots_without_ids_of_their_own_are_disks_of_one_broker_where_they_share_nothing(tmp_path: Path) -> None:
     for disk, name in (("disk-a", "orders-0"), ("disk-b", "pay-0")):
         write_root(tmp_path / disk, {name: batches(2)}, node=1)

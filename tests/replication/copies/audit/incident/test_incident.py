@@ -154,6 +154,30 @@ def test_a_backup_that_is_there_is_kept_as_it_was(tmp_path: Path) -> None:
             (root / "meta.properties").write_text("")
 
 
+def test_what_was_backed_up_in_a_directory_of_several_brokers_is_no_second_copy(tmp_path: Path) -> None:
+    copies = shutil.copytree(replicas("healed"), tmp_path / "copies")
+    found, document = of(copies)
+    subprocess.run(["sh", "-ec", "\n".join(found.steps[0].commands)], check=True)
+    again, same = of(copies)
+    assert again.steps[0].what.startswith("Keep the backups that there are")
+    assert same["partitions"] == document["partitions"]
+
+
+def test_of_a_link_the_directory_is_backed_up(tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    linked.mkdir()
+    for root in sorted(replicas("healed").iterdir()):
+        shutil.copytree(root, tmp_path / "disks" / root.name)
+        (linked / root.name).symlink_to(tmp_path / "disks" / root.name)
+    found, _ = of(linked)
+    subprocess.run(["sh", "-ec", "\n".join(found.steps[0].commands)], check=True)
+    for root in sorted((tmp_path / "disks").iterdir()):
+        kept = linked / f"{root.name}.kept"
+        assert not kept.is_symlink()
+        assert contents_of(kept) == contents_of(root)
+    assert of(linked)[0].steps[0].what.startswith("Keep the backups that there are")
+
+
 def contents_of(root: Path) -> dict[Path, bytes]:
     return {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
