@@ -52,6 +52,9 @@ class MetaProperties:
         if version not in _NODE_ID_KEYS:
             raise CorruptMetadataError(f"version {version} is not 0 or 1", file=path, advice=_ADVICE)
         node_id = _number(properties, _NODE_ID_KEYS[version], path)
+        if version == 0 and node_id is None:
+            what = "it has no node.id, and no broker.id" if data else "the file is empty, so it has no node.id"
+            raise CorruptMetadataError(what, file=path, advice=_ADVICE)
         if version == 1 and (node_id is None or "cluster.id" not in properties):
             raise CorruptMetadataError("cluster.id or node.id is missing", file=path, advice=_ADVICE)
         cluster_id, directory_id = properties.get("cluster.id"), properties.get("directory.id")

@@ -82,6 +82,18 @@ def test_meta_properties_can_be_parsed(root: Path) -> None:
     assert kinds(root) == [("meta-properties-unparsable", Severity.ERROR, "meta.properties")]
 
 
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("", "the file is empty"), ("#\n", "no broker.id"), ("version=0\ncluster.id=c\n", "no broker.id")],
+)
+def test_meta_properties_say_whose_the_root_is(text: str, what: str, root: Path) -> None:
+    (root / "meta.properties").write_text(text)
+    assert kinds(root) == [("meta-properties-unparsable", Severity.ERROR, "meta.properties")]
+    [said] = [each.message for each in found(root)]
+    assert what in said
+    assert "it has no node.id" in said
+
+
 SOUND = "version=1\nnode.id=3\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\ndirectory.id=OqDBOaBNZ_K0bWPGKF_qmg\n"
 
 

@@ -69,3 +69,16 @@ def test_it_is_told_first_and_no_sentence_comforts(words: list[str], brokers: li
 def test_without_it_the_same_sentences_say_what_is_lost(brokers: list[Path]) -> None:
     told = " ".join(epochlog("incident", *brokers, "--verbose").out.split())
     assert "least is lost under broker-1" in told[told.index("diverge-0: forked") :]
+
+
+@pytest.mark.parametrize("words", [["verify"], ["audit", "--workers", "0"], ["incident"]], ids=" ".join)
+def test_an_empty_meta_properties_is_named_and_its_copies_are_compared(words: list[str], brokers: list[Path]) -> None:
+    command, *options = words
+    of = brokers if command != "verify" else brokers[1:2]
+    before = epochlog(command, *of, *options)
+    (brokers[1] / "meta.properties").write_bytes(b"")
+    found = epochlog(command, *of, *options)
+    assert found.status == max(before.status, 1)
+    told = " ".join(found.out.split())
+    assert f"{brokers[1]}/meta.properties: the file is empty, so it has no node.id" in told
+    assert "diverge-0" not in before.out or "diverge-0" in told

@@ -324,10 +324,9 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
 def _properties(storage: Storage) -> tuple[MetaProperties | None, str | None]:
     """Read whose root it is, or why that cannot be, which the audit reports too."""
     try:
-        properties = MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
+        return MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES)), None
     except (CorruptMetadataError, OSError) as error:
         return None, f"{META_PROPERTIES_NAME}: {error}"
-    return properties, None if properties.node_id is not None else f"{META_PROPERTIES_NAME}: it has no node.id"
 
 
 def ensure_listed(snapshots: Iterable[Snapshot]) -> None:
