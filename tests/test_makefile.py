@@ -12,7 +12,7 @@ RULE = re.compile(r"^([\w$()./ -]+):(?!=)([^#=\n]*)", re.MULTILINE)
 SETUP_STEPS = ("-m venv", "--editable '.[all]' --group dev")
 TOOLS = {
     "demo": ("java",),
-    **dict.fromkeys(("test", "test-long", "test-oldest"), ("jdk", "maven", "chromium", "xz")),
+    **dict.fromkeys(("test", "test-long", "test-oldest"), ("jdk", "maven", "chromium", "xz", "compiler")),
     "test-pipelines": ("jdk", "maven"),
     "test-filesystems": ("filesystems",),
 }
@@ -82,7 +82,7 @@ def test_a_fresh_machine_gets_all_that_is_needed(target: str, tmp_path: Path) ->
         assert all(step in output for step in SETUP_STEPS)
 
 
-@pytest.mark.parametrize("tool", ["java", "jdk", "maven", "chromium", "xz", "filesystems"])
+@pytest.mark.parametrize("tool", ["java", "jdk", "maven", "chromium", "xz", "compiler", "emulator", "filesystems"])
 def test_what_cannot_be_installed_is_told_with_what_is_skipped(tool: str, tmp_path: Path) -> None:
     for name in ("bash", "sed", "head", "tr"):
         (tmp_path / name).symlink_to(Path("/usr/bin") / name)
@@ -102,7 +102,7 @@ def test_what_cannot_be_installed_is_told_with_what_is_skipped(tool: str, tmp_pa
 def test_an_unknown_tool_is_refused() -> None:
     refused = subprocess.run([str(ROOT / "tests/install"), "rust"], capture_output=True, text=True, check=False)
     assert refused.returncode == 2
-    assert "knows java, jdk, maven, chromium, xz and filesystems" in refused.stderr
+    assert "knows java, jdk, maven, chromium, xz, compiler, emulator and filesystems" in refused.stderr
 
 
 def submitted(seed: int, tmp_path: Path) -> tuple[list[str], list[str]]:

@@ -10,13 +10,19 @@ imports it for them alone.
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
+from epoch.base.resource_limits import refuse_beyond_limit
 
-def lazy_modules(package: str) -> Callable[[str], ModuleType]:
+Loader = Callable[[str], ModuleType]
+"""Imports the module of a package that has the name."""
+
+
+def lazy_modules(package: str) -> Loader:
     """Return the `__getattr__` of a package that imports its modules so.
 
-    >>> __getattr__ = lazy_modules(__name__)
+    >>> __getattr__: Loader = lazy_modules(__name__)
     """
 
     def load(name: str) -> ModuleType:
@@ -26,6 +32,9 @@ def lazy_modules(package: str) -> Callable[[str], ModuleType]:
         except ModuleNotFoundError as error:
             if error.name != full_name:
                 raise
+        except OSError as error:  # no descriptor is left to read it by
+            refuse_beyond_limit(error, Path(full_name.replace(".", "/")))
+            raise
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return load

@@ -56,9 +56,7 @@ class AwaitedKernel:
         how = os.environ.get(VARIABLE)
         if how == "now":
             try:
-                from epoch.compiling.kernel import HAS_CODE  # noqa: PLC0415  it may load numba
-
-                return self.get() if HAS_CODE else None
+                return self.get() if _is_compiled() else None
             except ImportError:  # in a signal handler, while it is just being loaded
                 return None
         self._waited += work

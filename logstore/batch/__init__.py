@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.batch import batch_template as batch_template
     from logstore.batch import control as control
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

@@ -25,7 +25,7 @@ class CleanedSegment:
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, filesystem: FileSystem) -> None:
         """Make the files, empty; `base_offset` is that of the first segment of the group. Raises OSError."""
         self.base_offset = base_offset
-        self.end_offset = base_offset
+        self.end_offset: int = base_offset
         """One beyond the last offset that is kept."""
         self._directory = directory
         self._filesystem = filesystem

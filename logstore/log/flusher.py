@@ -37,11 +37,11 @@ class Sync:
 
     def __init__(self, number: int, segments: tuple[LiveSegment, ...], offset: int, changes: int) -> None:
         """Begin nothing yet; flushes are numbered."""
-        self.number = number
-        self.segments = segments
-        self.offset = offset
+        self.number: int = number
+        self.segments: tuple[LiveSegment, ...] = segments
+        self.offset: int = offset
         """Where the log ended as it began."""
-        self.changes = changes
+        self.changes: int = changes
         """What had been taken away until then: see `LogContents.changes`."""
         self.files: dict[SegmentFile, int] = {}
         """The segments' files, each with a descriptor that stays open until `end`."""

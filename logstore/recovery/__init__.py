@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.recovery import dropped_batches as dropped_batches
@@ -11,4 +11,4 @@ if TYPE_CHECKING:
     from logstore.recovery import segment_recovery as segment_recovery
     from logstore.recovery import segment_split as segment_split
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

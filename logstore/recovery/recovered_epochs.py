@@ -55,9 +55,9 @@ class RecoveredEpochs:
         self._noted_epoch = noted.latest_epoch
         self._report = report
         self._checkpoint = LeaderEpochCheckpoint(directory, filesystem)
-        self.before = self._read()
+        self.before: EpochHistory = self._read()
         """What the checkpoint said; nothing where it cannot be read."""
-        self.is_certain = bool(self.before) and noted.certifies(self.before)
+        self.is_certain: bool = bool(self.before) and noted.certifies(self.before)
         """Whether that is what was noted of it: what contradicts it, and was promised, is of before or damaged."""
 
     def _read(self) -> EpochHistory:

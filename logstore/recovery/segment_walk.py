@@ -99,7 +99,7 @@ class SegmentWalk:
         *,
         is_ordered: bool = False,
     ) -> None:
-        self.indexes = RebuiltIndexes(base_offset, config.segment_index_bytes)
+        self.indexes: RebuiltIndexes = RebuiltIndexes(base_offset, config.segment_index_bytes)
         self.aborted: list[AbortedTransaction] = []
         self._log = log
         self.base_offset = base_offset

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.segment import read_view as read_view
     from logstore.segment import single_record as single_record
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

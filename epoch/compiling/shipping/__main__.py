@@ -8,12 +8,17 @@ from pathlib import Path
 
 from epoch.compiling.shipping.shared_object import LEVELS, can_be_made, make, make_all
 
-if __name__ == "__main__":
-    package, target = sys.argv[1], Path(sys.argv[2])
+
+def main(package: str, directory: str, machine: str = "x86_64") -> None:
+    """Make what the command line asks for."""
+    target = Path(directory)
     if target.suffix == ".so":
         make(package, target)
     elif can_be_made():
-        [machine] = sys.argv[3:] or ["x86_64"]
         make_all(package, target / machine, LEVELS[machine])
     else:
         sys.stdout.write("machine code is made on Linux on x86-64 alone: the wheel is without\n")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

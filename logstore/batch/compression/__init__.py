@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.batch.compression import decompressed_pieces as decompressed_pieces
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from logstore.batch.compression import snappy_framing as snappy_framing
     from logstore.batch.compression import zstd_framing as zstd_framing
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

@@ -2,10 +2,10 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.batch.decoding import plain_records as plain_records
     from logstore.batch.decoding import whole_records as whole_records
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.log.reading import place as place
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from logstore.log.reading import tail as tail
     from logstore.log.reading import view_source as view_source
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from epoch.filesystem import FileSystem
+    from logstore.clock import WatchedClock
     from logstore.files.only_copy.space_reserve import SpaceReserve
     from logstore.log.observers.log_observer import LogObserver
     from logstore.log.state.root_claims import RootClaims
@@ -51,6 +52,7 @@ class LogEnvironment:
         "writes",
     )
 
+    config: LogConfig
     accepts_unchanged: bool
     """`LogConfig.accepts_unchanged`, which each append asks for."""
     flushes_by_count: bool
@@ -73,32 +75,34 @@ class LogEnvironment:
         root_claims: RootClaims | None = None,
     ) -> None:
         """Open with these. Raises ValueError for what a log that stands alone cannot do."""
-        self.directory = directory
-        self.filesystem = filesystem
-        self.observer = observer
+        self.directory: Path = directory
+        self.filesystem: FileSystem = filesystem
+        self.observer: LogObserver | None = observer
         """Called with all that happens; see `writes` and `events`."""
-        self.open_files = open_files
-        self.out_of_space = out_of_space
+        self.open_files: OpenFiles | None = open_files
+        self.out_of_space: Callable[[OSError], object] = out_of_space
         """Called with each error of a full disk, by whoever meets it, with the log's lock held."""
-        self.damage = damage
-        self.stands_alone = stands_alone
+        self.damage: DamagePolicy = damage
+        self.stands_alone: bool = stands_alone
         """Whether it is in no `LogDirectory`: nobody flushes it by time."""
-        self.default_retention_ms = default_retention_ms
+        self.default_retention_ms: int = default_retention_ms
         """Where the configuration sets none."""
-        self.reserve = reserve
+        self.reserve: SpaceReserve | None = reserve
         """Space for what a full disk must not prevent."""
-        self.root_claims = root_claims
+        self.root_claims: RootClaims | None = root_claims
         """The checkpoint files of the root that the log lies in."""
         self.configure(config)
-        self.watched_clock = watched(clock)
+        self.watched_clock: WatchedClock | None = watched(clock)
         """By which the time is trusted or not; None where it always is."""
         # What a clock that is watched returns, without a call more for each append.
-        self.clock = clock if self.watched_clock is None else now_ms
+        self.clock: Callable[[], int] = clock if self.watched_clock is None else now_ms
         """Milliseconds since 1970 UTC."""
         listens = observer is not None and any(hears(observer, event) for event in ("appended", "flushed"))
-        self.writes = observer if listens else None
+        self.writes: LogObserver | None = observer if listens else None
         """Called at appends and flushes, which pay nothing where nobody listens to them."""
-        self.events = LogObservers(LoggingObserver(), observer) if observer else LoggingObserver()
+        self.events: LogObservers | LoggingObserver = (
+            LogObservers(LoggingObserver(), observer) if observer else LoggingObserver()
+        )
         """Called at rare events: all but appends and flushes."""
 
     def configure(self, config: LogConfig) -> None:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from epoch.base.lazy_modules import lazy_modules
+from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.recovery.damage import epoch_order as epoch_order
@@ -12,4 +12,4 @@ if TYPE_CHECKING:
     from logstore.recovery.damage import set_aside as set_aside
     from logstore.recovery.damage import treatment as treatment
 
-__getattr__ = lazy_modules(__name__)
+__getattr__: Loader = lazy_modules(__name__)

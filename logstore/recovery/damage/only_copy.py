@@ -59,7 +59,9 @@ class OnlyCopy:
                 log, max(found.valid_bytes, found.in_doubt), found.next_offset, bound
             )
             # What an older file has of offsets that another segment has must not take that one's place.
-            end = damage.following_batch.find_reaching(log, following.position, bound) if following else None
+            end = None
+            if following is not None and self.policy is DamagePolicy.HOLE:
+                end = damage.following_batch.find_reaching(log, following.position, bound)
         is_followed = following is not None or bool(later)
         if not self._is_promised(found.next_offset, is_followed=is_followed):
             return damage.treatment.Treatment(sets_aside=is_followed)

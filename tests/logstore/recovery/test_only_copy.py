@@ -954,3 +954,36 @@ class TestDamageInASegmentThatAnOpenNeedNotCheck:
             assert [record.offset for record in log.records()] == list(range(RECORDS + 1))
             assert log.report.recovered_segments == len(segments(directory))
             assert not log.report.dropped
+
+
+def batch_in_a_value(base_offset: int, count: int) -> bytes:
+    """A record's value that is a sound batch of another log, as of one that is mirrored."""
+    made = bytearray(encode_batch([Record.of(b"foreign") for _ in range(count)])[0])
+    made[:8] = base_offset.to_bytes(8, "big")
+    return bytes(made)
+
+
+@pytest.mark.parametrize("where", ["the damaged batch", "all batches"])
+@pytest.mark.parametrize("flipped", ["a record", "length", "magic", "checksum"])
+def test_a_batch_in_a_value_is_never_taken_for_one_of_the_log(tmp_path: Path, where: str, flipped: str) -> None:
+    """Those behind the damage stay, and no others, whatever the values look like and whichever bit it is."""
+    path, config = tmp_path / "t-0", LogConfig(segment_bytes=5_000)
+    foreign = [batch_in_a_value(base, 3) for base in (1, 40, 2_500)]
+    damaged, gone = 3, range(0)
+    written: dict[int, bytes] = {}
+    with Log.open(path, config) as log:
+        for offset in range(60):
+            values = foreign if where == "all batches" or offset == damaged else [b"value %d" % offset]
+            first = log.append(values).first_offset
+            written |= {first + each: value for each, value in enumerate(values)}
+            if offset == damaged:
+                gone = range(first, first + len(values))
+    segment = segments(path)[0]
+    with LogFile.open(segment) as file:
+        at = next(batch.position for batch in file.batches() if batch.base_offset == gone.start)
+    flip(segment, at + {"a record": 90, "length": LENGTH_AT + 3, "magic": 16, "checksum": 17}[flipped])
+    with pytest.raises(DamagedLogError):
+        Log.open(path, config, check_all=True)
+    with Log.open(path, config, damage="hole", check_all=True) as log:
+        found = {record.offset: record.value for record in log.records(skip_holes=True)}
+    assert found == {offset: value for offset, value in written.items() if offset not in gone}

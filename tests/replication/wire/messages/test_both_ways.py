@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logstore import TopicPartition
 from replication.wire.encoding.kio_messages import request_class, response_class, served_versions
 from replication.wire.errors import (
     InvalidMessageError,
@@ -21,7 +22,7 @@ from replication.wire.errors import (
     MalformedResponseError,
     UnsupportedRequestError,
 )
-from replication.wire.messages import fetch_form
+from replication.wire.messages import fetch_form, produce
 from replication.wire.messages.api import Api, MessageForm
 from replication.wire.messages.apis import _OURS, api_of, api_with
 from replication.wire.messages.fetch import FetchRequest, named
@@ -134,7 +135,17 @@ def test_a_request_is_read_as_it_was_written(request: Any, data: st.DataObject) 
         assert read.partitions.keys() == request.partitions.keys()
         assert set(read.forgotten) == (set(request.forgotten) if version >= SINCE_SESSIONS else set())
     elif version == api.served.stop - 1:
+        if isinstance(read, ProduceRequest):
+            read = produce.named(read, {topic_id: name for name, topic_id in TOPIC_IDS.items()})
         assert read == _with_named_ids(request)
+
+
+@pytest.mark.parametrize("records", [None, b"", b"some"])
+def test_a_produce_request_by_ids_is_read_with_the_names_of_these(records: bytes | None) -> None:
+    (topic, *_), version = TOPIC_IDS, produce.VERSIONS.stop - 1
+    sent = ProduceRequest(partitions={TopicPartition(topic, 0): records}, acks=-1, timeout_ms=0, topic_ids=TOPIC_IDS)
+    read = produce.REQUEST.read(produce.REQUEST.write(sent, version), version)
+    assert produce.named(read, {topic_id: name for name, topic_id in TOPIC_IDS.items()}) == _with_named_ids(sent)
 
 
 def _with_named_ids(request: Any) -> Any:
