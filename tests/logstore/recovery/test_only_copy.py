@@ -958,7 +958,7 @@ class TestDamageInASegmentThatAnOpenNeedNotCheck:
 
 def batch_in_a_value(base_offset: int, count: int) -> bytes:
     """A record's value that is a sound batch of another log, as of one that is mirrored."""
-    made = bytearray(encode_batch([Record.of(b"foreign") for _ in range(count)])[0])
+    made = bytearray(encode_batch([Record.of(b"foreign") for _ in range(count)]))
     made[:8] = base_offset.to_bytes(8, "big")
     return bytes(made)
 
