@@ -33,11 +33,12 @@ class NothingInCommonError(ReplicationError, ValueError):
 
     def __init__(self, names: list[str], unread: Sequence[str] = ()) -> None:
         """Create it with the replicas' names, and what of them could not be read, with the reasons."""
-        one = f"{', '.join(names)} cannot be compared with anything; name at least two:  "
+        one = f"{', '.join(names)} cannot be compared with anything; name at least two: "
         several = f"{', '.join(names)}: no two of them hold the same partition; name "
+        alone = "" if len(names) > 1 else ". `epochlog verify` checks one copy by itself"
         super().__init__(
             f"{several if len(names) > 1 else one}log.dirs roots of one cluster, or directories of one partition"
-            f"{_not_read(unread)}"
+            f"{alone}{_not_read(unread)}"
         )
 
 

@@ -147,6 +147,7 @@ class Cluster:
             self.links.heal()
             for broker_id in self._nodes:
                 self.links.resume(broker_id)
+            self.links.close()
 
     # --- what clients need
 

@@ -43,6 +43,7 @@ class Links:
         self._changed: Final = Condition()
         self._state: LinkState = LinkState()
         self._watchers: Final[list[Callable[[LinkState], None]]] = []
+        self._is_closed: bool = False
 
     @property
     def state(self) -> LinkState:
@@ -57,8 +58,13 @@ class Links:
         """Replace the state of all links."""
         self._change(lambda _: state)
 
+    def close(self) -> None:
+        """End with the cluster: what would cut or slow a link, or pause a node, raises ValueError from then on."""
+        self._is_closed = True
+
     def cut(self, one: int, other: int) -> None:
         """Cut the link between two nodes, by broker ids or CONTROLLER; `pause` cuts clients off."""
+        self._ensure_open()
         self._ensure_link(one, other)
         self._change(lambda state: state._replace(cut=state.cut | {frozenset((one, other))}))
 
@@ -83,6 +89,7 @@ class Links:
 
     def delay(self, one: int, other: int, seconds: float) -> None:
         """Delay what two nodes send each other by this many seconds; 0: no longer."""
+        self._ensure_open()
         self._ensure_link(one, other)
         if not 0 <= seconds < inf:
             raise ValueError(f"a link cannot be late by {seconds} seconds")
@@ -90,6 +97,7 @@ class Links:
 
     def pause(self, node: int) -> None:
         """Pause a node: it neither answers nor asks, clients included, until it is resumed."""
+        self._ensure_open()
         self._ensure_nodes(node)
         self._change(lambda state: state._replace(paused=state.paused | {node}))
 
@@ -115,6 +123,12 @@ class Links:
         if node in self._state.paused:
             with self._changed:
                 self._changed.wait_for(lambda: node not in self._state.paused)
+
+    def _ensure_open(self) -> None:
+        if self._is_closed:
+            raise ValueError(
+                "the cluster is closed, so its links lead nowhere: change them while it runs, in its `with`"
+            )
 
     def _ensure_link(self, one: int, other: int) -> None:
         self._ensure_nodes(one, other)

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from replication.testing import CLIENT, CONTROLLER, Links
+from replication.testing import CLIENT, CONTROLLER, Cluster, Links
 from replication.testing.links import LinkState
 
 
@@ -80,6 +80,19 @@ def test_who_watches_is_told_of_each_change_before_the_call_returns() -> None:
     links.heal()
     links.heal()
     assert [len(state.cut) for state in told] == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda links: links.cut(1, 2), lambda links: links.delay(1, 2, 0.1), lambda links: links.pause(1)]
+)
+def test_links_of_a_cluster_that_is_closed_are_only_restored(ask: Callable[[Links], object]) -> None:
+    with Cluster(brokers=1) as cluster:
+        links = cluster.links
+    cluster.close()
+    with pytest.raises(ValueError, match="the cluster is closed"):
+        ask(links)
+    links.heal()
+    links.resume(1)
 
 
 STRANGE: list[Callable[[Links], object]] = [

@@ -58,7 +58,8 @@ def fetched(
         except OSError as error:
             if not patience.is_left:
                 reason = "it was not asked again, as requests that failed have kept this process waiting too long"
-                raise OSError(f"{error}: {reason}") from error
+                answer = str(error).rstrip(": ")  # pyarrow's ends so where the store's is empty
+                raise OSError(f"{answer}: {reason}" if answer else reason) from error
             pause = PAUSE_SECONDS * 2 ** len(failures)
             time.sleep(pause)
             patience.waited(pause)

@@ -237,7 +237,9 @@ def test_nothing_in_common_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(NothingInCommonError):
         find_snapshots([tmp_path / "a", tmp_path / "b"])
-    with pytest.raises(NothingInCommonError):
+    with pytest.raises(
+        NothingInCommonError, match=r"name at least two: log\.dirs roots.* `epochlog verify` checks one copy"
+    ):
         find_snapshots([tmp_path / "a"])
 
 

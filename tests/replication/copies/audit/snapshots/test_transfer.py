@@ -104,6 +104,14 @@ def test_what_fails_each_time_says_why() -> None:
         fetched(answering([OSError("status 503")] * LOOKS), AGREED, Patience())
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"), [("", "^it was not"), (": ", "^it was not"), ("failed: : ", "^failed: it was not")]
+)
+def test_an_empty_answer_leaves_no_colons(answer: str, told: str) -> None:
+    with pytest.raises(OSError, match=told):
+        fetched(answering([OSError(answer)]), ONCE, Patience(most=-1))
+
+
 def test_once_what_fails_has_taken_too_long_nothing_is_asked_again() -> None:
     patience = Patience(most=-1)
     with pytest.raises(OSError, match=r"status 429: it was not asked again, as requests that failed have kept"):
