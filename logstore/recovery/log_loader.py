@@ -412,7 +412,7 @@ class _Loader:
         """
         waiting = list(base_offsets)
         producers = self._producers_at(waiting[0], snapshots) if waiting else self._new_producers()
-        while waiting:
+        while waiting := [each for each in waiting if each in self._base_offsets]:  # others went with damage before
             base_offset, *later = waiting
             left = [each for each in (*later, *behind) if each in self._base_offsets]
             found = self._recover(base_offset, producers, left)
@@ -426,7 +426,6 @@ class _Loader:
                 end = found.next_offset
                 if waiting and (end > waiting[0] or self._lacks_offsets(base_offset, end)):  # before more is written
                     self._look_for_missing_segments()
-                    waiting = [each for each in waiting if each in self._base_offsets]
         if self._only_copy is None:
             return
         self._waiting.append(producers.take_place)
