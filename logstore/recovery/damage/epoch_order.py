@@ -44,7 +44,7 @@ class EpochOrder:
             epoch = NO_LEADER_EPOCH if batch is None else batch.leader_epoch
             if batch is None or epoch == NO_LEADER_EPOCH or batch.last_offset < self.log_start_offset:
                 continue
-            known = history.epoch_for_offset(batch.base_offset)
+            known = history.epoch_for_offset(max(batch.base_offset, self.log_start_offset))
             if epoch == known:  # none begins within a batch
                 known = history.epoch_for_offset(batch.last_offset)
             is_open = known is None or known == history.latest_epoch  # the history need not have the last word there
