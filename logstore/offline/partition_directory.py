@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, Self
@@ -54,6 +54,19 @@ def _state(path: str) -> tuple[int, int, int, int] | None:
 def holds_segments(files: Iterable[str]) -> bool:
     """Whether any of the files, by their names, is a segment's `.log`."""
     return any(parse_file_name(name).kind is FileKind.LOG for name in files)
+
+
+def _is_live_log(name: str) -> bool:
+    parsed = parse_file_name(name)
+    return parsed.kind is FileKind.LOG and parsed.fate is FileFate.LIVE
+
+
+def _leads_anywhere(link: Path) -> bool:
+    try:
+        link.stat()
+    except OSError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -134,11 +147,26 @@ class PartitionDirectory:
     @cached_property
     def segments(self) -> list[Segment]:
         """The segments that have a `.log` file, by base offset."""
+        no_files = {*self.listing.other, *self.listing.escaping_links}
         by_offset: dict[int, dict[FileKind, Path]] = {}
         for kind in (FileKind.LOG, *INDEX_KINDS):
             for name, path in self.named(kind):
                 by_offset.setdefault(name.base_offset or 0, {})[kind] = path
-        return [Segment(base, files) for base, files in sorted(by_offset.items()) if FileKind.LOG in files]
+        return [
+            Segment(base, files, is_file=files[FileKind.LOG].name not in no_files)
+            for base, files in sorted(by_offset.items())
+            if FileKind.LOG in files
+        ]
+
+    def with_hidden_segments(self) -> Self:
+        """Count among the segments those with a pipe, a link to nothing or the like in place of their `.log`.
+
+        What such a segment holds is not known, as of one that may not be read.
+        """
+        listing = self.listing
+        dangling = {name: path for name, path in listing.escaping_links.items() if not _leads_anywhere(path)}
+        hidden = {name: path for name, path in {**listing.other, **dangling}.items() if _is_live_log(name)}
+        return replace(self, listing=replace(listing, files={**listing.files, **hidden})) if hidden else self
 
     @property
     def epoch_checkpoint_path(self) -> Path | None:

@@ -19,6 +19,8 @@ class Segment:
 
     base_offset: int
     files: dict[FileKind, Path]
+    is_file: bool = True
+    """Whether the `.log` is a regular file, or leads to one: what is not, such as a pipe, may not be opened."""
 
     @property
     def log_path(self) -> Path:

@@ -65,7 +65,7 @@ class Check(Protocol):
         ...
 
     def unread(self, segment: Segment) -> None:
-        """Note that a segment's file could not be opened, so its content is unknown."""
+        """Note that a segment's file could not be opened, or is none, so its content is unknown."""
         ...
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
@@ -136,7 +136,11 @@ class LogPass:
         """Yield all findings."""
         for segment in self._segments:
             is_active = segment is self._segments[-1]
-            self.end_is_known = True
+            self.end_is_known = segment.is_file
+            if not segment.is_file:  # which is reported with the directory's other names
+                yield from self._corrupt_runs.end()
+                self._tell_unread(segment)
+                continue
             try:
                 yield from self._segment(segment, is_active=is_active)
             except OSError as error:
@@ -236,14 +240,17 @@ class LogPass:
         )
 
     def _unreadable(self, segment: Segment, error: OSError) -> Iterator[Finding]:
-        for check in self._checks:
-            check.unread(segment)
+        self._tell_unread(segment)
         if isinstance(error, FileNotFoundError) and self._at_a_deleted_edge(segment):
             return
         self.end_is_known = False
         yield self._report.unreadable(
             error, "its batches were not checked", file=segment.log_path.name, offset=segment.base_offset
         )
+
+    def _tell_unread(self, segment: Segment) -> None:
+        for check in self._checks:
+            check.unread(segment)
 
     def _at_a_deleted_edge(self, segment: Segment) -> bool:
         number = self._segments.index(segment)

@@ -51,7 +51,7 @@ def _orphans(partition: PartitionDirectory) -> dict[int, dict[FileKind, Path]]:
 
 def _believed(segment: Segment, orphans: dict[int, dict[FileKind, Path]]) -> Segment:
     try:
-        if _begins_as_named(segment):
+        if not segment.is_file or _begins_as_named(segment):
             return segment
         with LogFile.open(segment.log_path) as log:
             first = _first_offset(log)

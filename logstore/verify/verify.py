@@ -107,6 +107,7 @@ def _findings(
     scan: Scan,
 ) -> Iterator[Finding]:
     report = Reporter(partition.topic_partition)
+    partition = partition.with_hidden_segments()
     named = NamedSegments.of(partition, report)
     yield from check_directory(partition, named.segments)
     yield from named.findings

@@ -10,6 +10,7 @@ import pytest
 
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, verify_root
+from tests.logstore.verify.no_files import NO_FILES
 from tests.logstore.verify.sound_root import ROOT_FILES, source
 
 PARTITIONS = ("orders-2", "compacted-0", "txns-0")
@@ -59,6 +60,16 @@ def test_a_file_that_may_not_be_read_is_the_only_finding(name: str, root: Path, 
     findings = found(root)
     assert [(each.kind, each.file) for each in findings] == [("file-unreadable", Path(name).name)]
     assert "Permission denied" in findings[0].message
+
+
+@pytest.mark.parametrize("put", NO_FILES)
+@pytest.mark.parametrize("name", [name for name in files() if name.endswith(".log")])
+def test_a_log_that_is_no_file_is_the_only_finding(name: str, put: Callable[[Path], None], root: Path) -> None:
+    (root / name).unlink()
+    put(root / name)
+    [finding] = found(root)
+    assert finding.kind in {"not-a-file", "link-leaves-root"}
+    assert finding.file == Path(name).name
 
 
 def test_nothing_is_held_against_a_log_whose_files_may_not_be_read(root: Path, refuse: Refuse) -> None:

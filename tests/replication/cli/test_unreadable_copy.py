@@ -3,13 +3,14 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.data.replicas import replicas
+from tests.logstore.verify.no_files import NO_FILES
 from tests.replication.cli.command import epochlog
 
 NOBODY = 65_534
@@ -82,3 +83,24 @@ def test_an_empty_meta_properties_is_named_and_its_copies_are_compared(words: li
     told = " ".join(found.out.split())
     assert f"{brokers[1]}/meta.properties: the file is empty, so it has no node.id" in told
     assert "diverge-0" not in before.out or "diverge-0" in told
+
+
+@pytest.mark.parametrize("words", [["verify"], ["audit", "--workers", "0"], ["incident"]], ids=" ".join)
+@pytest.mark.parametrize("put", NO_FILES)
+def test_of_a_log_that_is_no_file_no_offset_is_called_gone(
+    put: Callable[[Path], None], words: list[str], brokers: list[Path]
+) -> None:
+    command, *options = words
+    [log] = (brokers[1] / "codecs-0").glob("*.log")
+    log.unlink()
+    put(log)
+    found = epochlog(command, *(brokers if command != "verify" else brokers[1:2]), *options)
+    told = " ".join(found.out.split())
+    assert "was not read" in told or "was not followed" in told
+    assert "beyond the log's end" not in told
+    assert "above the log's end" not in told
+    assert "1,970" not in told
+    if command == "audit":
+        assert "codecs-0 unknown not known" in told
+    if command == "incident":
+        assert "codecs-0, unknown: not decided: the copy of broker-2 was not read, or not whole" in told

@@ -1,5 +1,6 @@
 """What the pass over a copy's log is watched for besides damage."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -102,7 +103,7 @@ class CopyWatch(SilentCheck):
 
     def unread(self, segment: Segment) -> None:
         """See `Check`."""
-        if segment.log_path.exists():
+        if os.path.lexists(segment.log_path):
             self._begin(segment)
             self.producers.pass_over()
 

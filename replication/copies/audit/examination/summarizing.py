@@ -46,7 +46,9 @@ def summarize(
     is_dropped = any(finding.kind == START_BEYOND_END for finding in findings)
     if is_dropped and partition.segments:
         begins_at = min(begins_at, partition.segments[0].base_offset)
-    errors = [finding for finding in findings if finding.severity.is_damage and finding.kind != UNREADABLE]
+    no_files = {segment.log_path.name for segment in partition.segments if not segment.is_file}
+    not_read = [finding for finding in findings if finding.kind in NOT_READ or finding.file in no_files]
+    errors = [finding for finding in findings if finding.severity.is_damage and finding not in not_read]
     return CopySummary(
         replica=replica,
         topic=partition.topic_partition.topic,
@@ -78,8 +80,8 @@ def summarize(
         damage=str(loaded.damage) if loaded.damage else None,
         log_errors=sum(1 for error in errors if (error.file or "").endswith(".log")),
         errors=len(errors),
-        unread=sum(finding.kind in NOT_READ for finding in findings),
-        unread_files=tuple(sorted({each.file for each in findings if each.kind == UNREADABLE and each.file})),
+        unread=len(not_read),
+        unread_files=tuple(sorted({each.file for each in not_read if each.file})),
         batches=sum(tally.batches for tally in watch.segments),
         records=sum(tally.records for tally in watch.segments),
         log_bytes=sum(tally.size for tally in watch.segments),

@@ -45,7 +45,9 @@ def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations)
     changed: list[ReplicaFinding] = []
     if any(comparison.batches_read for comparison in verdict.comparisons):
         for row in read:
-            changed += changed_since(copy_of(row), CopySummary.from_bytes(row["summary"]).segments)
+            summary = CopySummary.from_bytes(row["summary"])
+            were_read = [each for each in summary.segments if each.file not in summary.unread_files]
+            changed += changed_since(copy_of(row), were_read)
     if changed:
         unread += [finding.replica for finding in changed]
         verdict = judge(copies, missing=lacking, unread=unread, registered=said)

@@ -1,7 +1,7 @@
 """Of what could not be read nothing is said: whatever is found then is also found where all is read."""
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import UNREADABLE
 from replication.copies.audit.judgement.judgement import judge
 from replication.copies.audit.judgement.verdict import REASSURING, PartitionVerdict, Verdict
+from tests.logstore.verify.no_files import NO_FILES
 from tests.replication.copies.audit.judgement.test_judgement import histories, range_bits, ranges_of
 from tests.replication.copies.audit.logs import Copy, Written, examined, write_copies
 
@@ -82,12 +83,39 @@ def test_nothing_is_said_of_what_is_not_read(
         with refusing(*refused):
             unread = judge(examined(partitions))
 
+    ensure_no_more_is_said(read, unread)
+    if any(path.suffix == ".log" for path in refused):
+        assert unread.verdict is Verdict.UNKNOWN
+        assert not REASSURING & set(unread.verdicts)
+
+
+@settings(max_examples=EXAMPLES, phases=[Phase.generate])
+@given(histories(), st.data(), st.sampled_from(NO_FILES), st.sampled_from([150, 400, 100_000]))
+def test_nothing_is_said_of_a_log_that_is_no_file(
+    logs: tuple[tuple[Written, ...], ...], data: st.DataObject, put: Callable[[Path], None], size: int
+) -> None:
+    common, left, right = logs
+    copies = [Copy((*common, *left), size), Copy((*common, *right), size), Copy((*common, *left), size)]
+    with TemporaryDirectory() as directory:
+        partitions = write_copies(Path(directory), copies)
+        logs_there = [path for path in files_of(partitions) if path.suffix == ".log"]
+        replaced = data.draw(st.lists(st.sampled_from(logs_there), min_size=1, max_size=3, unique=True))
+        read = judge(examined(partitions))
+        for path in replaced:
+            path.unlink()
+            put(path)
+        copies_now = examined({name: partition.listed_again() for name, partition in partitions.items()})
+        unread = judge(copies_now)
+
+    ensure_no_more_is_said(read, unread)
+    assert unread.verdict is Verdict.UNKNOWN
+    assert set(unread.unread) == {path.parent.parent.name for path in replaced}
+
+
+def ensure_no_more_is_said(read: PartitionVerdict, unread: PartitionVerdict) -> None:
     assert set(unread.verdicts) - {Verdict.UNKNOWN} <= set(read.verdicts)
     assert found(unread) <= found(read)
     assert missing(unread) <= missing(read)
     assert forks(unread) <= forks(read)
     assert truncations(unread) <= truncations(read)
     assert all(count <= lost(read)[replica] for replica, count in lost(unread).items())
-    if any(path.suffix == ".log" for path in refused):
-        assert unread.verdict is Verdict.UNKNOWN
-        assert not REASSURING & set(unread.verdicts)
