@@ -6,12 +6,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from epoch.base.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
-from logstore.errors import NotALogDirectoryError, complete
+from logstore.errors import DamagedLogError, NotALogDirectoryError, complete
 from logstore.file_name import META_PROPERTIES_NAME, FileKind, parse_file_name
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
+from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
 from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import (
+    PROMISED_OFFSETS_NAME,
     UNKNOWN_EPOCH,
     UNKNOWN_START,
     EpochsChecksum,
@@ -20,6 +21,7 @@ from logstore.files.only_copy.promised_offsets import (
     SmallFiles,
 )
 from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.recovery.damage_policy import DamagePolicy
 from logstore.recovery.log_loader import load_log
 from logstore.topic_partition import (
     ALWAYS_COMPACTED,
@@ -126,6 +128,8 @@ class LogOpening:
         if promise is not None:
             recovery_point = promise.recovery_point
             start = start if promise.log_start_offset == UNKNOWN_START else promise.log_start_offset
+        elif self.promised is not None and environment.damage is DamagePolicy.RAISE:
+            _ensure_start_is_known(environment.directory, known)
         return load_log(
             environment.directory,
             environment.config,
@@ -254,3 +258,17 @@ def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
     except BaseException:
         lock.withdraw()
         raise
+
+
+def _ensure_start_is_known(directory: Path, known: PartitionCheckpoints) -> None:
+    """Raise DamagedLogError where nothing says where an only copy starts, and a file is there that did."""
+    path = directory / LOG_START_OFFSET_CHECKPOINT
+    is_emptied = path.is_file() and not path.stat().st_size  # which Kafka takes for one without entries
+    if not (is_emptied or path.name in known.unread) or not any(directory.glob(f"*.{FileKind.LOG}")):
+        return
+    raise DamagedLogError(
+        f"where the log starts is not known: this file is damaged, and {PROMISED_OFFSETS_NAME} is missing or damaged",
+        file=path,
+        advice='nothing was changed: put a copy of the file in its place; or open the log with damage="hole" or '
+        'damage="cut", by which it starts with its first segment: records that were deleted may be back',
+    )

@@ -121,3 +121,20 @@ def test_what_a_truncation_is_deleting_does_not_tell_that_the_first_segment_was_
     (log.directory / f"{0:020}.log").unlink()
     with LogDirectory.open(tmp_path, config) as again:
         assert "the first segment is missing" in str(again.unreadable[PARTITION])
+
+
+def test_where_every_file_that_says_where_a_log_starts_is_emptied_deleted_records_do_not_come_back_in_silence(
+    tmp_path: Path,
+) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        log.append([b"%d" % number for number in range(100)])
+        log.flush()
+        log.delete_records(50)
+    for path in (tmp_path / "t-0").iterdir():
+        if path.name == PROMISED_OFFSETS_NAME or "checkpoint" in path.name:
+            path.write_bytes(b"")
+    with pytest.raises(DamagedLogError, match="where the log starts is not known") as caught:
+        Log.open(tmp_path / "t-0")
+    assert caught.value.file == str(tmp_path / "t-0" / LOG_START_OFFSET_CHECKPOINT)
+    with Log.open(tmp_path / "t-0", damage="hole") as log:
+        assert log.log_start_offset == 0
