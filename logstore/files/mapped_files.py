@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+from stat import S_ISREG
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
@@ -62,9 +63,22 @@ def map_file(path: Path, size: int) -> memoryview:
     return np.asarray(mapping).data
 
 
+def open_regular(path: Path) -> FileIO:
+    """Open a file to be read; for a pipe nobody waits. Raises OSError, with EINVAL for what is no regular file."""
+    file = open(path, "rb", buffering=0, opener=_open_at_once)  # noqa: SIM115  the caller closes it
+    if not S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return file
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
 def map_whole_file(path: Path) -> memoryview:
-    """Map a file as it is now; an empty one gives no bytes. Raises OSError, and ReentrantCallError as `map_file`."""
-    with _lock, NamingLimits(path), open(path, "rb", buffering=0) as file:
+    """Map a file as it is now; an empty one gives no bytes. Raises what `open_regular` and `map_file` raise."""
+    with _lock, NamingLimits(path), open_regular(path) as file:
         return map_open_file(file, path)
 
 

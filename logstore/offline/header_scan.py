@@ -8,7 +8,7 @@ from typing import Final
 
 from epoch.base.resource_limits import NamingLimits
 from logstore.batch.columns import BatchColumns, StopReason
-from logstore.files.mapped_files import map_open_file
+from logstore.files.mapped_files import map_open_file, open_regular
 from logstore.offline.batch_scan import SMALL, scan_batches
 
 LARGE: Final = 8 << 10
@@ -22,13 +22,13 @@ def scan_headers(path: str | os.PathLike[str], position: int = 0, *, threads: in
 
     As long as the file is in the page cache they are read without mapping it, and if another process truncates it
     meanwhile, it ends there. What is not cached, small batches, and those of older magics are read as by `LogFile`. Two
-    `threads` read a large file in halves, as of `LogFile.scan`. Raises OSError.
+    `threads` read a large file in halves, as of `LogFile.scan`. Raises OSError, also for what is no regular file.
 
     >>> for columns in scan_headers(path):
     ...     print(columns.base_offset, columns.leader_epoch)
     """
     path = path if isinstance(path, Path) else Path(path)
-    with NamingLimits(path), open(path, "rb", buffering=0) as file:
+    with NamingLimits(path), open_regular(path) as file:
         start, stop = position, StopReason.MORE
         with suppress(BlockingIOError):
             for columns in _unmapped(file.fileno(), position, threads):

@@ -18,6 +18,7 @@ from logstore.files import mapped_files
 from logstore.files.mapped_files import begin_file, cut_file, map_file, map_whole_file
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
 from tests.open_files import open_files
 
@@ -241,3 +242,13 @@ def test_none_is_mapped_or_cut_in_the_middle_of_a_cut(tmp_path: Path) -> None:
     finally:
         faulthandler.cancel_dump_traceback_later()
     assert bytes(map_whole_file(path)) == b"one"
+
+
+def test_nobody_waits_for_a_pipe_and_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        map_whole_file(tmp_path / "pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        next(scan_headers(tmp_path / "pipe"))
+    with pytest.raises(IsADirectoryError):
+        map_whole_file(tmp_path)
