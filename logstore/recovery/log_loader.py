@@ -109,6 +109,10 @@ def load_log(
 _WITHIN: Final = "it begins within the segment before"
 
 
+class _EpochsDeniedError(Exception):
+    """Batches before damage are of other leader epochs than is certain."""
+
+
 class _Loader:
     def __init__(
         self,
@@ -437,27 +441,30 @@ class _Loader:
         """
         self._keeps_later = False
         waiting = len(self._waiting)
-        found = recovery.segment_recovery.recover_segment(
-            self._directory,
-            base_offset,
-            self._config,
-            on_producer_batch=producers.replay,
-            on_damage=lambda found: self._treat(found, later),
-            promised=self._promised_in(base_offset),
-            is_ordered=self._only_copy is not None,
-            may_skip=None if self._only_copy is None else self._only_copy.gaps.may_lack,
-            skips=lambda: self._only_copy is not None and self._only_copy.gaps.may_skip(base_offset),
-            lacks=lambda end: self._lacks_offsets(base_offset, end),
-            epochs=self._order_of_epochs(later),
-            put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
-            progress=self._progress,
-            filesystem=self._filesystem,
-        )
+        try:
+            found = recovery.segment_recovery.recover_segment(
+                self._directory,
+                base_offset,
+                self._config,
+                on_producer_batch=producers.replay,
+                on_damage=lambda found: self._treat_if_certain(found, later),
+                promised=self._promised_in(base_offset),
+                is_ordered=self._only_copy is not None,
+                may_skip=None if self._only_copy is None else self._only_copy.gaps.may_lack,
+                skips=lambda: self._only_copy is not None and self._only_copy.gaps.may_skip(base_offset),
+                lacks=lambda end: self._lacks_offsets(base_offset, end),
+                epochs=self._order_of_epochs(later),
+                put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
+                progress=self._progress,
+                filesystem=self._filesystem,
+            )
+        except _EpochsDeniedError:
+            self._check_epochs(waiting)
+            return None
         if found.parts:
             return found
         if self._denies_what_is_certain(found.epochs):
-            self._checked_epochs = self._certain_epochs
-            del self._waiting[waiting:]
+            self._check_epochs(waiting)
             return None
         producers.end_offset = found.next_offset
         producers.take_snapshot()
@@ -467,6 +474,19 @@ class _Loader:
         self._report.recovered_batches += found.batches
         self._report.recovered_bytes += found.size
         return found
+
+    def _check_epochs(self, waiting: int) -> None:
+        """Check all epochs from now on, and do nothing that a segment has added to what waits."""
+        self._checked_epochs = self._certain_epochs
+        del self._waiting[waiting:]
+
+    def _treat_if_certain(
+        self, found: SegmentRecovery, later: Sequence[int]
+    ) -> tuple[recovery.segment_split.Part, ...]:
+        """Do as `_treat`, unless batches before the damage contradict what is certain: that is looked at first."""
+        if self._denies_what_is_certain(found.epochs):
+            raise _EpochsDeniedError
+        return self._treat(found, later)
 
     def _denies_what_is_certain(self, epochs: Sequence[tuple[int, int]]) -> bool:
         """Whether batches that were promised are of other epochs than is certain, of which none is checked yet."""
