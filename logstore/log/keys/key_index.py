@@ -1,7 +1,7 @@
 """Finds the latest record of a key."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from itertools import takewhile
 from operator import itemgetter
 from pathlib import Path
@@ -12,20 +12,23 @@ import numpy as np
 from epoch.filesystem import FileSystem
 from epoch.history import EpochHistory
 from logstore.batch.columns import RecordColumns
+from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record import Record
 from logstore.checksum import crc32c
-from logstore.errors import HoleError, LogTruncatedError, OffsetOutOfRangeError, inherited_log
+from logstore.errors import HoleError, LogStoreError, LogTruncatedError, OffsetOutOfRangeError, inherited_log
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.log.cursors.committed_position import NO_EPOCH, CommittedPosition
 from logstore.log.keys.key_run import KeyRun, path_of
 from logstore.log.state.call_guard import CallGuard
+from logstore.segment.read_view import ReadView
 
 SPILL: Final = 1 << 16
 """So many records are remembered one by one; a run is made of more."""
 STEP: Final = 1 << 18
 """Offsets that are read at once."""
 _ATTEMPTS: Final = 100
+_NO_BATCH: Final = -1
 Pairs = list[tuple[int, int]]
 """Checksums of keys and the offsets of their records."""
 
@@ -53,14 +56,17 @@ class IndexedLog(Protocol):
     def columns(self, start: int, end: int | None) -> Iterator[RecordColumns]:
         """Yield records as columns."""
 
+    def read(self, offset: int, max_bytes: int) -> ReadView:
+        """Return the batch that holds `offset`, or the next one."""
+
 
 class KeyIndex(CallGuard):
     """Knows the offsets of all keys as far as it has read the log, and reads on when it is asked.
 
     What it has read is kept in runs, in memory and in files, the longest and oldest first: one is joined with the next
-    once that is half as long, so that there are few. Nobody tells the index that the log has changed. Runs end like
-    cursors, at an offset and in the epoch of the record before: a run whose end the log does not have any more is made
-    again.
+    once that is as long, so that there are few. Nobody tells the index that the log has changed. Runs end like cursors,
+    at an offset and in the epoch of the record before: a run whose end the log does not have any more is made again. So
+    is one in a file behind another last batch, as a log has where its files were put back as they were earlier.
     """
 
     def __init__(
@@ -100,7 +106,7 @@ class KeyIndex(CallGuard):
         self.ensure_not_nested()
         for attempt in range(_ATTEMPTS):
             try:
-                found = next(self._found(key, get, skip_holes=skip_holes), None)
+                found = next(self._found(key, _past_holes(get) if skip_holes else get), None)
                 break
             except OffsetOutOfRangeError:  # the log's start or end has moved in between
                 if attempt == _ATTEMPTS - 1:
@@ -109,16 +115,15 @@ class KeyIndex(CallGuard):
             self._ensure_read_from(-1 if found is None else found.offset)
         return found
 
-    def _found(self, key: bytes, get: Callable[[int], Record | None], *, skip_holes: bool) -> Iterator[Record]:
+    def _found(self, key: bytes, get: Callable[[int], Record | None]) -> Iterator[Record]:
         start = self._log.log_start_offset
         for offset in self._offsets_of(crc32c(key)):
             if offset < start:
                 return
-            with suppress(HoleError) if skip_holes else nullcontext():
-                record = get(offset)
-                # None where it was compacted away, or may not be seen; another key may have the same checksum.
-                if record is not None and record.key == key:
-                    yield record
+            record = get(offset)
+            # None where it was compacted away, or may not be seen; another key may have the same checksum.
+            if record is not None and record.key == key:
+                yield record
 
     def _ensure_read_from(self, offset: int) -> None:
         for hole in self._log.holes:
@@ -185,7 +190,7 @@ class KeyIndex(CallGuard):
         start = self._log.log_start_offset
         runs = [run for run in self._runs if run.end.offset > start]
         first = runs[-1].end.offset if runs else start
-        joined = [KeyRun.of(first, end, checksums.astype(np.uint32), offsets)]
+        joined = [KeyRun.of(first, end, self._batch_before(end.offset), checksums.astype(np.uint32), offsets)]
         while runs and len(runs[-1]) <= sum(map(len, joined)):
             joined.insert(0, runs.pop())
         self._runs = [*runs, self._kept(KeyRun.joined(joined, start))]
@@ -208,12 +213,31 @@ class KeyIndex(CallGuard):
             return end.divergence(history, start, end_of_epochs) is None
 
         is_first = self._read_at is None
-        known = following(map(KeyRun.read, self._files()), start) if is_first else self._runs
+        known = following(self._kept_runs(), start) if is_first else self._runs
         self._runs = list(takewhile(lambda run: is_there(run.end), known))
         if is_first or not is_there(self._end):
             self._recent, self._recent_count = {}, 0
             self._end = self._runs[-1].end if self._runs else CommittedPosition(NO_EPOCH, NO_EPOCH, start)
         self._remove_others()
+
+    def _kept_runs(self) -> Iterator[KeyRun]:
+        """Yield what files say that were made from this log, as far as the batch before a run's end shows it."""
+        for path in self._files():
+            run = KeyRun.read(path)
+            if run is not None and self._batch_before(run.end.offset) in {run.last_batch, _NO_BATCH}:
+                yield run
+
+    def _batch_before(self, end: int) -> int:
+        """Return a checksum of the header of the batch that has the record before an offset.
+
+        -1 without one, as compaction and holes leave it, and where the log does not reach so far.
+        """
+        with suppress(LogStoreError):
+            view = self._log.read(end - 1, 0)
+            batch = next(view.batches(), None)
+            if batch is not None and batch.base_offset <= end - 1 <= batch.last_offset:
+                return crc32c(view.data[:HEADER_SIZE])
+        return _NO_BATCH
 
     def _remove_others(self) -> None:
         """Remove the files of runs that are not in use; what cannot be removed is no harm."""
@@ -227,14 +251,24 @@ class KeyIndex(CallGuard):
         return [path for path in self._directory.iterdir() if parse_file_name(path.name).kind is FileKind.KEY_INDEX]
 
 
-def following(found: Iterable[KeyRun | None], log_start_offset: int) -> list[KeyRun]:
+def _past_holes(get: Callable[[int], Record | None]) -> Callable[[int], Record | None]:
+    def get_or_none(offset: int) -> Record | None:
+        try:
+            return get(offset)
+        except HoleError:
+            return None
+
+    return get_or_none
+
+
+def following(found: Iterable[KeyRun], log_start_offset: int) -> list[KeyRun]:
     """Choose runs that begin at the log's start or before, and follow each other as far as possible.
 
     What was joined, and not removed before a crash, lies within another run.
     """
     runs: dict[int, KeyRun] = {}
     for run in found:
-        if run is not None and (run.first not in runs or runs[run.first].end.offset < run.end.offset):
+        if run.first not in runs or runs[run.first].end.offset < run.end.offset:
             runs[run.first] = run
     begins = [run for run in runs.values() if run.first <= log_start_offset < run.end.offset]
     chosen: list[KeyRun] = []

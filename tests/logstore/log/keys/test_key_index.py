@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from shutil import copytree
 from tempfile import mkdtemp
 
 import pytest
@@ -178,6 +179,27 @@ def test_a_file_with_any_bit_flipped_is_not_trusted(log: Log) -> None:
         assert KeyRun.read(path) is None
     path.write_bytes(content)
     assert KeyRun.read(path) is not None
+
+
+def test_files_that_a_log_has_outlived_as_it_was_put_back_are_not_trusted(tmp_path: Path) -> None:
+    """Neither its epochs nor its end tell: it was closed in order, and goes on in the epoch in which it was."""
+    path, saved = tmp_path / "t-0", tmp_path / "saved"
+    with Log.open(path, CONFIG) as log:
+        log.append(records([(b"before", b"v")] * 5))
+    copytree(path, saved)
+    with Log.open(path, CONFIG) as log:
+        log.append(records([(b"later %d" % number, b"v") for number in range(10)]))
+        assert log.get(key=b"later 3") is not None
+        assert runs(log)
+    for file in path.iterdir():
+        if file.suffix != ".keys":
+            file.unlink()
+    copytree(saved, path, dirs_exist_ok=True)
+    with Log.open(path, CONFIG) as log:
+        for number in range(12):
+            log.append(records([(b"other %d" % number, b"v")]))
+        assert [log.get(key=b"other %d" % number) for number in range(12)] == list(log.records(5))
+        assert log.get(key=b"later 3") is None
 
 
 def test_runs_are_joined_so_that_there_are_few(log: Log) -> None:
