@@ -94,7 +94,7 @@ def _batch_at(log: LogFile, at: int) -> RecordBatch | None:
 
 
 def _search(log: LogFile, position: int) -> Callable[[int], int]:
-    return _plain_search(log) if log.size - position <= _PLAIN_BYTES else _kernel_search(log)
+    return _plain_search(log, position) if log.size - position <= _PLAIN_BYTES else _kernel_search(log)
 
 
 def _kernel_search(log: LogFile) -> Callable[[int], int]:
@@ -103,15 +103,15 @@ def _kernel_search(log: LogFile) -> Callable[[int], int]:
     return BatchSearch(log).find
 
 
-def _plain_search(log: LogFile) -> Callable[[int], int]:
+def _plain_search(log: LogFile, begin: int) -> Callable[[int], int]:
+    copied = log.data[begin:].tobytes()
+
     def find(start: int) -> int:
-        data = log.data[start:]
-        copied = data.tobytes()
-        at = copied.find(MAGIC, MAGIC_AT) - MAGIC_AT
-        while 0 <= at <= len(data) - HEADER_SIZE:
+        at = copied.find(MAGIC, start - begin + MAGIC_AT) - MAGIC_AT
+        while 0 <= at <= len(copied) - HEADER_SIZE:
             length = int.from_bytes(copied[at + LENGTH_AT : at + LOG_OVERHEAD], signed=True)
-            if SMALLEST_LENGTH <= length <= len(data) - at - LOG_OVERHEAD and _is_valid(data, at):
-                return start + at
+            if SMALLEST_LENGTH <= length <= len(copied) - at - LOG_OVERHEAD and _is_valid(log.data, begin + at):
+                return begin + at
             at = copied.find(MAGIC, at + MAGIC_AT + 1) - MAGIC_AT
         return -1
 
