@@ -11,7 +11,7 @@ from epoch import EpochHistory
 from epoch.history import MAX_OFFSET
 from replication.copies.audit.comparison.batch_differences import distinct, overlapping, uncovered, unlike, without
 from replication.copies.audit.comparison.batch_reader import BatchReader
-from replication.copies.audit.comparison.batch_rows import COMPARED, Batches, times_of
+from replication.copies.audit.comparison.batch_rows import COMPARED, ROW, Batches, times_of
 from replication.copies.audit.comparison.compacted import compare_compacted
 from replication.copies.audit.comparison.divergence import Divergence, find_divergences
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy
@@ -109,15 +109,19 @@ class _Comparing:
     """The first difference that the cleaner may have made."""
     reached: tuple[int, int] = (0, 0)
     """Up to which offset batches were met on either side."""
+    before: tuple[Batches, Batches] = field(default_factory=lambda: (np.empty(0, ROW), np.empty(0, ROW)))
+    """The batches of the ranges read last: they may reach into the next ones."""
 
     def compare(self) -> Comparison:
         """Read what differs, and report how."""
         first, end = _common(self.left.summary, self.right.summary)
         differing = differing_ranges(self.left, self.right)
         ranges_read = 0
-        for span in spans(differing):
+        runs = [*spans(differing)]
+        followed_by = [*(_begin(span) for span in runs[1:]), end]
+        for span, following in zip(runs, followed_by, strict=False):
             ranges_read += len(span)
-            self._compare_span(span, first, end)
+            self._compare_span(span, first, end, following)
             if self.fork:
                 break
         compacted = self._compare_compacted(first, self.fork.offset if self.fork else end)
@@ -136,14 +140,19 @@ class _Comparing:
             sum(reader.bytes_read for reader in self.readers),
         )
 
-    def _compare_span(self, span: NDArray[np.int64], first: int, end: int) -> None:
-        start, stop = int(span[0]) << RANGE_BITS, min(int(span[-1]) + 1 << RANGE_BITS, end)
-        left, right = (reader.read(start, stop) for reader in self.readers)
+    def _compare_span(self, span: NDArray[np.int64], first: int, end: int, following: int) -> None:
+        """Compare what begins in neighbouring ranges or reaches into them; from `following` on they differ again."""
+        start, stop = _begin(span), min(int(span[-1]) + 1 << RANGE_BITS, end)
+        left, right = (
+            np.concatenate([before[before["last_offset"] >= start], reader.read(start, stop)])
+            for before, reader in zip(self.before, self.readers, strict=True)
+        )
         # Batches from before the first offset that both should have may reach beyond it.
         left, right = left[left["last_offset"] >= first], right[right["last_offset"] >= first]
-        self._compare_batches(*overlapping(*unlike(left, right)), first)
-        # The last batches may reach into the next range, in which both have the same then.
-        stop = min(max(_reached(left, stop), _reached(right, stop)), end)
+        self.before = left, right
+        self._compare_batches(*_later(start, *overlapping(*unlike(left, right))), first)
+        # The last batches may reach beyond their ranges, up to where the copies differ again.
+        stop = min(max(_reached(left, stop), _reached(right, stop)), following)
         self._find_missing(left, right, max(start, first), stop)
 
     def _compare_batches(self, left: Batches, right: Batches, first: int) -> None:
@@ -241,6 +250,16 @@ def spans(ranges: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
         return
     for run in np.split(ranges, np.flatnonzero(np.diff(ranges) != 1) + 1):
         yield from np.split(run, range(RANGES_AT_ONCE, len(run), RANGES_AT_ONCE))
+
+
+def _begin(span: NDArray[np.int64]) -> int:
+    return int(span[0]) << RANGE_BITS
+
+
+def _later(start: int, left: Batches, right: Batches) -> tuple[Batches, Batches]:
+    """Return those pairs of which at least one batch begins at `start` or later: the others were judged before."""
+    later = np.maximum(left["base_offset"], right["base_offset"]) >= start
+    return left[later], right[later]
 
 
 def _reached(batches: Batches, before: int) -> int:

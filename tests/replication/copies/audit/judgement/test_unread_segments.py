@@ -89,6 +89,18 @@ def test_nothing_is_said_of_what_is_not_read(
         assert not REASSURING & set(unread.verdicts)
 
 
+def test_a_batch_that_reaches_beyond_what_was_not_read_of_another_copy_meets_what_comes_behind(tmp_path: Path) -> None:
+    common = Written(epoch=3, count=5)
+    forked = (common, Written(epoch=5, count=4)), (common, Written(epoch=7, count=3), Written(epoch=9, count=4))
+    with ranges_of(0):  # the last two batches, 5..8 and 8..11, begin in ranges that are no neighbours
+        partitions = write_copies(tmp_path, [Copy(batches, segment_bytes=150) for batches in forked])
+        with refusing(partitions["broker-2"].path / "00000000000000000005.log"):
+            unread = judge(examined(partitions))
+
+    assert [(fork.offset, fork.left_epoch, fork.right_epoch) for fork in unread.forks] == [(8, 5, 9)]
+    assert not missing(unread)
+
+
 @settings(max_examples=EXAMPLES, phases=[Phase.generate])
 @given(histories(), st.data(), st.sampled_from(NO_FILES), st.sampled_from([150, 400, 100_000]))
 def test_nothing_is_said_of_a_log_that_is_no_file(
