@@ -103,6 +103,15 @@ def audit(
         bool,
         typer.Option("--full", help="Read unchanged segments too, regardless of the history."),
     ] = False,
+    rotate: Annotated[
+        int | None,
+        typer.Option(
+            "--rotate",
+            metavar="N",
+            min=1,
+            help="With --history: read a share of what has not changed too, so that N runs read everything.",
+        ),
+    ] = None,
     live: Annotated[
         bool,
         typer.Option("--live", help="Brokers write to the directories: read again what changes while it is read."),
@@ -131,12 +140,15 @@ def audit(
     Examples:
       epochlog audit broker-1 broker-2 broker-3 --report audit.html
       epochlog audit /backup/cluster --topics 'orders*' --records
-      epochlog audit b1=s3://bucket/broker-1 b2=s3://bucket/broker-2 --history runs
+      epochlog audit b1=s3://bucket/broker-1 b2=s3://bucket/broker-2 --history runs --rotate 7
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
         raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
     if full and history is None:
         raise typer.BadParameter("without --history all is read anyway", param_hint="--full")
+    if rotate is not None and (history is None or full):
+        why = "without --history all is read anyway" if history is None else "--full reads everything in each run"
+        raise typer.BadParameter(why, param_hint="--rotate")
     if trends is not None and history is None:
         raise typer.BadParameter("it shows the runs that --history keeps; name that too", param_hint="--trends")
     if patience is not None and not live:
@@ -153,6 +165,7 @@ def audit(
         "records": records,
         "history": history,
         "full": full,
+        "rotate": rotate,
         "live": live,
         **({} if patience is None else {"patience": patience}),
     }

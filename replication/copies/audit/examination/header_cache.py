@@ -18,6 +18,7 @@ from replication.copies.audit.examination.cached_segment import (
     encode_segments,
 )
 from replication.copies.audit.examination.header_keeper import HeaderKeeper
+from replication.copies.audit.examination.rotation import Rotation
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.storage import StandIn, Storage, StoredFile
 from replication.copies.audit.snapshots.work import Copy
@@ -80,7 +81,7 @@ class HeaderCache:
     """The headers that the audits of one history have kept: a file for each copy, by replica and partition.
 
     A segment is unchanged where its name, its size, the time of its modification and the checksum of its last batch
-    are. What a disk has done to other bytes of it is not noticed: `full` reads all.
+    are. What a disk has done to other bytes of it is not noticed: `full` reads all, and `rotation` all in some runs.
     """
 
     place: Storage
@@ -89,6 +90,7 @@ class HeaderCache:
     records: bool
     """Whether this audit decodes records: then headers of segments whose records nobody has decoded do not help."""
     full: bool = False
+    rotation: Rotation | None = None
 
     def of(self, copy: Copy) -> CopyHeaders:
         """Look up what is known of a copy. Raises OSError where the copy cannot be looked at."""
@@ -109,6 +111,7 @@ class HeaderCache:
             if segment.file != active
             and files.get(segment.file) == segment.stored
             and (segment.has_records or not self.records)
+            and not (self.rotation and self.rotation.is_due(copy, segment.file, segment.read_at))
             and _ends_as(segment, storage)
         }
         return found

@@ -53,6 +53,7 @@ def audit_locally(
     expected_brokers: Sequence[str | int] = (),
     history: str | Path | None = None,
     full: bool = False,
+    rotate: int | None = None,
     live: bool = False,
     patience: float = 60.0,
     workers: int | None = None,
@@ -81,6 +82,7 @@ def audit_locally(
         expected_brokers=expected_brokers,
         history=history,
         full=full,
+        rotate=rotate,
         live=live,
         patience=patience,
     )

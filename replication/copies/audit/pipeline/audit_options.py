@@ -12,6 +12,7 @@ from replication.copies.audit.snapshots.arguments import (
     history_in,
     patience_in,
     replication_factor_in,
+    rotate_in,
     sample_in,
     task_bytes_in,
     topics_in,
@@ -38,6 +39,8 @@ class AuditOptions:
     """The directory in which earlier audits of the cluster have kept what they found, and this one does."""
     full: bool = False
     """Whether all is read, whatever the history has."""
+    rotate: int | None = None
+    """In how many runs of the history all is read once; None reads nothing again that has not changed."""
     live: bool = False
     """Whether brokers write to what is audited: partitions that move while they are read are read again."""
     patience: float = 60.0
@@ -57,6 +60,7 @@ class AuditOptions:
             expected_brokers=brokers_in(self.expected_brokers),
             history=history_in(self.history),
             full=flag_in("full", self.full),
+            rotate=rotate_in(self.rotate, history=self.history),
             live=self.live,
             patience=patience_in(self.patience),
         )

@@ -23,6 +23,7 @@ from replication.base.errors import (
 from replication.base.metadata_partition import METADATA_PARTITION
 from replication.copies.audit.examination.copy_examiner import Examiner
 from replication.copies.audit.examination.header_cache import UNREADABLE_HISTORY, HeaderCache
+from replication.copies.audit.examination.rotation import Rotation
 from replication.copies.audit.judgement.run import Changes, Run
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.history import History
@@ -70,6 +71,8 @@ class AuditPlan:
     history: History | None
     run_before: Run | None
     """The last one in the history."""
+    rotation: Rotation | None = None
+    """Which segments are read again, where some are in each run."""
 
     @property
     def bytes(self) -> int:
@@ -123,7 +126,8 @@ class AuditPlan:
         records, read_at, is_live = self.options.records, self.begun_microseconds, self.options.live
         if self.history is None:
             return partial(Examiner, records=records, read_at=read_at, is_live=is_live)
-        cache = HeaderCache(self.history.headers, read_at, records=records, full=self.options.full)
+        full, rotation = self.options.full, self.rotation
+        cache = HeaderCache(self.history.headers, read_at, records=records, full=full, rotation=rotation)
         return partial(Examiner, records=records, read_at=read_at, cache=cache, is_live=is_live)
 
     def __str__(self) -> str:
@@ -171,6 +175,7 @@ def plan_audit(
         run_id=uuid4().hex,
         history=history,
         run_before=run_before,
+        rotation=_rotation(history, options.rotate),
     )
 
 
@@ -238,6 +243,16 @@ def _run_before(history: History | None) -> tuple[Run | None, tuple[ReplicaFindi
     except HistoryError as error:
         message = f"what is new since the last audit is not known: {error}"
         return None, (ReplicaFinding(UNNAMED, Reporter(None).warning(UNREADABLE_HISTORY, message, file=None)),)
+
+
+def _rotation(history: History | None, runs: int | None) -> Rotation | None:
+    """Return which segments are due; all where it is not known which runs there were, as a finding says then."""
+    if history is None or runs is None:
+        return None
+    try:
+        return history.rotation(runs)
+    except HistoryError:
+        return Rotation(1, 0, 0)
 
 
 def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job]:

@@ -1,5 +1,6 @@
 """The directory in which audits of one cluster keep what they found and read, for the next one."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,12 +8,12 @@ from typing import Final, Self
 
 from replication.base.errors import HistoryError
 from replication.copies.audit.examination.header_cache import remove_others
+from replication.copies.audit.examination.rotation import Rotation
 from replication.copies.audit.judgement.run import Run
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 
-_PREFIX: Final = "audit-"
-_SUFFIX: Final = ".json"
+_NAME: Final = re.compile(r"audit-(\d+)\.json")
 _MOST_BYTES: Final = 1 << 30
 
 
@@ -53,13 +54,19 @@ class History:
                 errors.append(error)
         return runs, errors
 
+    def rotation(self, runs: int) -> Rotation:
+        """Return the place of the next run among those of which each `runs` read everything. Raises HistoryError."""
+        names = self._names()
+        first = names[-(runs - 1)] if 1 < runs <= len(names) + 1 else None
+        return Rotation(runs, len(names), _began_ms(first) if first else 0)
+
     def _names(self) -> list[str]:
         """List the files of runs, the oldest first."""
         try:
             files = self.place.stored_files()
         except OSError as error:
             raise HistoryError(self.place.shown, str(error)) from error
-        names = (name for name in files if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
+        names = (name for name in files if _NAME.fullmatch(name))
         return sorted(names, key=lambda name: (len(name), name))
 
     def _read(self, name: str) -> Run:
@@ -74,8 +81,12 @@ class History:
 
     def keep(self, run: Run) -> None:
         """Add a run, in a file that is whole or not there. Raises OSError."""
-        self.place.write(f"{_PREFIX}{int(run.metrics['time'] * 1000)}{_SUFFIX}", run.to_bytes())
+        self.place.write(f"audit-{int(run.metrics['time'] * 1000)}.json", run.to_bytes())
 
     def forget_others(self, copies: Iterable[Copy]) -> None:
         """Remove the headers of copies that are not among these. Raises OSError."""
         remove_others(self.headers, copies)
+
+
+def _began_ms(name: str) -> int:
+    return int(_NAME.sub(r"\1", name))

@@ -55,6 +55,18 @@ def replication_factor_in(argument: int | None) -> int | None:
     return argument
 
 
+def rotate_in(argument: int | None, *, history: str | Path | None) -> int | None:
+    """Return the number of runs in an argument, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a whole number of runs from 1 on"
+    if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
+        raise WrongTypeError("rotate", argument, allowed)
+    if argument is not None and argument < 1:
+        raise NotAllowedError("rotate", argument, allowed)
+    if argument is not None and history is None:
+        raise NotAllowedError("rotate", argument, "None without a history, where all is read anyway")
+    return argument
+
+
 def history_in(argument: str | Path | None) -> str | Path | None:
     """Return the directory in an argument, or None. Raises WrongTypeError, NotAllowedError."""
     allowed = "None, or a directory: a path, or a URI such as s3://bucket/audits"

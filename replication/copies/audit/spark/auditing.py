@@ -44,6 +44,7 @@ def audit(
     expected_brokers: Sequence[str | int] = (),
     history: str | Path | None = None,
     full: bool = False,
+    rotate: int | None = None,
     progress: Callable[[int], None] = lambda _bytes: None,
     found: Sequence[Snapshot] | None = None,
 ) -> Audit:
@@ -57,7 +58,8 @@ def audit(
     brokers' `node.id`: MissingBrokersError is raised where one of them is not there.
 
     `history` is a directory, or a URI, that keeps what audits of one cluster have read: closed segments that have not
-    changed since are not read again, unless `full`. `Audit.keep` adds what was found. On a cluster it must be one that
+    changed since are not read again, unless `full`; with `rotate` some of them are in each run, so that all are within
+    so many runs. `Audit.keep` adds what was found. On a cluster it must be one that
     all executors write to. `found` is what `find_snapshots` has returned for the same snapshots, where that was asked
     already: large ones take long to list. WrongTypeError and NotAllowedError name the values that an argument may have.
 
@@ -76,6 +78,7 @@ def audit(
         expected_brokers=expected_brokers,
         history=history,
         full=full,
+        rotate=rotate,
     )
     return carry_out(spark, plan_audit(snapshots, options, found), progress=progress)
 

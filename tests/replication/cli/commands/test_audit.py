@@ -202,6 +202,11 @@ def test_what_cannot_be_audited_is_one_line_before_anything_is_read(
         ((here / "broker-1", here / "broker-2", "--differences", tmp_path / "some.csv"), "ends with none of .parquet"),
         ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is not a directory"),
         ((here / "broker-1", here / "broker-2", "--full"), "without --history all is read anyway"),
+        ((here / "broker-1", here / "broker-2", "--rotate", "7"), "without --history all is read anyway"),
+        (
+            (here / "broker-1", here / "broker-2", "--history", tmp_path / "h", "--full", "--rotate", "7"),
+            "--full reads everything in each run",
+        ),
         ((here / "broker-1", here / "broker-2", "--trends", page), "it shows the runs that --history keeps"),
         ((here / "broker-1", here / "broker-2", "--engine", "local", "--master", "yarn"), "it is Spark's"),
         ((here / "broker-1", here / "broker-2", "--engine", "spark", "--workers", "2"), "Spark has its own"),

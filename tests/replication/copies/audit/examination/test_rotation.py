@@ -1,0 +1,142 @@
+"""With a rotation nothing that a disk does to a closed segment stays unnoticed for longer than its runs."""
+
+import os
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from logstore.batch.layout import HEADER_SIZE
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.topic_partition import TopicPartition
+from replication.base.errors import NotAllowedError
+from replication.copies.audit.examination.rotation import Rotation
+from replication.copies.audit.local.auditing import carry_out, plan_locally
+from replication.copies.audit.local.local_audit import LocalAudit
+from replication.copies.audit.pipeline.audit_options import AuditOptions
+from replication.copies.audit.snapshots.work import Copy
+from tests.campaign import Campaign
+from tests.replication.copies.audit.logs import change_record
+from tests.replication.copies.audit.snapshot_roots import age, batches, write_root
+
+CAMPAIGN = Campaign("audit: nights with a rotation", full=1_000, share=8)
+SEGMENTS = 8
+COPY = Copy("broker-1", "/", "t-0", TopicPartition("t", 0), ())
+
+
+class Nights:
+    """Audits of two copies, one after the other, that share a history."""
+
+    def __init__(self, place: Path, runs: int) -> None:
+        self.history, self.runs, self.now = place / "history", runs, time.time()
+        self.roots = [
+            write_root(place / name, {"t-0": batches(4 * SEGMENTS)}, node=node) for node, name in enumerate("ab")
+        ]
+        age(place)
+
+    def audit(self, *, at_once: int = 1, is_kept: bool = True) -> list[LocalAudit]:
+        """Let so many schedulers run the audit at the same time."""
+        self.now += 3600
+        with patch.object(time, "time", self.ticking):
+            options = AuditOptions(history=self.history, rotate=self.runs)
+            plans = [plan_locally(self.roots, options) for _ in range(at_once)]
+        done = [carry_out(plan, workers=0) for plan in plans]
+        for each in done:
+            if is_kept:
+                each.keep()
+        return done
+
+    def ticking(self) -> float:
+        """Return another time at each call: runs are named after theirs."""
+        self.now += 0.1
+        return self.now
+
+    def files(self) -> list[Path]:
+        """The closed segments of the first copy."""
+        return sorted(self.roots[0].glob("*-0/*.log"))[:-1]
+
+
+def is_found(audited: LocalAudit) -> bool:
+    [partition] = audited.document["partitions"]
+    return partition["verdict"] != "identical"
+
+
+def flip(file: Path) -> None:
+    data = bytearray(file.read_bytes())
+    data[HEADER_SIZE + 5] ^= 1
+    file.write_bytes(data)
+
+
+def change(file: Path) -> None:
+    """Give a record another value, and its batch the checksum that goes with it."""
+    change_record(PartitionDirectory.open(file.parent), int(file.stem))
+
+
+def unnoticed_by_its_file(file: Path, damage: random.Random) -> None:
+    stat = file.stat()
+    damage.choice([flip, change])(file)
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def test_what_an_unchanged_file_hides_is_found_within_the_runs_of_the_rotation(tmp_path: Path) -> None:
+    found_after = []
+    for number in range(CAMPAIGN.count):
+        chance = random.Random(f"{CAMPAIGN.seed} {number}")
+        runs = chance.randint(1, 6)
+        nights = Nights(tmp_path / str(number), runs)
+        for _ in range(chance.randint(1, 2 * runs)):
+            nights.audit(at_once=chance.choice([1, 1, 1, 2]), is_kept=chance.random() < 0.8)
+        unnoticed_by_its_file(chance.choice(nights.files()), chance)
+        found_after.append(next(kept for kept, found in until_found(nights, chance) if found))
+        assert found_after[-1] <= runs, (number, runs)
+    CAMPAIGN.report(CAMPAIGN.count, f"the latest was found by run {max(found_after)} after the damage")
+
+
+def until_found(nights: Nights, chance: random.Random) -> Iterator[tuple[int, bool]]:
+    """Audit night after night; give how many kept ones there were since, this one counted, and whether it was found.
+
+    Runs at the same time count as one: none of them knows of the others.
+    """
+    kept = 0
+    while True:
+        is_kept = chance.random() < 0.8
+        at_once = chance.choice([1, 1, 1, 2])
+        audited = nights.audit(at_once=at_once, is_kept=is_kept)
+        yield kept + 1, all(map(is_found, audited))
+        kept += is_kept
+
+
+def test_without_a_rotation_it_is_never_found(tmp_path: Path) -> None:
+    nights = Nights(tmp_path, 1)
+    nights.audit()
+    unnoticed_by_its_file(nights.files()[2], random.Random(1))
+    options = AuditOptions(history=nights.history)
+    assert not is_found(carry_out(plan_locally(nights.roots, options), workers=0))
+    assert is_found(nights.audit()[0])
+
+
+def test_each_run_reads_about_as_much() -> None:
+    files = [f"{number:020}.log" for number in range(10_000)]
+    read = [sum(Rotation(7, number, 0).is_due(COPY, file, 1) for file in files) for number in range(7)]
+    assert sum(read) == len(files)
+    assert all(1_250 < count < 1_610 for count in read), read
+
+
+def test_what_has_missed_its_turn_is_read_before_it_is_too_late() -> None:
+    [of_turn] = [number for number in range(7) if Rotation(7, number, 0).is_due(COPY, "a.log", 5_000_000)]
+    assert not Rotation(7, of_turn + 1, 5_000).is_due(COPY, "a.log", 5_000_000)
+    assert Rotation(7, of_turn + 1, 5_001).is_due(COPY, "a.log", 5_000_000)
+
+
+@pytest.mark.parametrize("runs", [0, -1])
+def test_a_rotation_has_one_run_at_least(tmp_path: Path, runs: int) -> None:
+    with pytest.raises(NotAllowedError, match="1 on"):
+        plan_locally([tmp_path], AuditOptions(history=tmp_path / "h", rotate=runs))
+
+
+def test_a_rotation_needs_a_history(tmp_path: Path) -> None:
+    with pytest.raises(NotAllowedError, match="without a history"):
+        plan_locally([tmp_path], AuditOptions(rotate=7))
