@@ -17,7 +17,7 @@ class Rotation:
     number: int
     """Of this run: how many there were before it."""
     oldest_ms: int
-    """When the first of the `runs` that end with this one began, in milliseconds since 1970 UTC; 0 if there was none."""
+    """When the first of the `runs` that end with this one began, in milliseconds since 1970 UTC; 0 if none did."""
 
     def is_due(self, copy: Copy, file: str, read_at: int) -> bool:
         """Whether a segment that was last read at `read_at`, in microseconds since 1970 UTC, is to be read again.
