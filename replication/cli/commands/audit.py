@@ -15,6 +15,7 @@ from replication.base.counted import counted
 from replication.cli.judging.audit_engines import AuditRun, Engine
 from replication.cli.judging.audit_files import AuditFiles, OverwriteOption
 from replication.cli.judging.comparison import ReplicationFactorOption
+from replication.cli.judging.network_run import NetworkRun
 from replication.cli.output.printing import (
     EXIT_CLEAN,
     EXIT_CRITICAL,
@@ -27,6 +28,7 @@ from replication.cli.output.printing import (
     print_line,
     print_table,
 )
+from replication.cli.settings.connection import CommandConfig
 from replication.cli.settings.topics_option import TopicsOption, chosen_topics
 
 MOST_ROWS = 40
@@ -41,14 +43,30 @@ NOT_READ = frozenset({UNREADABLE, "moved-while-read"})
 
 def audit(
     snapshots: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="[NAME=]URI...",
             help="Copies of brokers' log directories: a log.dirs root, or a directory of several; a path, or a URI "
             "such as s3://bucket/broker-1. An existing directory is taken as a path even if its name contains =.",
         ),
-    ],
+    ] = None,
     *,
+    bootstrap: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap",
+            "--bootstrap-server",
+            metavar="HOST:PORT,...",
+            help="Instead of copies: a running cluster, each of whose replicas is read over the network.",
+        ),
+    ] = None,
+    command_config: CommandConfig = None,
+    rate: Annotated[
+        int | None,
+        typer.Option(
+            "--rate", metavar="BYTES/S", min=1, help="With --bootstrap: bytes a second that are read from each broker."
+        ),
+    ] = None,
     records: Annotated[bool, typer.Option("--records", help="Decode every record too.")] = False,
     topics: TopicsOption = None,
     sample: Annotated[
@@ -122,7 +140,7 @@ def audit(
             "--patience",
             metavar="SECONDS",
             min=0,
-            help="With --live: how long to read again after the first pass. [default: 60]",
+            help="With --live or --bootstrap: how long to read again after the first pass. [default: 60]",
         ),
     ] = None,
     overwrite: OverwriteOption = False,
@@ -136,11 +154,14 @@ def audit(
     retention and compaction, or if there is damage. The copies are never changed.
 
     With --live the brokers may be running: each verdict is of copies that did not change while they were read.
+    With --bootstrap nothing is read from disks: each broker is asked for its replicas as consumers ask, which takes
+    READ on the topics, and what they answer is compared up to the high watermark.
 
     Examples:
       epochlog audit broker-1 broker-2 broker-3 --report audit.html
       epochlog audit /backup/cluster --topics 'orders*' --records
       epochlog audit b1=s3://bucket/broker-1 b2=s3://bucket/broker-2 --history runs --rotate 7
+      epochlog audit --bootstrap broker1:9092 --rate 20000000 --report audit.html
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
         raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
@@ -151,12 +172,34 @@ def audit(
         raise typer.BadParameter(why, param_hint="--rotate")
     if trends is not None and history is None:
         raise typer.BadParameter("it shows the runs that --history keeps; name that too", param_hint="--trends")
-    if patience is not None and not live:
+    if patience is not None and not live and bootstrap is None:
         raise typer.BadParameter("without --live all is read once; add that option too", param_hint="--patience")
+    if bootstrap is not None:
+        _ensure_fit_for_network(
+            {
+                "[NAME=]URI...": snapshots,
+                "--live": live,
+                "--engine": engine is not Engine.AUTO,
+                "--master": master,
+                "--workers": workers is not None,
+                "--differences": differences,
+                "--history": history,
+                "--replication-factor": replication_factor,
+            }
+        )
+    elif not snapshots:
+        raise typer.BadParameter("name copies, or with --bootstrap a cluster", param_hint="[NAME=]URI...")
+    elif command_config is not None or rate is not None:
+        option = "--rate" if command_config is None else "--command-config"
+        raise typer.BadParameter("copies are read from disks; it goes with --bootstrap", param_hint=option)
     if live:
         _ensure_fit_for_running_brokers(engine, master, workers, differences)
     files = AuditFiles(report, output, history, differences, metrics, trends, overwrite)
-    run = AuditRun(snapshots, engine, master, workers, files)
+    run = (
+        AuditRun(snapshots or [], engine, master, workers, files)
+        if bootstrap is None
+        else NetworkRun(bootstrap, command_config, rate, files)
+    )
     files.ensure_writable()
     options = {
         "topics": chosen_topics(topics),
@@ -166,7 +209,7 @@ def audit(
         "history": history,
         "full": full,
         "rotate": rotate,
-        "live": live,
+        "live": live or bootstrap is not None,
         **({} if patience is None else {"patience": patience}),
     }
     with interruptible():
@@ -183,6 +226,16 @@ def audit(
     status = exit_status(document, written=not files.failures)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
+
+
+def _ensure_fit_for_network(given: Mapping[str, object]) -> None:
+    """Refuse what is about copies on disks. Raises BadParameter."""
+    for option, value in given.items():
+        if value:
+            raise typer.BadParameter(
+                "with --bootstrap replicas are read over the network, by this process alone; leave it out",
+                param_hint=option,
+            )
 
 
 def _ensure_fit_for_running_brokers(

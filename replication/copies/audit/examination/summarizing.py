@@ -71,7 +71,7 @@ def summarize(
         history=tuple(loaded.history.entries),
         lineage=tuple((loaded.history or by_batches.truncate_to(loaded.log_end_offset)).entries),
         checkpointed_epochs=() if checkpointed is None else tuple(checkpointed.entries),
-        misfit_epochs=_ranges(misfit, watch.readable_end_offset),
+        misfit_epochs=misfit_ranges(misfit, watch.readable_end_offset),
         corrupt=tuple(watch.corrupt),
         gaps=tuple(_gaps(watch, missing_from)),
         segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
@@ -128,7 +128,8 @@ def _gaps(watch: CopyWatch, missing_from: int) -> Iterator[OffsetRange]:
             yield OffsetRange(max(first, end), last)
 
 
-def _ranges(misfit: Sequence[EpochRun], end_offset: int) -> tuple[OffsetRange, ...]:
+def misfit_ranges(misfit: Sequence[EpochRun], end_offset: int) -> tuple[OffsetRange, ...]:
+    """Return the offsets of batches whose epochs do not fit; of many, the last range reaches to the end."""
     ranges = [OffsetRange(run.first_offset, run.last_offset) for run in misfit[:MOST_MISFITS]]
     if len(misfit) > MOST_MISFITS:
         ranges.append(OffsetRange(misfit[MOST_MISFITS].first_offset, end_offset))

@@ -153,7 +153,15 @@ def live_in_words(live: Json) -> str:
     told = [f"{counted(again, 'partition')} read again"] if again else []
     told += [f"{counted(unknown, 'partition')} unknown as still moving"] if unknown else []
     told += [f"{counted(gone, 'partition')} deleted meanwhile"] if gone else []
-    return f"{counted(live['passes'], 'pass', 'passes')}: {', '.join(told) or 'all stood still'}"
+    passes = f"{counted(live['passes'], 'pass', 'passes')}: {', '.join(told) or 'all stood still'}"
+    return f"{passes}; {UNSEEN}" if live.get("bootstrap") else passes
+
+
+UNSEEN = (
+    "read over the network up to the high watermark, so that later records, indexes, checkpoints and other files were "
+    "not seen"
+)
+"""What an audit over the network leaves open."""
 
 
 def _advice(partition: Json) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from logstore.topic_partition import TopicPartition
@@ -40,10 +40,11 @@ def audit_live(plan: AuditPlan, pool: WorkerPool, progress: Callable[[int], None
             looks[number] = seen
             passes.note(number, moved=bool(seen.moved), troubles=seen.troubles)
             progress(tasks[number].bytes if turn.number == 1 else 0)
-    rows = [row for number in looks for row in _rows(looks[number], passes.reads[number])]
+    rows = [row for number in looks for row in rows_of(looks[number], passes.reads[number])]
     judged = [seen.judged for seen in looks.values() if seen.judged is not None]
     findings = tuple(finding for finding in plan.findings if not _is_there_by_now(finding, plan))
-    reading = _reading(plan, tasks, passes, looks)
+    partitions = {number: task.partition for number, task in enumerate(tasks) if task.partition is not None}
+    reading = reading_of(partitions, plan.options.patience, passes, looks)
     return LocalAudit(replace(plan, findings=findings), rows, judged, Stranded(), reading)
 
 
@@ -57,7 +58,7 @@ def _looks(pool: WorkerPool, plan: AuditPlan, tasks: Sequence[LiveTask]) -> Iter
             raise seen
 
 
-def _rows(seen: LiveLook, reads: int) -> Iterator[Row]:
+def rows_of(seen: LiveLook, reads: int) -> Iterator[Row]:
     """Give the rows of a look, with what has moved as findings."""
     for job, row in seen.rows.items():
         yield {**row, "findings": [_moved(job, seen.moved[job], reads).as_json()]} if job in seen.moved else row
@@ -82,11 +83,13 @@ def _is_there_by_now(finding: ReplicaFinding, plan: AuditPlan) -> bool:
     return any(root.storage.child(directory).path.exists() for snapshot in plan.snapshots for root in snapshot.roots)
 
 
-def _reading(plan: AuditPlan, tasks: Sequence[LiveTask], passes: LivePasses, looks: dict[int, LiveLook]) -> LiveReading:
-    partitions = {number: task.partition for number, task in enumerate(tasks) if task.partition is not None}
+def reading_of(
+    partitions: Mapping[int, TopicPartition], patience: float, passes: LivePasses, looks: Mapping[int, LiveLook]
+) -> LiveReading:
+    """Return how it went, of the tasks that are partitions, by their numbers."""
     return LiveReading(
         passes=passes.number,
-        patience=plan.options.patience,
+        patience=patience,
         read_again=sorted(
             ReadAgain(*partition, passes.reads[number], tuple(sorted(job.replica for job in looks[number].moved)))
             for number, partition in partitions.items()

@@ -168,9 +168,9 @@ def plan_audit(
         snapshots=tuple(found),
         copies=tuple(copies),
         tasks=tuple(live_work(jobs) if options.live else plan_work(jobs, options.task_bytes or target(total))),
-        missing={each: who for each, who in _missing(found, expected).items() if _is_wanted(each, options)},
+        missing={each: who for each, who in _missing(found, expected).items() if is_wanted(each, options)},
         registered=_registered(found, expected, judged, is_live=options.live),
-        findings=(*_nowhere(found, expected.about(partial(_is_wanted, options=options))), *unusable),
+        findings=(*_nowhere(found, expected.about(partial(is_wanted, options=options))), *unusable),
         begun=begun,
         run_id=uuid4().hex,
         history=history,
@@ -272,10 +272,10 @@ def _ensure_local(snapshots: Sequence[Snapshot]) -> None:
 
 
 def _wanted(partitions: Iterable[TopicPartition], options: AuditOptions) -> set[TopicPartition]:
-    return {partition for partition in partitions if _is_wanted(partition, options)}
+    return {partition for partition in partitions if is_wanted(partition, options)}
 
 
-def _is_wanted(partition: TopicPartition, options: AuditOptions) -> bool:
+def is_wanted(partition: TopicPartition, options: AuditOptions) -> bool:
     """Choose by topics, and a share by names' checksums, so that each run and each broker has the same."""
     return is_chosen(partition.topic, options.topics) and crc32(str(partition).encode()) < options.sample * 2**32
 

@@ -28,6 +28,8 @@ class LiveReading:
     read_again: Sequence[ReadAgain]
     gone: Sequence[TopicPartition]
     """Partitions that were deleted meanwhile: nothing is said of them."""
+    bootstrap: str | None = None
+    """The brokers that were named, where replicas were read over the network; None where directories were."""
 
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog audit --json` prints it."""
@@ -35,5 +37,6 @@ class LiveReading:
             "passes": self.passes,
             "patience": self.patience,
             "read_again": [{**each._asdict(), "moved": list(each.moved)} for each in self.read_again],
+            "bootstrap": self.bootstrap,
             "gone": [{"topic": each.topic, "partition": each.partition} for each in self.gone],
         }

@@ -32,10 +32,7 @@ def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations)
     read = [row for row in rows if row["summary"] is not None]
     lacking = missing.get(partition, ())
     if not read:
-        verdict = PartitionVerdict(
-            *partition, (Verdict.UNKNOWN,), (), None, (), (), tuple(lacking), tuple(sorted(unread)), (), ()
-        )
-        return {**verdict.as_json(), "findings": []}
+        return unjudged(partition, lacking, unread)
     altered: set[tuple[str, str]] = set()
     copies = [examined_copy(row, altered) for row in read]
     twice = list(doubled([*_by_broker(rows, read, copies)]))
@@ -56,6 +53,14 @@ def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations)
     on_their_way = (altered_once(copy_of(row), file) for row in read for file in _of_copy(altered, row))
     findings = [*verdict.findings, *changed, *on_their_way, *(each.finding(partition) for each in twice)]
     return {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
+
+
+def unjudged(partition: TopicPartition, missing: Sequence[str], unread: Sequence[str]) -> Row:
+    """Return the row of a partition of which no copy could be read."""
+    verdict = PartitionVerdict(
+        *partition, (Verdict.UNKNOWN,), (), None, (), (), tuple(missing), tuple(sorted(unread)), (), ()
+    )
+    return {**verdict.as_json(), "findings": []}
 
 
 def _by_broker(

@@ -49,7 +49,7 @@ def last_steps(snapshots: Sequence[Json], *, is_live: bool = False) -> Iterator[
     copies = "audit again" if is_live else "take new copies and audit them"
     yield Step(
         f"When the followers have caught up, {copies}: all should agree.",
-        _shell("epochlog audit", *roots, *(["--live"] if is_live else []), "--report", "after.html"),
+        f"{_audit(snapshots, is_live=is_live)} --report after.html",
     )
 
 
@@ -83,7 +83,7 @@ def _read_again(partition: Json, snapshots: Sequence[Json]) -> Step:
     )
     return Step(
         f"{what}, take a copy that nothing changes, and audit again before you choose a leader.",
-        _shell("epochlog audit", *_roots(snapshots), "--topics", partition["topic"]),
+        _shell(_audit(snapshots), "--topics", partition["topic"]),
     )
 
 
@@ -198,6 +198,14 @@ def _dump(directory: str, first: int, end: int | str = "") -> str:
 
 def _roots(snapshots: Iterable[Json]) -> list[str]:
     return [root for each in snapshots for root in each["roots"]]
+
+
+def _audit(snapshots: Sequence[Json], *, is_live: bool = False) -> str:
+    """Return the command that audits the same again."""
+    roots = _roots(snapshots)
+    if roots and all(root.startswith("kafka://") for root in roots):
+        return f"epochlog audit --bootstrap {BOOTSTRAP}"
+    return _shell("epochlog audit", *roots, *(["--live"] if is_live else []))
 
 
 def _is_local(place: str) -> bool:

@@ -17,7 +17,7 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Severity
 from replication.copies.audit.comparison import batch_reader, comparison, gone_records, unreadable_records
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy
-from replication.copies.audit.examination import copy_watch, range_digests
+from replication.copies.audit.examination import batch_watch, range_digests
 from replication.copies.audit.examination.range_digests import RANGE_BITS
 from replication.copies.audit.judgement import losses
 from replication.copies.audit.judgement.committed_records import COMMITTED_RECORDS_LOST
@@ -463,7 +463,7 @@ def test_what_was_not_acknowledged_or_may_have_been_cleaned_or_removed_by_retent
 def test_more_gaps_than_are_kept_one_by_one_are_counted_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(copy_watch, "MOST_GAPS", 2)
+    monkeypatch.setattr(batch_watch, "MOST_GAPS", 2)
     partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 1) for _ in range(40)), 400)])
     for segment in partitions["broker-1"].segments[:-1]:
         with segment.open_log() as log:

@@ -1,0 +1,42 @@
+"""Where `epochlog audit --bootstrap` does its work: it reads the replicas of a running cluster over the network."""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from replication.cli.judging.audit_files import AuditFiles
+from replication.cli.output.failure import MissingPackageError
+from replication.cli.output.printing import progress_bar
+from replication.cli.settings.connection import client_settings
+
+
+class NetworkRun:
+    """One audit of a cluster, as its options say."""
+
+    def __init__(self, bootstrap: str, command_config: Path | None, rate: int | None, files: AuditFiles) -> None:
+        self._bootstrap = bootstrap
+        self._command_config = command_config
+        self._rate = rate
+        self._files = files
+
+    def document(self, options: Mapping[str, Any], *, json: bool) -> dict[str, Any]:
+        """Do the audit, and write the tables; return what `--json` prints."""
+        try:
+            from replication.copies.audit.pipeline.audit_options import AuditOptions
+        except ModuleNotFoundError as error:
+            raise MissingPackageError("the audit needs", error, "audit") from error
+        try:
+            from replication.cluster.network_audit.network_auditing import NetworkAudit
+            from replication.wire.client.cluster_client import ClusterClient
+        except ModuleNotFoundError as error:
+            raise MissingPackageError("connecting to a cluster needs", error, "wire") from error
+        settings = client_settings(self._command_config)
+        with ClusterClient(self._bootstrap, settings) as client:
+            audit = NetworkAudit(client, self._bootstrap, AuditOptions(**options).checked(), self._rate)
+            wanted = not (json and sys.stdout.isatty())
+            with progress_bar("auditing", audit.partitions(), wanted=wanted, unit="partitions") as advance:
+                audited = audit.carry_out(progress=advance)
+                document = audited.document
+        self._files.write_local_tables(audited)
+        return document

@@ -1,0 +1,168 @@
+"""The audit of a running cluster: each replica is fetched from its broker, and all of a partition are compared."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+from uuid import uuid4
+
+from logstore.topic_partition import TopicPartition
+from replication.base.errors import NothingChosenError, ReplicationError
+from replication.cluster.network_audit.broker_reader import BrokerReader
+from replication.cluster.network_audit.network_look import NetworkLook
+from replication.cluster.network_audit.replicated_partition import ReplicatedPartition, broker_name, partitions_in
+from replication.copies.audit.examination.copy_examiner import Row
+from replication.copies.audit.local.live_auditing import reading_of, rows_of
+from replication.copies.audit.local.live_look import LiveLook
+from replication.copies.audit.local.live_passes import LivePasses
+from replication.copies.audit.local.local_audit import LocalAudit
+from replication.copies.audit.pipeline.audit_options import AuditOptions
+from replication.copies.audit.pipeline.audit_plan import AuditPlan, is_wanted
+from replication.copies.audit.pipeline.internal_topics import Stranded
+from replication.copies.audit.snapshots.snapshot import Root, Snapshot
+from replication.copies.audit.snapshots.storage import Storage
+from replication.wire.client.cluster_client import ClusterClient
+from replication.wire.messages.describe_configs import DescribeConfigsRequest
+from replication.wire.messages.metadata import ClusterMetadata
+
+MOST_READERS: Final = 16
+"""Replicas of one partition that are read at once."""
+STALE_AFTER: Final = 30.0
+"""Seconds after which the metadata is asked for again: leaders may have changed."""
+TOPICS_AT_ONCE: Final = 1_000
+"""Whose settings one request asks for."""
+CLEANUP_POLICY: Final = "cleanup.policy"
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkAudit:
+    """An audit of a cluster that a client reaches."""
+
+    client: ClusterClient
+    bootstrap: str
+    """As it was named, for commands that are proposed."""
+    options: AuditOptions
+    bytes_per_second: int | None = None
+    """Of records fetched from each broker; None is as fast as it goes."""
+
+    def carry_out(self, progress: Advance = lambda _partitions: None) -> LocalAudit:
+        """Do the audit; `progress` is called with the number of partitions that were read.
+
+        Raises NothingChosenError, NoBrokerError and other errors of connections where the cluster cannot be asked what
+        it has; a broker that cannot be reached afterwards makes its partitions `unknown`.
+        """
+        begun = time.time()
+        metadata = self.client.metadata(None)
+        partitions = self._chosen(metadata)
+        readers = {each: self._reader(each) for each in metadata.brokers}
+        passes = LivePasses(range(len(partitions)), self.options.patience)
+        looks: dict[int, LiveLook] = {}
+        with ThreadPoolExecutor(MOST_READERS, "replica-reader") as executor:
+            compacted = self._compacted({each.partition.topic for each in partitions})
+            look = NetworkLook(readers, executor, compacted, self.options.records)
+            while turn := passes.next(time.monotonic()):
+                time.sleep(turn.pause)
+                for reader in readers.values():
+                    reader.forget_failure()
+                current = _Current(self.client)
+                for number in sorted(turn.due):
+                    told = current.of(partitions[number].partition)
+                    seen = LiveLook({}) if told is None else look.at(told)
+                    looks[number] = seen
+                    passes.note(number, moved=bool(seen.moved), troubles=seen.troubles)
+                    progress(1 if turn.number == 1 else 0)
+        rows = [row for number in looks for row in rows_of(looks[number], passes.reads[number])]
+        judged = [seen.judged for seen in looks.values() if seen.judged is not None]
+        by_number = {number: each.partition for number, each in enumerate(partitions)}
+        reading = reading_of(by_number, self.options.patience, passes, looks)
+        plan = self._plan(begun, metadata, rows)
+        return LocalAudit(plan, rows, judged, Stranded(), replace(reading, bootstrap=self.bootstrap))
+
+    def partitions(self) -> int:
+        """Ask how many partitions would be read."""
+        return len(self._chosen(self.client.metadata(None)))
+
+    def _chosen(self, metadata: ClusterMetadata) -> Sequence[ReplicatedPartition]:
+        known = [*partitions_in(metadata)]
+        chosen = [each for each in known if is_wanted(each.partition, self.options)]
+        if not chosen:
+            topics = {each.partition.topic for each in known}
+            raise NothingChosenError(self.options.topics, topics, sample=self.options.sample)
+        return chosen
+
+    def _reader(self, broker_id: int) -> BrokerReader:
+        connect = partial(self.client.connection_to, broker_id)
+        return BrokerReader(broker_name(broker_id), connect, self.bytes_per_second)
+
+    def _compacted(self, topics: Iterable[str]) -> Mapping[str, bool]:
+        """Ask which topics are compacted; READ alone does not allow to know, and nothing is said then."""
+        names, known = sorted(topics), dict[str, bool]()
+        for start in range(0, len(names), TOPICS_AT_ONCE):
+            some = names[start : start + TOPICS_AT_ONCE]
+            try:
+                told = self.client.ask(DescribeConfigsRequest.of_topics(some, (CLEANUP_POLICY,)))
+            except ReplicationError:
+                return known
+            policies = {topic: described.values.get(CLEANUP_POLICY) for topic, described in told.topics.items()}
+            known |= {topic: "compact" in policy for topic, policy in policies.items() if policy is not None}
+        return known
+
+    def _plan(self, begun: float, metadata: ClusterMetadata, rows: Sequence[Row]) -> AuditPlan:
+        """Return the plan that the results are described by, once all is known that was read."""
+        snapshots = tuple(_snapshots(metadata, rows))
+        copies = tuple(
+            copy
+            for snapshot in snapshots
+            for copy in snapshot.copies()
+            if is_wanted(copy.topic_partition, self.options)
+        )
+        return AuditPlan(
+            options=self.options,
+            named=(),
+            snapshots=snapshots,
+            copies=copies,
+            tasks=(),
+            missing={},
+            registered={},
+            findings=(),
+            begun=begun,
+            run_id=uuid4().hex,
+            history=None,
+            run_before=None,
+        )
+
+
+class _Current:
+    """The cluster's metadata, never much older than now."""
+
+    def __init__(self, client: ClusterClient) -> None:
+        self._client = client
+        self._known: dict[TopicPartition, ReplicatedPartition] = {}
+        self._asked_at: float | None = None
+
+    def of(self, partition: TopicPartition) -> ReplicatedPartition | None:
+        """Return a partition as it is by now; None where there is none any more."""
+        now = time.monotonic()
+        if self._asked_at is None or now - self._asked_at > STALE_AFTER:
+            first, self._asked_at = self._asked_at is None, now
+            with suppress(*() if first else (ReplicationError,)):  # brokers say themselves what has changed
+                self._known = {each.partition: each for each in partitions_in(self._client.metadata(None))}
+        return self._known.get(partition)
+
+
+def _snapshots(metadata: ClusterMetadata, rows: Sequence[Row]) -> Iterable[Snapshot]:
+    """Return the brokers as what is compared: of each the partitions that it has, and the bytes that were read."""
+    read = {(row["replica"], row["topic"], row["partition"]): row["bytes_read"] or 0 for row in rows}
+    held: dict[int, dict[str, dict[str, int]]] = {each: {} for each in metadata.brokers}
+    for each in partitions_in(metadata):
+        for broker_id in each.replicas:
+            size = read.get((broker_name(broker_id), *each.partition), 0)
+            files = {"00000000000000000000.log": size} if size else {}
+            held.setdefault(broker_id, {})[str(each.partition)] = files
+    for broker_id, partitions in sorted(held.items()):
+        name = broker_name(broker_id)
+        yield Snapshot(name, (Root(Storage(f"kafka://{name}"), partitions, broker_id, metadata.cluster_id),))
