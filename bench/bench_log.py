@@ -21,11 +21,13 @@ from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
+from logstore.indexes.live_offset_index import FIND_SOUND_BATCH
 from logstore.log.log import Log
 from logstore.log.reading.isolation import Isolation
 from logstore.log.reading.view_source import PIECE_BYTES
 from logstore.log_config import LogConfig
 from logstore.segment.read_view import ReadView
+from logstore.segment.single_record import FIND_RECORD_AT
 
 BUILD = Path(__file__).parent.parent / "build/bench/log"
 TINY_RECORDS = 8
@@ -179,6 +181,34 @@ def bench_read(benchmark: BenchmarkFixture, filled: Callable[[], Log], max_bytes
 
         benchmark(read)
         assert log.read(offsets[0], max_bytes).data
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4, Codec.ZSTD], ids=lambda codec: codec.name.lower())
+@pytest.mark.parametrize("order", ["at random", "rising"])
+def bench_get(benchmark: BenchmarkFixture, directory: Path, order: str, codec: Codec) -> None:
+    """Single records by their offsets, of a million in batches of 100."""
+    end = 1_000_000 if benchmark.enabled else 1_000
+    source = Source(100, codec=codec)
+    with Log.open(directory / "t-0", LogConfig(segment_bytes=64 << 20, retention_ms=-1)) as log:
+        while log.log_end_offset < end:
+            log.append_batches(source.next())
+        first = end // 2
+        rng = random.Random(1)
+        offsets = [
+            rng.randrange(end) if order == "at random" else first + number for number in range(min(READS, first))
+        ]
+        for kernel in (FIND_SOUND_BATCH, FIND_RECORD_AT):
+            kernel.get()
+
+        def get_all() -> None:
+            for offset in offsets:
+                log.get(offset)
+
+        benchmark(get_all)
+        benchmark.extra_info["records"] = len(offsets)
+        found = log.get(offsets[-1])
+        assert found is not None
+        assert found.offset == offsets[-1]
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["dropped", "held"])

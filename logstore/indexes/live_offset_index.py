@@ -65,6 +65,14 @@ class LiveOffsetIndex(LiveIndex):
         )
         return found
 
+    def find_sound_batch(self, log: memoryview, offset: int, size: int, end_offset: int) -> int:
+        """Do what the kernel of this name does, if it is there."""
+        find = FIND_SOUND_BATCH.code or FIND_SOUND_BATCH.ready()
+        if find is None:
+            return -1
+        found: int = find(log, self._offsets, self._positions, self.base_offset, offset, size, end_offset)
+        return found
+
     def floor_position(self, position: int) -> int:
         """Return the last indexed position at or below `position`, 0 below all."""
         positions = self._positions
@@ -104,3 +112,13 @@ def _load_find_batches() -> Any:
 
 
 FIND_BATCHES: Final = AwaitedKernel(_load_find_batches, patience=1)
+
+
+def _load_find_sound_batch() -> Any:
+    from epoch.compiling.kernel import machine_code  # noqa: PLC0415  as above
+    from logstore.kernels.single_record import find_sound_batch  # noqa: PLC0415  as above
+
+    return machine_code(find_sound_batch, memoryview(b""), array("i"), array("I"), 0, 0, 0, 0)
+
+
+FIND_SOUND_BATCH: Final = AwaitedKernel(_load_find_sound_batch)

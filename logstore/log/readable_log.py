@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeAlias, overload
 
-from logstore import segment
 from logstore.arguments import ensure_bool, offset_span, whole_number
 from logstore.log import cursors, reading
 from logstore.log.reading.isolation import Isolation
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from logstore.log.cursors.cursor import Cursor
     from logstore.log.flusher import Flusher
     from logstore.log.keys.key_index import KeyIndex
+    from logstore.log.reading.record_lookup import RecordLookup
     from logstore.log.reading.sound_ranges import SoundRanges
     from logstore.log.reading.tail import Tail
     from logstore.log.state.log_contents import LogContents
@@ -222,7 +222,7 @@ class ReadableLog:
         if key is None:
             if offset is None:
                 raise TypeError("offset is None, and so is the key: pass a whole number, or `key=`")
-            return segment.single_record.record_at(self, offset)
+            return self._lookup.get(offset)
         if offset is not None:
             raise TypeError("an offset and a key are two places: pass one of them")
         key = key.encode() if isinstance(key, str) else key
@@ -232,10 +232,14 @@ class ReadableLog:
         ensure_bool(skip_holes, "skip_holes")
         return self._keys.latest(key, partial(self._visible, isolation), skip_holes=skip_holes)
 
+    @cached_property
+    def _lookup(self) -> RecordLookup:
+        return reading.record_lookup.RecordLookup(self, self._contents)
+
     def _visible(self, isolation: Isolation, offset: int) -> Record | None:
         """Return the record at an offset, if readers may see it."""
         if isolation is Isolation.LOG_END:
-            return segment.single_record.record_at(self, offset)
+            return self._lookup.get(offset)
         return next(self.records(offset, offset + 1, isolation=isolation), None)
 
     @cached_property

@@ -124,6 +124,11 @@ class SegmentFile:
         view = self._view
         return view if len(view) >= size else None
 
+    def mapped_part(self) -> memoryview:
+        """Return a view of what is mapped already, which may be less than is in the file."""
+        self.used = True
+        return self._view
+
     def between(self, position: int, size: int) -> tuple[memoryview, int]:
         """Return the bytes from `position` to `size`, and perhaps some around them, and where these begin.
 

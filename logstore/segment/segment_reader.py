@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from epoch.history import MAX_EPOCH, EpochHistory
 from logstore import segment
+from logstore.batch.batch import RecordBatch
+from logstore.batch.batch_attributes import NO_LEADER_EPOCH
 from logstore.batch.batch_order import ADVICE, NO_OFFSET, UNKNOWN_NEXT, BatchOrder, NextBatch, Surroundings, next_batch
 from logstore.batch.batches import read_batches
 from logstore.batch.layout import LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
@@ -110,6 +112,21 @@ class SegmentReader:
         surroundings = _build(_ViewSurroundings, (self, around, start, end, size, end_offset, history, cuts))
         batches = data[start - begin : end - begin]
         return segment.read_view.ReadView(offset, batches, self._base_offset, start, False, surroundings)
+
+    def sound_batch(self, offset: int, size: int, end_offset: int, epochs: LeaderEpochFileCache) -> RecordBatch | None:
+        """Return what `read` finds first, if that is certain at a glance; None where `read` has to look closer.
+
+        The batch is sound, and stands in its place. Raises what `locate` raises.
+        """
+        data = self._file.mapped_part()
+        position = self._indexes.offset.find_sound_batch(data, offset, size, end_offset)
+        if position < 0:
+            return None
+        batch = RecordBatch(data[:size], position)
+        epoch, epoch_for = batch.leader_epoch, epochs.epoch_for_offset
+        if epoch != NO_LEADER_EPOCH and not epoch == epoch_for(batch.base_offset) == epoch_for(batch.last_offset):
+            return None
+        return batch
 
     def ensure_gap(self, offset: int, end: int, next_offset: int) -> None:
         """See that no batch before the position `end` holds `offset`: damaged headers lead over batches, too.

@@ -16,7 +16,7 @@ from logstore.append.record_inspection import INSPECT_RECORDS
 from logstore.batch.decoding.plain_records import OBJECTS
 from logstore.batch.layout import HEADER, HEADER_SIZE, MAGIC, SMALLEST_LENGTH
 from logstore.indexes.live_index import FLOORS
-from logstore.indexes.live_offset_index import FIND_BATCHES
+from logstore.indexes.live_offset_index import FIND_BATCHES, FIND_SOUND_BATCH
 from logstore.kernels import (
     batch_digest,
     column_scan,
@@ -35,6 +35,7 @@ from logstore.kernels import (
 from logstore.log.reading.sound_bytes import SOUND_RUNS
 from logstore.log.timestamp_search import FIND_RECORD, FIRST_RECORD_FROM
 from logstore.recovery.segment_walk import RECOVER
+from logstore.segment.single_record import FIND_RECORD_AT
 from logstore.segment.view_records import VIEW_SCAN
 from logstore.verify.batch_totals import BatchTotals
 
@@ -52,6 +53,8 @@ AWAITED: Final[dict[str, AwaitedKernel]] = {
     "floor_value of an offset index": FLOORS["i"],
     "floor_value of a time index": FLOORS["q"],
     "find_batches": FIND_BATCHES,
+    "find_sound_batch": FIND_SOUND_BATCH,
+    "find_record_at": FIND_RECORD_AT,
     "inspect_sent": INSPECT_SENT,
     "first_corrupt": FIRST_CORRUPT,
     "write_objects": OBJECTS,

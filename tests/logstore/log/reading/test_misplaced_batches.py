@@ -73,6 +73,15 @@ def records(log: ReadableLog | ReadOnlyLog | Cursor) -> Iterator[Read]:
         yield Read(record.offset, bytes(record.value or b""))
 
 
+def gets(log: ReadableLog) -> Iterator[Read]:
+    for segment in log.segments:
+        segment.file.data()  # mapped, so that kernels look at it
+    for offset in range(log.log_start_offset, log.log_end_offset):
+        record = log.get(offset)
+        yield Read(offset, b"none" if record is None else bytes(record.value or b""))
+    log.read(log.log_end_offset, 0)  # which tells where the log ends too early
+
+
 def cursor(log: Log) -> Iterator[Read]:
     for record in log.cursor("c").records(isolation=Isolation.HIGH_WATERMARK):
         yield Read(record.offset, bytes(record.value or b""))
@@ -115,12 +124,14 @@ def stopped(open_log: Callable[[Path], Any], read: Callable[[Any], Iterator[Read
 
 READERS: dict[str, Reader] = {
     "records": live(records),
+    "gets": live(gets),
     "views": live(lambda log: views(log, 700)),
     "cursor": live(cursor),
     "columns": live(columns),
     "read-only records": stopped(Log.reader, records),
     "read-only views": stopped(Log.reader, read_only_views),
     "frozen records": stopped(FrozenLog.open, records),
+    "frozen gets": stopped(FrozenLog.open, gets),
     "frozen columns": stopped(FrozenLog.open, columns),
     "checked views": stopped(CheckedLog.open, lambda log: views(log, 300)),
 }
