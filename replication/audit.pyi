@@ -26,6 +26,8 @@ from replication.copies.audit.snapshots.snapshot import find_snapshots as find_s
 from replication.copies.audit.spark.audit_result import Audit as Audit
 from replication.copies.audit.spark.auditing import audit as audit
 from replication.copies.audit.spark.explain_job import explain_offsets as explain_offsets
+from replication.copies.audit.spark.reconcile_job import Reconciliation as Reconciliation
+from replication.copies.audit.spark.reconcile_job import reconcile as reconcile
 from replication.copies.audit.spark.salvaging import SparkSalvage as SparkSalvage
 from replication.copies.audit.spark.salvaging import salvage as salvage
 from replication.copies.audit.spark.sessions.session import prepare_session as prepare_session

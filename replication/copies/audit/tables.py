@@ -265,3 +265,23 @@ EXPLAINED: Final[Columns] = {
     "error": _TEXT,
 }
 """One row for each range of offsets of which the same became; one with only an error where a partition has none."""
+RECONCILED: Final[Columns] = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "explained": _TEXT,
+    "window": TIMESTAMP,
+    "first_offset": _LONG,
+    "last_offset": _LONG,
+    "status": _TEXT,
+    "copies": _LONG,
+    "is_finding": _FLAG,
+    "is_doubtful": _FLAG,
+    "leader_epoch": _INT,
+    "cut_by_epoch": _INT,
+    "copy": _TEXT,
+    "file": _TEXT,
+    "position": _LONG,
+    "evidence": _TEXT,
+    "error": _TEXT,
+}
+"""One row for each range of offsets that are alike, of a log held against a table; one with only an error as above."""

@@ -137,6 +137,7 @@ class ExplainedLog:
             ordered(table),
             np.concatenate([table[:0], *cut_off]),
             self.evidence,
+            led=self._led,
         )
 
     def _walked(self, first: int, last: int) -> WalkedLog:

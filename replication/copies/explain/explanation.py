@@ -1,11 +1,12 @@
 """What became of each offset of a partition."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch import EpochHistory
 from logstore.topic_partition import TopicPartition
 from replication.copies.explain.evidence import Evidence, ExplainedRange, range_as_json
 from replication.copies.explain.offset_ranges import Ranges, is_of, ordered, split
@@ -43,6 +44,8 @@ class Explanation:
     evidence: Evidence
     latest_and_longest: str | None = None
     """The copy with the latest leader epoch that its records have, of several the longest, as `audit` names it."""
+    led: EpochHistory = field(default_factory=EpochHistory)
+    """Who led the log, with leaders that wrote nothing."""
 
     def __repr__(self) -> str:
         return (

@@ -120,9 +120,13 @@ class Sources:
         """All that any copy holds, whether it can be opened or not, in order."""
         return sorted({each for replica in self.replicas for each in replica.held})
 
+    def copies_of(self, partition: TopicPartition) -> dict[str, PartitionDirectory]:
+        """Return the copies of a partition that could be opened, by their names."""
+        return holding(self.replicas, partition)
+
     def size_of(self, partition: TopicPartition) -> int:
         """Return the bytes of the longest copy of a partition, 0 without one."""
-        copies = holding(self.replicas, partition).values()
+        copies = self.copies_of(partition).values()
         return max((sum(segment.size for segment in copy.segments) for copy in copies), default=0)
 
     def without(self, partition: TopicPartition) -> list[str]:
@@ -151,7 +155,7 @@ class Sources:
         """
         for error in self.errors.get(partition, ()):
             on_error(partition, error)
-        copies = holding(self.replicas, partition)
+        copies = self.copies_of(partition)
         if not copies:
             raise NoSuchPartitionError(partition, [each.name for each in self.replicas], self.partitions)
         for error in (each for copy in copies.values() for each in unread_files(copy)):

@@ -52,7 +52,7 @@ class ExplainedRows:
             if partition is not None:
                 waiting += self._rows(partition, offsets if has_offsets else None)
             if unusable:
-                waiting.append(_told_of_unusable(partition, unusable))
+                waiting.append(row_of_unusable(partition, unusable))
             if len(waiting) >= ROWS_AT_ONCE:
                 yield pa.RecordBatch.from_pylist(waiting, schema=pa.schema(EXPLAINED))
                 waiting = []
@@ -86,7 +86,8 @@ def _told(explanation: Explanation, *, is_unexpected: bool) -> Iterator[Row]:
         yield {**known, **each._asdict(), "why": each.why.value}
 
 
-def _told_of_unusable(partition: TopicPartition | None, rows: int) -> Row:
+def row_of_unusable(partition: TopicPartition | None, rows: int) -> Row:
+    """Return a row about offsets that were left out; `partition` is None for rows that lack it or their topic."""
     if partition is None:
         return {
             "error": f"offsets without a topic or a partition were left out: {counted(rows, 'row')}; give both in each"
@@ -120,24 +121,24 @@ class _Runs:
 
 def _by_partition(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition | None, OffsetRuns, int]]:
     """Collect the offsets of each partition, and count its rows without one."""
-    for partition, parts in groupby(_parts(tables), key=lambda part: part[0]):
+    for partition, parts in groupby(partition_parts(tables), key=lambda part: part[0]):
         runs = _Runs()
-        for _, offsets in parts:
-            runs.add(offsets)
+        for _, rows in parts:
+            runs.add(rows.column("offset"))
         yield partition, runs.all(), runs.unusable
 
 
-def _parts(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition | None, pa.Array]]:
+def partition_parts(tables: Iterable[pa.RecordBatch]) -> Iterator[tuple[TopicPartition | None, pa.RecordBatch]]:
+    """Cut rows, which are in the order of topic and partition, where another partition begins; None without a topic."""
     for table in tables:
         if not table.num_rows:
             continue
         topics = pc.run_end_encode(table.column("topic"))
         partitions = table.column("partition").fill_null(NO_PARTITION).to_numpy()
-        offsets = table.column("offset")
         ends = np.union1d(topics.run_ends.to_numpy(), np.flatnonzero(np.diff(partitions)) + 1)
         starts = np.append(0, ends)
-        for start, end in zip(starts.tolist(), [*ends.tolist(), len(offsets)], strict=True):
+        for start, end in zip(starts.tolist(), [*ends.tolist(), table.num_rows], strict=True):
             if start < end:
                 topic, partition = table.column("topic")[start].as_py(), int(partitions[start])
                 known = None if topic is None else TopicPartition(topic, partition)
-                yield known, offsets.slice(start, end - start)
+                yield known, table.slice(start, end - start)

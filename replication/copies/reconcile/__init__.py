@@ -1,0 +1,1 @@
+"""Logs held against tables that were filled from them, range by range."""
