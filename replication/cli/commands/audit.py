@@ -216,7 +216,7 @@ def audit(
         document = run.document(options, json=json)
     files.write_report(document)
     files.write_trends()
-    files.write_metrics(document)
+    files.write_metrics(document, exit_status(document, written=not files.failures))
     if json:
         print_json({**document, "errors": files.failures})
     else:
@@ -391,6 +391,10 @@ def _news(history: Mapping[str, Any] | None) -> Iterator[str]:
             yield f"{change}: {line}"
         if len(history[change]) > MOST_ROWS:
             yield f"and {len(history[change]) - MOST_ROWS:,} more that are {change}"
+    if history["standing"]:
+        from replication.copies.audit.judgement.wording import longest_in_words
+
+        yield longest_in_words(history["standing"])
 
 
 def _name(place: Mapping[str, Any]) -> str:

@@ -8,9 +8,10 @@ from typing import Final, Protocol
 from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.batch.record_lines import escape, json_line, text_line
+from replication.base.json_object import SCHEMA_VERSION
 from replication.cli.dumping.batch_lines import VARYING, BatchLines
 from replication.cli.output.failure import error_as_json
-from replication.cli.output.printing import SCHEMA_VERSION, Output, json_text, shown
+from replication.cli.output.printing import Output, json_text, shown
 
 Fields = Mapping[str, object]
 Lines = bytes | bytearray | memoryview

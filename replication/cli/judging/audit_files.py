@@ -129,15 +129,15 @@ class AuditFiles:
             self._ensure_new(self.report)
             write_page(self.report, render(document, quorum=quorum))
 
-    def write_metrics(self, document: Mapping[str, Any]) -> None:
-        """Write the file for Prometheus."""
+    def write_metrics(self, document: Mapping[str, Any], status: int) -> None:
+        """Write the file for Prometheus; the audit is to end with this exit status."""
         if self.metrics is None:
             return
         from replication.copies.audit.report.metrics import write_metrics
 
         with self._noted("--metrics", self.metrics, OSError):
             self._ensure_new(self.metrics)
-            write_metrics(document, self.metrics)
+            write_metrics(document, status, self.metrics)
 
     def _ensure_new(self, file: Path) -> None:
         """Raise FileExistsError where a file has come to be during the long work, and none may be replaced."""

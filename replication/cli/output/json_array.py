@@ -4,8 +4,9 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
 
+from replication.base.json_object import SCHEMA_VERSION
 from replication.cli.output.failure import ReportedError, error_as_json
-from replication.cli.output.printing import SCHEMA_VERSION, OutputError, json_text
+from replication.cli.output.printing import OutputError, json_text
 
 
 def print_json_array(

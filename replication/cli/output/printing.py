@@ -13,6 +13,7 @@ import typer
 from logstore.errors import LogStoreError
 from logstore.shown_text import shown as shown  # noqa: PLC0414  what prints imports it from here
 from logstore.text.address_secrets import redacted
+from replication.base.json_object import SCHEMA_VERSION
 from replication.cli.output.emphasis import emphasized
 
 EXIT_CLEAN = 0
@@ -28,8 +29,6 @@ UNREADABLE = "file-unreadable"
 
 WIDEST: Final = 1_000_000
 """More columns than a table has that is not broken anywhere."""
-SCHEMA_VERSION: Final = 1
-"""Of all that is printed with --json. It rises where a member goes, or its name, type or meaning changes."""
 _SURROGATE: Final = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\udc(?P<byte>[89a-f][0-9a-f])")
 """What Python takes for a byte that is no text; before it what may look like it: a backslash, half a pair."""
 

@@ -1,13 +1,16 @@
 """One audit as the next one needs to know it, and what is new in it."""
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from replication.base.json_object import Json
 from replication.copies.audit.judgement.verdict import Verdict
 
 VERSION: Final = 1
+NOTE: Final = ": info "
+"""In the lines of findings that only inform."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +22,21 @@ class Run:
     verdicts: dict[str, str]
     """By partition; those that are identical are left out."""
     findings: tuple[str, ...]
+    since: dict[str, float] = field(default_factory=dict)
+    """By the name of each verdict and finding: when it was first there, and in all runs from then on."""
 
     @classmethod
-    def of(cls, document: Json) -> Self:
-        """Keep what matters of the object that `epochlog audit --json` prints."""
+    def of(cls, document: Json, before: Self | None = None) -> Self:
+        """Keep what matters of the object that `epochlog audit --json` prints; `before` is the run before, if any."""
         verdicts = {
             f"{each['topic']}-{each['partition']}": each["verdict"]
             for each in document["partitions"]
             if each["verdict"] != Verdict.IDENTICAL
         }
-        return cls(dict(document["metrics"]), verdicts, tuple(sorted({_line(each) for each in document["findings"]})))
+        findings = tuple(sorted({_line(each) for each in document["findings"]}))
+        known, now = before.since if before else {}, document["metrics"]["time"]
+        since = {name: known.get(name, now) for name in _names(verdicts, findings)}
+        return cls(dict(document["metrics"]), verdicts, findings, since)
 
     def of_partition(self, name: str) -> str:
         """Return a partition's verdict."""
@@ -46,10 +54,22 @@ class Run:
             if document["version"] != VERSION:
                 raise ValueError(f"its version is {document['version']}, not {VERSION}")
             run = cls(document["metrics"], document["verdicts"], tuple(document["findings"]))
-            float(run.metrics["time"])
+            time = float(run.metrics["time"])
+            # Runs of earlier releases do not say since when anything is there.
+            run.since.update(document.get("since") or dict.fromkeys(_names(run.verdicts, run.findings), time))
         except (TypeError, KeyError, OverflowError, RecursionError) as error:
             raise ValueError(f"it is no run of an audit: {error!r}") from error
         return run
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A verdict other than `identical`, or a finding, that one run after the other has."""
+
+    name: str
+    """The same in each run."""
+    since: float
+    """When the first of these runs was, in seconds since 1970 UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +80,8 @@ class Changes:
     """When the run before was, in seconds since 1970 UTC."""
     new: tuple[str, ...]
     gone: tuple[str, ...]
+    standing: tuple[Standing, ...] = ()
+    """What there is now, new or not; what is there longest comes first."""
 
     @classmethod
     def between(cls, before: Run, now: Run) -> Self:
@@ -79,11 +101,22 @@ class Changes:
                 *(f"{name}: {before.of_partition(name)} (now {Verdict.IDENTICAL})" for name in healed),
                 *sorted({*before.findings} - {*now.findings}),
             ),
+            tuple(sorted((Standing(name, since) for name, since in now.since.items()), key=_longest_first)),
         )
 
     def as_json(self) -> dict[str, Any]:
         """Return the changes as `epochlog audit --json` prints them."""
         return asdict(self)
+
+
+def _names(verdicts: Mapping[str, str], findings: Sequence[str]) -> list[str]:
+    """Name what there is, but for what only informs."""
+    told = (finding for finding in findings if NOTE not in finding)
+    return [*(f"{partition}: {verdict}" for partition, verdict in verdicts.items()), *told]
+
+
+def _longest_first(standing: Standing) -> tuple[float, str]:
+    return standing.since, standing.name
 
 
 def _line(finding: Json) -> str:

@@ -141,6 +141,18 @@ def reading_in_words(metrics: Json) -> str:
     )
 
 
+def longest_in_words(standing: Sequence[Json]) -> str:
+    """Return how many verdicts and findings there are, by an audit's history, and which is there longest.
+
+    >>> longest_in_words([{"name": "orders-0: forked", "since": 0.0}])
+    '1 verdict or finding now; there longest, since 1970-01-01 00:00 UTC: orders-0: forked'
+    """
+    first = standing[0]
+    when = datetime.fromtimestamp(first["since"], UTC)
+    count = counted(len(standing), "verdict or finding", "verdicts and findings")
+    return f"{count} now; there longest, since {when:%Y-%m-%d %H:%M} UTC: {first['name']}"
+
+
 def live_in_words(live: Json) -> str:
     """Return how an audit of running brokers went: what was read again, and what is unknown all the same.
 

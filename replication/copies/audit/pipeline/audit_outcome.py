@@ -45,13 +45,13 @@ class AuditOutcome(ABC):
     def document(self) -> dict[str, Any]:
         """The audit as one object: what `epochlog audit --json` prints. Does the audit, unless it was done."""
         document = self._describe()
-        changes = self.plan.changes(Run.of(document))
+        changes = self.plan.changes(self._as_run(document))
         return {**document, "history": changes.as_json() if changes else None}
 
     @property
     def changes(self) -> Changes | None:
         """What is new, and what is gone, since the last run in the history; None in the first one, and without one."""
-        return self.plan.changes(Run.of(self.document))
+        return self.plan.changes(self._as_run(self.document))
 
     def keep(self) -> None:
         """Add this run to its history, which the next one is compared with, and forget the copies that are gone.
@@ -60,9 +60,12 @@ class AuditOutcome(ABC):
         """
         if self.plan.history is None:
             raise NoHistoryError
-        self.plan.history.keep(Run.of(self.document))
+        self.plan.history.keep(self._as_run(self.document))
         if not self.plan.options.is_partial:
             self.plan.history.forget_others(self.plan.copies)
+
+    def _as_run(self, document: dict[str, Any]) -> Run:
+        return Run.of(document, self.plan.run_before)
 
     def assert_clean(self, allow: Collection[str] = ()) -> None:
         """Raise AuditNotCleanError where a partition is not `identical`, and its verdicts are not all in `allow`.

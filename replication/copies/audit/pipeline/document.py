@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from logstore.verify import Severity
+from replication.base.json_object import SCHEMA_VERSION
 from replication.copies.audit.pipeline.audit_plan import AuditPlan
 from replication.copies.audit.pipeline.internal_topics import Stranded
 from replication.copies.audit.pipeline.live_reading import LiveReading
@@ -39,13 +40,15 @@ def describe(
 ) -> Json:
     """Put the results of an audit together: the rows of `partitions` and of all findings, and who is left behind.
 
-    Keys: `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `left_out`, `snapshots`, `live` (None of
-    snapshots), `history` (None until it is compared with an earlier run), and `metrics`.
+    Keys: `schema_version`, `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `left_out`,
+    `snapshots`, `live` (None of snapshots), `history` (None until it is compared with an earlier run), `metrics`, and
+    `errors`, the files that could not be written, of which a command may add some.
     """
     partitions = sorted(partitions, key=lambda each: (each["topic"], each["partition"]))
     findings = sorted([*findings, *stranded.findings()], key=_worst_first)
     seconds = time.time() - plan.begun
     return {
+        "schema_version": SCHEMA_VERSION,
         "partitions": partitions,
         "findings": findings,
         "consumer_offsets": [each.as_json() for each in stranded.offsets],
@@ -66,6 +69,7 @@ def describe(
             "tasks": len(plan.tasks),
             **{f"findings_{severity}": _count(findings, severity) for severity in SEVERITIES},
         },
+        "errors": [],
     }
 
 

@@ -20,16 +20,20 @@ _CHOICES: Final = {
 }
 
 
-def write_metrics(document: Json, file: Path) -> None:
-    """Write them from the object that `epochlog audit --json` prints, all at once. Raises OSError."""
+def write_metrics(document: Json, status: int, file: Path) -> None:
+    """Write them from the object that `epochlog audit --json` prints, all at once. Raises OSError.
+
+    `status` is what the command exits with.
+    """
     registry = CollectorRegistry()
-    registry.register(_Document(document))
+    registry.register(_Document(document, status))
     write_to_textfile(str(file), registry)
 
 
 class _Document(Collector):
-    def __init__(self, document: Json) -> None:
+    def __init__(self, document: Json, status: int) -> None:
         self._document = document
+        self._status = status
 
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics."""
@@ -40,6 +44,7 @@ class _Document(Collector):
         yield _gauge("read_bytes", "Bytes of log that this audit has read.", metrics["bytes_read"])
         yield _gauge("oldest_read_seconds", "When the bytes were read that were read first.", metrics["oldest_read"])
         yield _gauge("copies", "Copies of partitions.", metrics["copies"])
+        yield _gauge("exit_status", "What the audit exits with: 0 where all is well.", self._status)
         yield self._partitions()
         yield self._findings()
         yield self._lost()

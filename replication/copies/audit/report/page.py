@@ -95,9 +95,9 @@ def _by_partition(found: Sequence[Json]) -> Mapping[tuple[str, int], list[Json]]
 
 
 def _reading(document: Json) -> Iterator[str]:
-    when = datetime.fromtimestamp(document["metrics"]["time"], UTC)
+    partitions = counted(len(document["partitions"]), "partition")
     yield (
-        f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {counted(len(document["partitions"]), "partition")} · '
+        f'<p class="soft">{_minute(document["metrics"]["time"])} · {partitions} · '
         f"{escape(reading_in_words(document['metrics']))}</p>"
     )
     live = document.get("live")
@@ -197,16 +197,23 @@ def _consumers(offsets: Sequence[Json], cards: Cards) -> Iterator[str]:
     yield from data_table("consumers", "Consumers beyond a truncation", columns, rows, numbers=(2, 3), link=(1, links))
 
 
+def _minute(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def _new(history: Json | None) -> Iterator[str]:
     """Yield what an earlier run did not find."""
     if history is None:
         return
     yield '<h2 id="since">Since the last audit</h2>'
     rows = [(change, text) for change in ("new", "gone") for text in history[change]]
-    if not rows:
+    if rows:
+        yield from data_table("changes", "Since the last audit", ("change", "what"), rows)
+    else:
         yield "<p>The same findings and verdicts as before.</p>"
-        return
-    yield from data_table("changes", "Since the last audit", ("change", "what"), rows)
+    if history["standing"]:
+        standing = [(_minute(each["since"]), each["name"]) for each in history["standing"]]
+        yield from data_table("standing", "What there is, and since when", ("since", "what"), standing)
 
 
 def _findings(findings: Sequence[Json], cards: Cards) -> Iterator[str]:

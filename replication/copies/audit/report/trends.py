@@ -7,14 +7,12 @@ from html import escape
 from typing import Final
 
 from logstore.shown_text import shown
-from replication.copies.audit.judgement.run import Changes, Run
+from replication.copies.audit.judgement.run import NOTE, Changes, Run
 from replication.copies.audit.judgement.verdict import Verdict
 from replication.copies.audit.report.page_frame import framed
 from replication.copies.audit.report.tables import plain_table
 
 MOST_CHANGES: Final = 50
-_NOTE: Final = ": info "
-"""In what is said of a finding that is no trouble."""
 WIDTH, HEIGHT = 1000, 90
 """Of a chart, in its own units."""
 
@@ -108,7 +106,7 @@ def _changes(runs: Sequence[Run]) -> Iterator[str]:
     for before, now in zip(runs[-2::-1], runs[:0:-1], strict=True):
         changes = Changes.between(before, now)
         found = (("new", changes.new), ("gone", changes.gone))
-        lines = [f"{what}: {each}" for what, some in found for each in some if _NOTE not in each]
+        lines = [f"{what}: {each}" for what, some in found for each in some if NOTE not in each]
         if lines and told < MOST_CHANGES:
             yield f"<h2>What changed by {_moment(now)}</h2><ul>"
             yield from (f"<li>{escape(shown(line))}</li>" for line in lines[: MOST_CHANGES - told])

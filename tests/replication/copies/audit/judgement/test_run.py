@@ -1,8 +1,10 @@
 """What an audit says of the one before."""
 
+import json
+
 import pytest
 
-from replication.copies.audit.judgement.run import Changes, Run
+from replication.copies.audit.judgement.run import Changes, Run, Standing
 from tests.replication.copies.audit.report.documents import agreeing, document, finding, forked
 
 
@@ -19,7 +21,31 @@ def test_a_run_comes_back_from_its_bytes() -> None:
 
 def test_the_same_again_is_nothing_new() -> None:
     both = [run(forked(), findings=(finding(),), time=time) for time in (1, 2)]
-    assert Changes.between(*both) == Changes(1, (), ())
+    changes = Changes.between(*both)
+    assert (changes.since, changes.new, changes.gone) == (1, (), ())
+
+
+def test_what_stands_has_the_time_at_which_it_was_first_there_without_a_break() -> None:
+    damage, torn = finding(), finding(kind="torn-batch")
+    runs: list[Run] = []
+    for time, found in enumerate([(damage,), (damage, torn), (torn,), (torn, damage)], 1):
+        made = document(forked("ledger"), findings=found)
+        made["metrics"]["time"] = time
+        runs.append(Run.of(made, runs[-1] if runs else None))
+
+    place = "payments-0, 00000000000000000000.log, offset 17"
+    assert Changes.between(*runs[-2:]).standing == (
+        Standing("ledger-0: forked", 1),
+        Standing(f"broker-1: error torn-batch in {place}", 2),
+        Standing(f"broker-1: error corrupt-batch in {place}", 4),
+    )
+
+
+def test_a_run_that_does_not_say_since_when_stands_since_it_began() -> None:
+    kept = json.loads(run(forked("ledger"), time=5).to_bytes())
+    del kept["since"]
+    before = Run.from_bytes(json.dumps(kept).encode())
+    assert before.since == {"ledger-0: forked": 5}
 
 
 def test_new_and_healed_partitions_and_findings_are_told() -> None:

@@ -58,7 +58,7 @@ def full_document() -> dict[str, object]:
     damaged["candidates"][1]["damage"] = "damaged, 3 errors in its log"
     wide = forked("a-topic-with-a-name-that-is-as-long-as-kafka-lets-it-be-" + "x" * 190)
     findings = (CRITICAL, *(finding(topic="orders", partition=1, offset=number) for number in range(12)))
-    history = {"new": ["payments-0 is forked"], "gone": []}
+    history = {"new": ["payments-0 is forked"], "gone": [], "standing": []}
     partitions = (forked(), damaged, wide, agreeing("orders", 2, "retention"))
     return document(*partitions, findings=findings, history=history, consumer_offsets=[STRANDED])
 

@@ -52,7 +52,7 @@ def test_names_from_files_stay_text() -> None:
     partition = elects(partition, HOSTILE)
     hostile = finding(file=HOSTILE, message=HOSTILE, topic=HOSTILE, replica=HOSTILE)
     offset = {**STRANDED, "group": HOSTILE, "topic": HOSTILE}
-    history = {"new": [HOSTILE], "gone": []}
+    history = {"new": [HOSTILE], "gone": [], "standing": [{"name": HOSTILE, "since": 0}]}
     page = render(document(partition, findings=(hostile,), consumer_offsets=[offset], history=history))
     assert "<img" not in page
     assert page.count("</script>") == page.count("<script")
@@ -208,10 +208,12 @@ def test_what_to_do_first_stands_above_the_cards_where_records_are_at_stake() ->
 
 
 def test_what_is_new_since_the_last_audit_is_listed() -> None:
-    page = render(document(forked(), history={"new": ["payments-0 is forked"], "gone": []}))
+    standing = [{"name": "payments-0: forked", "since": 1_700_000_000.0}]
+    page = render(document(forked(), history={"new": ["payments-0 is forked"], "gone": [], "standing": standing}))
+    assert rows_of(page, "standing") == [["2023-11-14 22:13 UTC", "payments-0: forked"]]
     assert rows_of(page, "changes") == [["new", "payments-0 is forked"]]
     assert '<a href="#since">Since the last audit</a>: 1 new and 0 gone.' in page
-    same = render(document(forked(), history={"new": [], "gone": []}))
+    same = render(document(forked(), history={"new": [], "gone": [], "standing": []}))
     assert '<a href="#since">Since the last audit</a>: nothing new.' in same
 
 
