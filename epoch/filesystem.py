@@ -94,7 +94,11 @@ class FileSystem:
 
     def mkdir(self, path: Path) -> None:
         """Make a directory; its parent must exist."""
-        path.mkdir()
+        try:
+            path.mkdir()
+        except FileNotFoundError as error:  # it names what was to be made, and not what is missing
+            error.add_note(f"{path.parent} does not exist: make it first, or correct the path")
+            raise
 
     def make_directories(self, path: Path) -> None:
         """Make a directory and those above it that are missing, all of them durably."""

@@ -158,6 +158,18 @@ class SegmentTooLargeError(LogStoreError, ValueError):
 class OffsetOutOfRangeError(LogStoreError, LookupError):
     """An offset is outside of the log, or above its high watermark (Kafka: OffsetOutOfRangeException)."""
 
+    @classmethod
+    def outside_of(cls, log: str | PathLike[str], offset: int, start: int, end: int | None, advice: str) -> Self:
+        """Return the error for an offset that a log does not hold; `end` is the first behind it, or None if unknown."""
+        if end is None:
+            what = f"the log holds offsets from {start:,} on, and not {offset:,}"
+        elif end <= start:
+            what = f"the log is empty and ends at offset {end:,}: it does not hold {offset:,}"
+        else:
+            held = f"offset {start:,}" if end == start + 1 else f"offsets {start:,} to {end - 1:,}"
+            what = f"the log holds {held}, and not {offset:,}"
+        return cls(what, file=log, offset=offset, advice=advice)
+
 
 class LogTruncatedError(OffsetOutOfRangeError):
     """The log was truncated below the place up to which it had been read (Kafka: LogTruncationException)."""

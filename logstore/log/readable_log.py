@@ -82,9 +82,8 @@ class ReadableLog:
             self._contents.segments.active.configure(config)
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({self.directory}, offsets={self._contents.log_start_offset}..{self.log_end_offset})"
-        )
+        start, end = self._contents.log_start_offset, self.log_end_offset
+        return f"{type(self).__name__}({self.directory}, start={start}, end={end})"
 
     @property
     def log_start_offset(self) -> int:

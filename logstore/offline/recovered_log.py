@@ -53,8 +53,8 @@ class RecoveredLog(ColumnSource):
     """The error at the log's end if files continue beyond it, with its place; None otherwise."""
 
     def __repr__(self) -> str:
-        offsets = f"offsets={self.log_start_offset}..{self.log_end_offset}"
-        return f"RecoveredLog({self.partition.path}, {offsets}, high_watermark={self.high_watermark})"
+        place = f"start={self.log_start_offset}, end={self.log_end_offset}, high_watermark={self.high_watermark}"
+        return f"RecoveredLog({self.partition.path}, {place})"
 
     @classmethod
     def load(cls, partition: PartitionDirectory) -> "RecoveredLog":
@@ -141,11 +141,8 @@ class RecoveredLog(ColumnSource):
         """
         offset = self.log_start_offset if start is None else start
         if not self.log_start_offset <= offset <= self.log_end_offset:
-            raise OffsetOutOfRangeError(
-                f"the log holds offsets {self.log_start_offset:,} to {self.log_end_offset:,}, and not {offset:,}",
-                file=self.partition.path,
-                offset=offset,
-                advice="read from its start or end",
+            raise OffsetOutOfRangeError.outside_of(
+                self.partition.path, offset, self.log_start_offset, self.log_end_offset, "read from its start or end"
             )
         for file in self.files_from(offset):
             view = ReadView(offset, file.data, position=0, surroundings=_InFile(str(file.path)))

@@ -17,10 +17,10 @@ from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, Rec
 from logstore.log.log import Log
 from logstore.log_config import MAX_INT64, LogConfig
 from logstore.queue.item_values import ItemValues
+from logstore.queue.queue_directory import LOG_NAME
 from logstore.queue.queue_record import MOST_OVERHEAD, change_record, item_record, read_record
 from logstore.queue.queue_state import Change, ChangeKind, QueueCounts, QueueState, Status, fresh
 
-LOG_NAME: Final = "items-0"
 CONFIG: Final = LogConfig(
     segment_bytes=16 << 20, max_message_bytes=4 << 20, retention_ms=-1, producer_id_expiration_ms=600_000
 )

@@ -15,8 +15,9 @@ from logstore.clock import now_ms, steady_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError
 from logstore.log_config import MAX_INT32, LogConfig
 from logstore.queue.queue_client import QueueClient
+from logstore.queue.queue_directory import make_queue_directory
 from logstore.queue.queue_item import QueueItem
-from logstore.queue.queue_log import CONFIG, LOG_NAME, Producer, QueueLog
+from logstore.queue.queue_log import CONFIG, Producer, QueueLog
 from logstore.queue.queue_server import QueueServer
 from logstore.queue.queue_state import QueueCounts
 
@@ -83,13 +84,14 @@ class WorkQueue:
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] | None = None,
     ) -> Self:
-        """Open the queue in a directory, creating it if missing.
+        """Open the queue in a directory of its own, creating it if missing, in one that exists.
 
         `lease` is for how many seconds this process takes items, and `max_attempts` how often an item is given out that
         it takes, before it is dead. `config` is that of the log where this process owns it. `clock` returns
         milliseconds since 1970 UTC, by default of a clock that goes on from now, whatever is done to the system's.
 
-        Raises what `Log.open` raises, and DirectoryLockedError where another process has the log and does not answer.
+        Raises what `Log.open` raises, NotALogDirectoryError also for a directory in which others keep logs, and
+        DirectoryLockedError where another process has the log and does not answer.
         """
         lease_ms = _milliseconds(lease, "lease")
         if not whole_number(max_attempts, "max_attempts") or number_within(max_attempts, "max_attempts", MAX_INT32) < 1:
@@ -264,7 +266,7 @@ class WorkQueue:
         while True:
             try:
                 self._link = QueueClient(self.directory)
-            except (ConnectionRefusedError, FileNotFoundError):
+            except (ConnectionRefusedError, FileNotFoundError, NotADirectoryError):
                 pass
             else:
                 return self._link
@@ -276,7 +278,7 @@ class WorkQueue:
             time.sleep(_RETRY_SECONDS)  # another process opens the log just now, or closes it
 
     def _own(self) -> QueueLog:
-        self._filesystem.make_directories(self.directory / LOG_NAME)  # others may do so at the same time
+        make_queue_directory(self.directory, self._filesystem)
         queue = QueueLog(self.directory, self._config, self._filesystem, self._clock)
         try:
             self._server = QueueServer(queue, self.directory)

@@ -2,6 +2,8 @@
 
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,6 +32,16 @@ def test_every_block_is_of_a_kind_that_is_run_or_is_plain_text(page: Path) -> No
     text = page.read_text()
     assert {block.language for block in blocks_of(text)} <= LANGUAGES
     assert text.count("\n```") == 2 * len(blocks_of(text)), "a fence is not closed"
+
+
+def test_the_examples_of_a_queue_can_be_run_again_where_they_have_run(tmp_path: Path) -> None:
+    [page] = [page.read_text() for page in PAGES if page.name == "queue.md"]
+    for example in [block.body for block in blocks_of(page) if block.runs]:
+        first, second = [
+            subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=True)
+            for _ in range(2)
+        ]
+        assert first.stdout == second.stdout != ""
 
 
 def test_the_guides_have_examples() -> None:

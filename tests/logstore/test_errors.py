@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from logstore import errors
-from logstore.errors import LogStoreError, TornBatchError
+from logstore.errors import LogStoreError, OffsetOutOfRangeError, TornBatchError
 
 CLASSES = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, LogStoreError)]
 
@@ -33,3 +33,17 @@ def test_an_error_takes_the_place_that_only_the_caller_knows() -> None:
     placed = TornBatchError("what", advice="next").with_position(file="f", position=3, offset=4)
     assert type(placed) is TornBatchError
     assert str(placed) == "f: what at position 3, offset 4; next"
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "held"),
+    [
+        (1, 3, "the log holds offsets 1 to 2, and not 7"),
+        (2, 3, "the log holds offset 2, and not 7"),
+        (3, 3, "the log is empty and ends at offset 3: it does not hold 7"),
+        (9, None, "the log holds offsets from 9 on, and not 7"),
+    ],
+)
+def test_the_offsets_that_a_log_holds_end_with_its_last_one(start: int, end: int | None, held: str) -> None:
+    error = OffsetOutOfRangeError.outside_of("orders-0", 7, start, end, "read from its start")
+    assert (error.what, error.file, error.offset) == (held, "orders-0", 7)

@@ -175,12 +175,9 @@ class LogReader:
         contents = self._contents
         if self.end_fault is not None and offset > contents.end[0]:
             raise self.end_fault.with_traceback(None)
-        raise OffsetOutOfRangeError(
-            f"the log holds offsets {contents.log_start_offset:,} to {contents.end[0]:,}, and not {offset:,}",
-            file=self._directory,
-            offset=offset,
-            advice="read from its start or end, or look up an offset by time or epoch",
-        )
+        advice = "read from its start or end, or look up an offset by time or epoch"
+        start, end = contents.log_start_offset, contents.end[0]
+        raise OffsetOutOfRangeError.outside_of(self._directory, offset, start, end, advice)
 
     # --- reading
 

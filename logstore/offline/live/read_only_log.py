@@ -430,13 +430,7 @@ class ReadOnlyLog(ColumnSource):
         return piece
 
     def _refuse_offset(self, offset: int, start: int, end: int | None) -> NoReturn:
-        held = f"from {start:,} on" if end is None else f"{start:,} to {end:,}"
-        raise OffsetOutOfRangeError(
-            f"the log holds offsets {held}, and not {offset:,}",
-            file=self.directory,
-            offset=offset,
-            advice="read from its start or end",
-        )
+        raise OffsetOutOfRangeError.outside_of(self.directory, offset, start, end, "read from its start or end")
 
     def _restless(self) -> OSError:
         return OSError(f"{self.directory}: segments were deleted faster than they could be listed; read again")

@@ -48,9 +48,8 @@ class Explanation:
     """Who led the log, with leaders that wrote nothing."""
 
     def __repr__(self) -> str:
-        return (
-            f"Explanation({self.topic_partition} of {self.copy}, {self.start}..{self.end}, {len(self.table):,} ranges)"
-        )
+        place = f"start={self.start}, end={self.end}"
+        return f"Explanation({self.topic_partition} of {self.copy}, {place}, {len(self.table):,} ranges)"
 
     @property
     def ranges(self) -> list[ExplainedRange]:

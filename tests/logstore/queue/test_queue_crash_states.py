@@ -13,7 +13,8 @@ from pathlib import Path
 from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_info import AppendInfo
 from logstore.log_config import LogConfig
-from logstore.queue.queue_log import LOG_NAME, QueueLog, Token
+from logstore.queue.queue_directory import LOG_NAME
+from logstore.queue.queue_log import QueueLog, Token
 from tests.campaign import Campaign
 from tests.crash_states import State, crash_states, write_state
 from tests.logstore.directories import assert_sound

@@ -281,7 +281,7 @@ def test_records_deleted_below_it_are_told(log: Log) -> None:
     cursor.commit(2)
     log.update_high_watermark(20)
     log.delete_records(9)
-    with pytest.raises(OffsetOutOfRangeError, match="9 to 20, and not 0"):
+    with pytest.raises(OffsetOutOfRangeError, match="9 to 19, and not 0"):
         list(cursor)
 
 

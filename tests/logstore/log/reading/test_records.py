@@ -95,7 +95,7 @@ def test_records_that_were_deleted_first_are_told(log: Log) -> None:
     log.update_high_watermark(20)
     log.delete_records(5)
     log.delete_old_segments()
-    with pytest.raises(OffsetOutOfRangeError, match="offsets 5 to 20, and not 1"):
+    with pytest.raises(OffsetOutOfRangeError, match="offsets 5 to 19, and not 1"):
         next(records)
 
 
