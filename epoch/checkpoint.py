@@ -12,6 +12,7 @@ spaces, trailing blanks, plus signs. Everything else is an error that names the 
 """
 
 import re
+import sys
 from collections.abc import Iterable
 from itertools import starmap
 from pathlib import Path
@@ -33,7 +34,9 @@ LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 # What Kafka and this module write themselves, with numbers that fit: it needs no look at each line.
 _AS_WRITTEN: Final = re.compile(rb"0\n[0-9]{1,9}+\n(?:[0-9]{1,9}+ [0-9]{1,18}+\n)*+")
 _BULK_BYTES: Final = 64 << 10
-"""From so many on numpy reads what this module has written."""
+"""From so many on it pays to load numpy, which reads what this module has written."""
+_NUMPY_BYTES: Final = 1 << 10
+"""From so many on it is faster where it is loaded."""
 _BULK_ENTRIES: Final = 4_096
 """From so many on numpy writes them."""
 _BLANKS: Final = re.compile(r"[ \t\n\x0b\f\r]+")
@@ -117,7 +120,7 @@ class LeaderEpochCheckpoint:
     def read_history(self) -> EpochHistory:
         """Return the entries as a history, repaired if they do not rise. Raises CheckpointError, OSError."""
         data = self._data()
-        if len(data) >= _BULK_BYTES:
+        if len(data) >= (_NUMPY_BYTES if "numpy" in sys.modules else _BULK_BYTES):
             from epoch.checkpoint_columns import rising_columns  # noqa: PLC0415  numpy loads on the first bulk operation
 
             columns = rising_columns(data)

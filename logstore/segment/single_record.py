@@ -1,5 +1,6 @@
 """One record of a log, by its offset."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -9,7 +10,7 @@ from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.decoding.record_decoder import read_fields, wrapping
 from logstore.batch.record import Record
-from logstore.errors import LogStoreError, OffsetOutOfRangeError
+from logstore.errors import DecompressionError, DecompressionLimitError, LogStoreError, OffsetOutOfRangeError
 from logstore.segment.read_view import ReadView
 
 _NOT_FOUND: Final = -1
@@ -53,6 +54,9 @@ def _record_in(view: ReadView, offset: int) -> Record | None:
     if batch is None or batch.is_control or not batch.base_offset <= offset <= batch.last_offset:
         return None
     batch.ensure_valid()
+    if isinstance(batch, RecordBatch):
+        with suppress(DecompressionError, DecompressionLimitError):
+            return record_in(batch, offset, batch.section())
     return batch.record_at(offset)
 
 

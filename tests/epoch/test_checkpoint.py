@@ -1,6 +1,7 @@
 """The checkpoint text; which texts Kafka accepts is asked of it in test_against_kafka."""
 
 import re
+import sys
 from array import array
 from pathlib import Path
 
@@ -215,8 +216,13 @@ def test_columns_are_written_as_lines_are(entries: Rising) -> None:
     assert lines == format_checkpoint(zip(*entries, strict=True))
 
 
-@pytest.mark.parametrize("size", [0, 1, 20, 4_095, 4_096, 10_000])
-def test_a_history_is_written_as_its_entries_are(tmp_path: Path, size: int) -> None:
+@pytest.mark.parametrize("is_numpy_loaded", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 20, 300, 4_095, 4_096, 10_000])
+def test_a_history_is_written_as_its_entries_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, is_numpy_loaded: bool
+) -> None:
+    if not is_numpy_loaded:
+        monkeypatch.delitem(sys.modules, "numpy", raising=False)
     history = EpochHistory((3 * row, 10 * row * row) for row in range(size))
     file = LeaderEpochCheckpoint(tmp_path)
     file.write_history(history)
