@@ -286,8 +286,9 @@ class SeveralRootsError(ReplicationError, ValueError):
 class UnknownOptionError(ReplicationError, ValueError):
     """The `kafka-log` format has no such option."""
 
-    def __init__(self, option: str, known: Iterable[str]) -> None:
-        super().__init__(f"kafka-log has no option {_brief(shown(option))}; allowed: {', '.join(known)}")
+    def __init__(self, option: str, known: Iterable[str], instead: str | None = None) -> None:
+        advice = f"{instead}; " if instead else ""
+        super().__init__(f"kafka-log has no option {_brief(shown(option))}; {advice}allowed: {', '.join(known)}")
 
 
 class NotAllowedError(ReplicationError, ValueError):

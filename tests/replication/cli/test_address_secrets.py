@@ -13,7 +13,7 @@ import typer
 
 from replication.audit import audit_locally, find_snapshots
 from replication.cli.main import app
-from replication.copies.audit.log_rows.source_options import SourceOptions
+from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.pipeline.history import History
 from tests.replication.cli.command import COMMANDS, epochlog
 from tests.replication.copies.audit.snapshot_roots import batches, write_root

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from replication.base.errors import LiveAuditError
 from replication.copies.audit.examination.copy_examiner import Row
-from replication.copies.audit.log_rows.source_options import SourceOptions
+from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.pipeline.audit_outcome import AuditOutcome
 from replication.copies.audit.pipeline.audit_plan import AuditPlan
 from replication.copies.audit.pipeline.difference_rows import difference_rows, disagreement_rows

@@ -22,10 +22,10 @@ from replication.copies.audit.log_rows.completeness import Completeness
 from replication.copies.audit.log_rows.corrupt_rows import CorruptRows, ReadMode
 from replication.copies.audit.log_rows.index_bounds import index_files
 from replication.copies.audit.log_rows.listed_copy import ListedCopy
+from replication.copies.audit.log_rows.options.source_options import Rows, SourceOptions
 from replication.copies.audit.log_rows.record_reader import RecordReader, headers_suffice
 from replication.copies.audit.log_rows.segment_reader import RowsOf, SegmentReader
 from replication.copies.audit.log_rows.selection import Selection
-from replication.copies.audit.log_rows.source_options import Rows, SourceOptions
 from replication.copies.audit.log_rows.transaction_outcomes import TransactionOutcomes
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.arguments import ensure_few_tasks

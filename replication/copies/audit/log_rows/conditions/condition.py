@@ -1,6 +1,7 @@
 """Conditions on rows, which can be asked of a whole copy or batch first: what cannot hold there need not be read."""
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -192,7 +193,11 @@ class Matches:
     def may_hold(self, known: Known) -> Mask:
         """See `Condition`."""
         span = known.get(self.column)
-        return True if span is None else fnmatchcase(span.least, self.pattern)
+        return True if span is None else self.fits(span.least)
+
+    def fits(self, text: str) -> bool:
+        """Whether a text is like the pattern."""
+        return fnmatchcase(text, self.pattern)
 
     def must_hold(self, known: Known) -> Mask:
         """See `Condition`: texts are known exactly, or not at all."""
@@ -212,6 +217,15 @@ class Matches:
         """See `Condition`."""
         del column
         return None, None
+
+
+@dataclass(frozen=True, slots=True)
+class MatchesExpression(Matches):
+    """The whole of a text matches a regular expression such as `orders-.*`."""
+
+    def fits(self, text: str) -> bool:
+        """See `Matches`."""
+        return re.fullmatch(self.pattern, text) is not None
 
 
 _OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}

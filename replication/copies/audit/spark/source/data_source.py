@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
 from replication.base.errors import NotAllowedError, ReadOnlyError, StreamingNotSupportedError
-from replication.copies.audit.log_rows.source_options import SourceOptions
+from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.spark.source.brief_errors import told_briefly
 from replication.copies.audit.spark.source.log_reader import KafkaLogReader, PushingReader
 from replication.copies.audit.spark.spark_schema import spark_schema

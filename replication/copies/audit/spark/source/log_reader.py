@@ -8,7 +8,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from replication.copies.audit.log_rows.chosen_logs import ChosenLogs
 from replication.copies.audit.log_rows.conditions.condition import AllOf
-from replication.copies.audit.log_rows.source_options import SourceOptions
+from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.spark.source.brief_errors import OURS, told_briefly
 from replication.copies.audit.spark.source.pushed_filters import pushed
 from replication.copies.audit.spark.worker_modules import keep_modules

@@ -4,9 +4,10 @@ import json
 import random
 from typing import Final
 
-from replication.copies.audit.log_rows.source_options import OLD_NAMES, OPTIONS
+from replication.copies.audit.log_rows.options.kafka_names import SAME
+from replication.copies.audit.log_rows.options.source_options import OLD_NAMES, OPTIONS
 
-NAMES: Final = [*OPTIONS, *OLD_NAMES]
+NAMES: Final = [*OPTIONS, *OLD_NAMES, *SAME]
 _NUMBERS: Final = ["0", "-1", "1", "-2", "9" * 30, "-" + "9" * 30, "9" * 5_000, "1e3", "NaN", "inf", "-0", "+5", "0x10"]
 _NUMBERS += ["1_000", "007", "3.0", "9223372036854775807", "9223372036854775808", "-9223372036854775809"]
 _DIGITS: Final = ["\u0663", "\uff11\uff12", "\u00b2", "\u00bd"]

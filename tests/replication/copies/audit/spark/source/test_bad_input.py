@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from replication.base.errors import NothingChosenError, ReplicationError
-from replication.copies.audit.log_rows.source_options import LONGEST_PATH
+from replication.copies.audit.log_rows.options.source_options import LONGEST_PATH
 from replication.copies.audit.spark.source.data_source import KafkaLogSource
 from tests.campaign import Campaign
 from tests.data.replicas import replicas

@@ -149,7 +149,7 @@ def test_each_task_looks_at_the_segments_that_begin_in_it(tmp_path: Path) -> Non
 
 
 def test_records_are_whole_by_default_and_batches_are_not_asked(tmp_path: Path) -> None:
-    from replication.copies.audit.log_rows.source_options import SourceOptions
+    from replication.copies.audit.log_rows.options.source_options import SourceOptions
 
     by_rows = {rows: SourceOptions.of({"path": "/x", "rows": rows}) for rows in ("records", "batches", "segments")}
 

@@ -11,16 +11,25 @@ from typing import Any, Final, Self, TypeVar
 
 from logstore.text.address_secrets import take_in
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-from replication.base.errors import UnknownOptionError
 from replication.copies.audit.log_rows.conditions.column_condition import among
-from replication.copies.audit.log_rows.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
+from replication.copies.audit.log_rows.conditions.condition import (
+    AllOf,
+    AnyOf,
+    Compare,
+    Condition,
+    Matches,
+    MatchesExpression,
+)
 from replication.copies.audit.log_rows.conditions.where import ALLOWED, WhereError, parse_where
 from replication.copies.audit.log_rows.corrupt_rows import ReadMode
-from replication.copies.audit.log_rows.range_options import (
+from replication.copies.audit.log_rows.options.kafka_names import SAME, in_our_names, unknown
+from replication.copies.audit.log_rows.options.range_options import (
     RANGES,
-    offset_bounds,
+    TIMES_BY_PARTITION,
+    bounded_partitions,
     range_conditions,
     refused_option,
+    time_conditions,
 )
 from replication.copies.audit.log_rows.selection import Selection
 from replication.copies.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
@@ -31,7 +40,9 @@ OPTIONS: Final = (
     "topics",
     "partitions",
     "replicas",
+    "subscribePattern",
     *RANGES,
+    *TIMES_BY_PARTITION,
     "where",
     "isolation",
     "mode",
@@ -104,7 +115,8 @@ class SourceOptions:
     def of(cls, options: Mapping[str, str]) -> Self:
         """Read the options, whose names Spark has turned into small letters.
 
-        Raises UnknownOptionError, NotAllowedError.
+        Those that Spark's own source of Kafka has are taken under its names, too. Raises UnknownOptionError,
+        NotAllowedError.
 
         >>> SourceOptions.of({"path": "/backup/broker-1", "topics": "orders-*"}).topics
         ('orders-*',)
@@ -112,7 +124,7 @@ class SourceOptions:
         for value in options.values():
             take_in(value)
         given = _named(options)
-        rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES)
+        rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES, change=str.lower)
         topics, partitions, replicas = (_names(given, name) for name in ("topics", "partitions", "replicas"))
         names: list[Condition] = []
         if topics:
@@ -121,7 +133,9 @@ class SourceOptions:
             names.append(AnyOf(tuple(map(_is_partition, partitions))))
         if replicas:
             names.append(among("replica", replicas))
-        conditions = [*names, *range_conditions(given)]
+        if "subscribePattern" in given:
+            names.append(_subscribed(given["subscribePattern"]))
+        conditions = [*names, *range_conditions(given), *time_conditions(given)]
         if "where" in given:
             conditions.append(_where(given["where"]))
         if not rows.are_of_logs:
@@ -135,8 +149,8 @@ class SourceOptions:
             topics=topics,
             partitions=partitions,
             replicas=replicas,
-            bounded=frozenset(place for bounds in offset_bounds(given) for place in bounds if place is not None),
-            is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
+            bounded=bounded_partitions(given),
+            is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False, change=str.lower),
             mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, _mode_of(rows), change=_in_capitals),
             fails_on_loss=_chosen(given, "failOnDataLoss", _FLAGS, default=rows is Rows.RECORDS, change=str.lower),
             task_bytes=_task_bytes(given),
@@ -152,11 +166,11 @@ def _named(options: Mapping[str, str]) -> dict[str, str]:
     """Give options their names as they are documented, and old ones those that they have now."""
     known = {name.lower(): name for name in (*OPTIONS, *OLD_NAMES)}
     named = {}
-    for name, value in options.items():
+    for name, value in in_our_names(options).items():
         if name.lower() in known:
             named[known[name.lower()]] = value
         elif name not in _LOADED:
-            raise UnknownOptionError(name, OPTIONS)
+            raise unknown(name, (*OPTIONS, *SAME))
     for old, new in OLD_NAMES.items():
         if old in named:
             warnings.warn(f"the option {old} of kafka-log is called {new} now", DeprecationWarning, stacklevel=2)
@@ -220,6 +234,19 @@ def _columns(options: Mapping[str, str], table: Columns) -> Columns:
     return {name: table[name] for name in names}
 
 
+def _subscribed(expression: str) -> Condition:
+    if len(expression) > _LONGEST_NAME:
+        raise refused_option("subscribePattern", expression, f"{_LONGEST_NAME:,} characters at most")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a later Python may read otherwise
+            re.compile(expression)
+    except (re.error, RecursionError, OverflowError) as error:
+        allowed = f"a regular expression of the whole name of a topic, such as orders-.* ({error})"
+        raise refused_option("subscribePattern", expression, allowed) from error
+    return MatchesExpression("topic", expression)
+
+
 def _is_partition(name: str) -> Condition:
     partition = _partition(name)
     return AllOf((Compare("topic", "=", partition.topic), Compare("partition", "=", partition.partition)))
@@ -262,6 +289,6 @@ def _task_bytes(options: Mapping[str, str]) -> int | None:
 
 def _refuse_parts(options: Mapping[str, str], rows: Rows) -> None:
     """Refuse what is about parts of logs where a row is about a whole one."""
-    for option in (*RANGES, *OLD_NAMES, "where", "isolation", "failOnDataLoss"):
+    for option in (*RANGES, *TIMES_BY_PARTITION, *OLD_NAMES, "where", "isolation", "failOnDataLoss"):
         if option in options:
             raise refused_option(option, options[option], f"nothing with rows {rows.value}, which are of whole logs")

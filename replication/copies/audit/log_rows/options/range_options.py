@@ -13,6 +13,8 @@ from replication.copies.audit.log_rows.conditions.column_condition import MICROS
 from replication.copies.audit.log_rows.conditions.condition import AnyOf, Compare, Condition
 
 RANGES: Final = ("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp")
+TIMES_BY_PARTITION: Final = {"startingOffsetsByTimestamp": ">=", "endingOffsetsByTimestamp": "<"}
+"""How a record's timestamp compares with the time that the option has for its partition."""
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _SIGNED: Final = re.compile(r"-?\d{1,18}", re.ASCII)
 _PARTITION: Final = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
@@ -49,6 +51,29 @@ def range_conditions(options: Mapping[str, str]) -> Iterator[Condition]:
             yield compared_time(sign, time)
 
 
+def time_conditions(options: Mapping[str, str]) -> Iterator[Condition]:
+    """Read the timestamps that are named by partition. Raises NotAllowedError."""
+    for option, sign in TIMES_BY_PARTITION.items():
+        for place, time in _times(option, options).items():
+            yield _of_partition(place, compared_time(sign, time * MICROSECONDS))
+
+
+def bounded_partitions(options: Mapping[str, str]) -> frozenset[TopicPartition]:
+    """Return the partitions for which offsets or timestamps are named. Raises NotAllowedError."""
+    places = {place for bounds in offset_bounds(options) for place in bounds if place is not None}
+    return frozenset(places.union(*(_times(option, options) for option in TIMES_BY_PARTITION)))
+
+
+def _times(option: str, options: Mapping[str, str]) -> Mapping[TopicPartition, int]:
+    if option not in options:
+        return {}
+    by_topic = _parsed(options[option])
+    if not _is_of_partitions(by_topic, 0):
+        allowed = 'milliseconds since 1970 UTC by partition as JSON: {"orders": {"0": 1795247778444}}'
+        raise refused_option(option, options[option], allowed)
+    return _by_partition(by_topic)
+
+
 def offset_bounds(options: Mapping[str, str]) -> tuple[Offsets, Offsets]:
     """Read the first offsets wanted, and the first behind. Raises NotAllowedError."""
     starting, ending = (
@@ -79,7 +104,11 @@ def _compared_offsets(bounds: Offsets, sign: str) -> Iterator[Condition]:
         if place is None:
             yield bound
         else:
-            yield AnyOf((Compare("topic", "!=", place.topic), Compare("partition", "!=", place.partition), bound))
+            yield _of_partition(place, bound)
+
+
+def _of_partition(place: TopicPartition, bound: Condition) -> Condition:
+    return AnyOf((Compare("topic", "!=", place.topic), Compare("partition", "!=", place.partition), bound))
 
 
 def _offsets(option: str, text: str, sign: str) -> Offsets:
@@ -95,11 +124,14 @@ def _offsets(option: str, text: str, sign: str) -> Offsets:
             f'{number} is {word}: {{"orders": {{"0": 23, "1": {number}}}}}'
         )
         raise refused_option(option, text, allowed)
+    return {place: offset for place, offset in _by_partition(by_topic).items() if offset != number}
+
+
+def _by_partition(by_topic: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
     return {
-        TopicPartition(topic, int(partition)): offset
+        TopicPartition(topic, int(partition)): number
         for topic, partitions in by_topic.items()
-        for partition, offset in partitions.items()
-        if offset != number
+        for partition, number in partitions.items()
     }
 
 
