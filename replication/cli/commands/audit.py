@@ -67,6 +67,14 @@ def audit(
             "--rate", metavar="BYTES/S", min=1, help="With --bootstrap: bytes a second that are read from each broker."
         ),
     ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            "--state",
+            metavar="FILE",
+            help="With --bootstrap: note here what was found, and go on with it after an interruption.",
+        ),
+    ] = None,
     records: Annotated[bool, typer.Option("--records", help="Decode every record too.")] = False,
     topics: TopicsOption = None,
     sample: Annotated[
@@ -189,16 +197,16 @@ def audit(
         )
     elif not snapshots:
         raise typer.BadParameter("name copies, or with --bootstrap a cluster", param_hint="[NAME=]URI...")
-    elif command_config is not None or rate is not None:
-        option = "--rate" if command_config is None else "--command-config"
-        raise typer.BadParameter("copies are read from disks; it goes with --bootstrap", param_hint=option)
+    for option, value in {"--command-config": command_config, "--rate": rate, "--state": state}.items():
+        if value is not None and bootstrap is None:
+            raise typer.BadParameter("copies are read from disks; it goes with --bootstrap", param_hint=option)
     if live:
         _ensure_fit_for_running_brokers(engine, master, workers, differences)
     files = AuditFiles(report, output, history, differences, metrics, trends, overwrite)
     run = (
         AuditRun(snapshots or [], engine, master, workers, files)
         if bootstrap is None
-        else NetworkRun(bootstrap, command_config, rate, files)
+        else NetworkRun(bootstrap, command_config, rate, state, files)
     )
     files.ensure_writable()
     options = {

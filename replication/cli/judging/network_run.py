@@ -14,10 +14,13 @@ from replication.cli.settings.connection import client_settings
 class NetworkRun:
     """One audit of a cluster, as its options say."""
 
-    def __init__(self, bootstrap: str, command_config: Path | None, rate: int | None, files: AuditFiles) -> None:
+    def __init__(
+        self, bootstrap: str, command_config: Path | None, rate: int | None, state: Path | None, files: AuditFiles
+    ) -> None:
         self._bootstrap = bootstrap
         self._command_config = command_config
         self._rate = rate
+        self._state = state
         self._files = files
 
     def document(self, options: Mapping[str, Any], *, json: bool) -> dict[str, Any]:
@@ -36,7 +39,7 @@ class NetworkRun:
             audit = NetworkAudit(client, self._bootstrap, AuditOptions(**options).checked(), self._rate)
             wanted = not (json and sys.stdout.isatty())
             with progress_bar("auditing", audit.partitions(), wanted=wanted, unit="partitions") as advance:
-                audited = audit.carry_out(progress=advance)
+                audited = audit.carry_out(progress=advance, state=self._state)
                 document = audited.document
         self._files.write_local_tables(audited)
         return document

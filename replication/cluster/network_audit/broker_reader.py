@@ -7,7 +7,7 @@ from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
 from replication.base.errors import ReplicationError
-from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError
+from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError, ThrottledError
 from replication.cluster.network_audit.pace import Pace
 from replication.cluster.network_audit.range_fetch import MAX_BYTES, MOVED, FetchedPiece, RangeFetch
 from replication.cluster.network_audit.replica_bounds import SeenEnds
@@ -70,7 +70,11 @@ class BrokerReader:
     def _fetched(self, fetch: RangeFetch) -> Iterator[FetchedPiece]:
         response = self._ask(fetch.request)
         size = sum(len(told.records) for told in response.partitions.values())
-        yield from fetch.take(response)
+        try:
+            yield from fetch.take(response)
+        except ThrottledError as error:
+            self._failure = str(error)
+            raise
         time.sleep(self._pace.pause(now=time.monotonic(), size=size, throttle_time_ms=response.throttle_time_ms))
 
     def _start(self, partition: TopicPartition) -> int:

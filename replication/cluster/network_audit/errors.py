@@ -9,3 +9,7 @@ class ReplicaMovedError(ReplicationError, RuntimeError):
 
 class ReplicaUnreadError(ReplicationError, RuntimeError):
     """A broker does not answer with what a replica holds: reading it again at once would not help."""
+
+
+class ThrottledError(ReplicaUnreadError):
+    """A broker has throttled us for so long that it is no use to wait, for this replica or another one of it."""

@@ -1,11 +1,13 @@
-"""One replica that is fetched and examined at once, with a way to fetch parts of it again."""
+"""One replica that is fetched and examined at once, with a way back to its batches: kept here, or fetched again."""
 
+import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from errno import ENOSPC
 from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Final
 from uuid import UUID
 
 from logstore.verify import Finding
@@ -14,7 +16,10 @@ from replication.cluster.network_audit.broker_reader import BrokerReader
 from replication.cluster.network_audit.fetched_log import FetchedLog, FetchedReplica
 from replication.cluster.network_audit.range_fetch import RangeFetch
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy, OpenLogs
-from replication.copies.audit.copy_summary import CopySummary
+from replication.copies.audit.copy_summary import CopySummary, SegmentExtent
+
+MOST_KEPT: Final = 256 << 20
+"""Bytes of a replica that are kept while its partition is compared, where the cleaner may change what it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +38,47 @@ class ReplicaFetch:
     replica: FetchedReplica
     leader_epoch: int
     topic_id: UUID | None
+    directory: Path
+    """For what is kept of it, and what is fetched again: empty at first, and not removed here."""
 
     def fetch(self) -> Fetched:
-        """Fetch it all, and keep what is compared. Raises ReplicaMovedError and ReplicaUnreadError."""
+        """Fetch it all, and keep what is compared. Raises ReplicaMovedError, ReplicaUnreadError and OSError."""
         log = FetchedLog(self.replica)
         start, end = self.replica.bounds
+        kept: dict[str, SegmentExtent] = {}
         for piece in self.reader.read(self._range(start, end)):
-            log.add(piece)
+            segment = log.add(piece)
+            if segment.file in kept or (self._may_be_cleaned and sum(each.size for each in kept.values()) < MOST_KEPT):
+                kept[segment.file] = segment
+                with open(self.directory / segment.file, "ab") as file:
+                    file.write(piece.data)
         findings = log.findings()
         summary = log.summary(findings)
         place = f"{self.replica.partition} on {self.replica.name}"
-        return Fetched(ExaminedCopy(summary, log.watch.digests, self._open(summary), place), findings)
+        return Fetched(ExaminedCopy(summary, log.watch.digests, self._open(summary, kept), place), findings)
 
-    def _open(self, summary: CopySummary) -> OpenLogs:
-        """Fetch the segments of a summary again, into a directory that is there as long as it is entered."""
+    @property
+    def _may_be_cleaned(self) -> bool:
+        return self.replica.is_compacted is not False
+
+    def _open(self, summary: CopySummary, kept: Collection[str]) -> OpenLogs:
+        """Fetch those of a summary's segments again that were not kept, for as long as they are needed."""
         start, end = self.replica.bounds
-        bases = [segment.base_offset for segment in summary.segments]
-        nexts = dict(pairwise([*bases, end]))
+        nexts = dict(pairwise([*(segment.base_offset for segment in summary.segments), end]))
 
         @contextmanager
         def open_logs(names: Collection[str]) -> Iterator[Path]:
-            with TemporaryDirectory(prefix="epochlog-") as directory:
-                for segment in summary.segments:
-                    if segment.file in names:
-                        base = segment.base_offset
-                        self._write(Path(directory, segment.file), max(base, start), nexts[base])
-                yield Path(directory)
+            lacking = [each for each in summary.segments if each.file in names and each.file not in kept]
+            _ensure_room(self.directory, sum(segment.size for segment in lacking))
+            try:
+                for segment in lacking:
+                    first = max(segment.base_offset, start)
+                    self._write(self.directory / segment.file, first, nexts[segment.base_offset])
+                yield self.directory
+            finally:
+                for segment in lacking:
+                    with suppress(OSError):
+                        (self.directory / segment.file).unlink()
 
         return open_logs
 
@@ -72,3 +92,11 @@ class ReplicaFetch:
 
     def _range(self, first: int, end: int) -> RangeFetch:
         return RangeFetch(self.replica.partition, first, end, self.leader_epoch, self.topic_id)
+
+
+def _ensure_room(directory: Path, size: int) -> None:
+    """Raise OSError where the disk would be filled."""
+    free = shutil.disk_usage(directory).free
+    if size > free:
+        message = f"{size:,} bytes are to be read again, and {free:,} are free: name a directory with more in TMPDIR"
+        raise OSError(ENOSPC, message, str(directory))

@@ -61,8 +61,8 @@ class FetchedLog:
         self._batches = self._records = 0
         self._found: Final[list[Finding]] = []
 
-    def add(self, piece: FetchedPiece) -> None:
-        """Count in the next batches."""
+    def add(self, piece: FetchedPiece) -> SegmentExtent:
+        """Count in the next batches; return the segment that they belong to, as far as it goes by now."""
         columns, totals = piece.columns, BatchTotals.of(piece.columns)
         self._extend(int(columns.base_offset[0]), len(piece.data))
         self._batches += len(columns)
@@ -73,6 +73,7 @@ class FetchedLog:
         if totals.corrupt:
             self._found.extend(self._corrupt_runs.add(name, columns))
         self._found.extend(finding for check in self._checks for finding in check.batches(chunk))
+        return self._segments[-1]
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what is wrong with the batches, once all were taken in: there is no file to name."""

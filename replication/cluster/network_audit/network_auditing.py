@@ -6,15 +6,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
+from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import TopicPartition
 from replication.base.errors import NothingChosenError, ReplicationError
+from replication.cluster.network_audit.audit_state import AuditState
 from replication.cluster.network_audit.broker_reader import BrokerReader
-from replication.cluster.network_audit.network_look import NetworkLook
+from replication.cluster.network_audit.network_look import NetworkLook, troubles_of, unsettled
 from replication.cluster.network_audit.replicated_partition import ReplicatedPartition, broker_name, partitions_in
 from replication.copies.audit.examination.copy_examiner import Row
+from replication.copies.audit.judgement.verdict import Verdict
 from replication.copies.audit.local.live_auditing import reading_of, rows_of
 from replication.copies.audit.local.live_look import LiveLook
 from replication.copies.audit.local.live_passes import LivePasses
@@ -49,18 +53,50 @@ class NetworkAudit:
     bytes_per_second: int | None = None
     """Of records fetched from each broker; None is as fast as it goes."""
 
-    def carry_out(self, progress: Advance = lambda _partitions: None) -> LocalAudit:
+    def carry_out(self, progress: Advance = lambda _partitions: None, state: Path | None = None) -> LocalAudit:
         """Do the audit; `progress` is called with the number of partitions that were read.
 
-        Raises NothingChosenError, NoBrokerError and other errors of connections where the cluster cannot be asked what
-        it has; a broker that cannot be reached afterwards makes its partitions `unknown`.
+        With `state` what is known of each partition is written to that file, which an audit that was interrupted goes
+        on with; it is removed at the end. Raises NothingChosenError, NoBrokerError and other errors of connections
+        where the cluster cannot be asked what it has; a broker that cannot be reached afterwards makes its partitions
+        `unknown`. Raises NotAllowedError and OSError where the file cannot be used.
         """
         begun = time.time()
         metadata = self.client.metadata(None)
         partitions = self._chosen(metadata)
+        kept = None if state is None else AuditState.open(state, self._identity(metadata))
+        try:
+            looks = _known(partitions, kept)
+            progress(len(looks))
+            passes = LivePasses(set(range(len(partitions))) - looks.keys(), self.options.patience)
+            self._look(metadata, partitions, passes, looks, progress, kept)
+        except BaseException:
+            if kept is not None:
+                kept.close(is_done=False)
+            raise
+        if kept is not None:
+            kept.close(is_done=True)
+        for number in passes.unsettled:
+            if passes.reads[number] > 1 and not looks[number].moved:
+                looks[number] = unsettled(looks[number])
+        rows = [row for number in looks for row in rows_of(looks[number], passes.reads[number])]
+        judged = [seen.judged for seen in looks.values() if seen.judged is not None]
+        by_number = {number: each.partition for number, each in enumerate(partitions)}
+        reading = reading_of(by_number, self.options.patience, passes, looks)
+        plan = self._plan(begun, metadata, rows)
+        return LocalAudit(plan, rows, judged, Stranded(), replace(reading, bootstrap=self.bootstrap))
+
+    def _look(
+        self,
+        metadata: ClusterMetadata,
+        partitions: Sequence[ReplicatedPartition],
+        passes: LivePasses,
+        looks: dict[int, LiveLook],
+        progress: Advance,
+        kept: AuditState | None,
+    ) -> None:
+        """Make all passes."""
         readers = {each: self._reader(each) for each in metadata.brokers}
-        passes = LivePasses(range(len(partitions)), self.options.patience)
-        looks: dict[int, LiveLook] = {}
         with ThreadPoolExecutor(MOST_READERS, "replica-reader") as executor:
             compacted = self._compacted({each.partition.topic for each in partitions})
             look = NetworkLook(readers, executor, compacted, self.options.records)
@@ -70,17 +106,19 @@ class NetworkAudit:
                     reader.forget_failure()
                 current = _Current(self.client)
                 for number in sorted(turn.due):
-                    told = current.of(partitions[number].partition)
-                    seen = LiveLook({}) if told is None else look.at(told)
-                    looks[number] = seen
-                    passes.note(number, moved=bool(seen.moved), troubles=seen.troubles)
+                    partition = partitions[number].partition
+                    told = current.of(partition)
+                    seen = looks[number] = LiveLook({}) if told is None else look.at(told)
+                    passes.note(number, moved=bool(seen.moved), troubles=troubles_of(seen))
+                    if kept is not None and number not in passes.unsettled and _is_known(seen):
+                        kept.note(partition, seen)
                     progress(1 if turn.number == 1 else 0)
-        rows = [row for number in looks for row in rows_of(looks[number], passes.reads[number])]
-        judged = [seen.judged for seen in looks.values() if seen.judged is not None]
-        by_number = {number: each.partition for number, each in enumerate(partitions)}
-        reading = reading_of(by_number, self.options.patience, passes, looks)
-        plan = self._plan(begun, metadata, rows)
-        return LocalAudit(plan, rows, judged, Stranded(), replace(reading, bootstrap=self.bootstrap))
+
+    def _identity(self, metadata: ClusterMetadata) -> Mapping[str, object]:
+        """Return what makes two runs the same audit."""
+        options = self.options
+        about = {"topics": sorted(options.topics), "sample": options.sample, "records": options.records}
+        return {"cluster_id": metadata.cluster_id, **about}
 
     def partitions(self) -> int:
         """Ask how many partitions would be read."""
@@ -134,6 +172,22 @@ class NetworkAudit:
             history=None,
             run_before=None,
         )
+
+
+def _is_known(seen: LiveLook) -> bool:
+    return seen.judged is not None and Verdict.UNKNOWN.value not in seen.judged["verdicts"]
+
+
+def _known(partitions: Sequence[ReplicatedPartition], kept: AuditState | None) -> dict[int, LiveLook]:
+    """Return what an earlier run has found, by the partitions' numbers; not of topics that were made again since."""
+    found = {} if kept is None else kept.found
+    looks = {number: found[each.partition] for number, each in enumerate(partitions) if each.partition in found}
+    return {number: seen for number, seen in looks.items() if _is_of(seen, partitions[number])}
+
+
+def _is_of(seen: LiveLook, partition: ReplicatedPartition) -> bool:
+    topic_id = format_uuid(partition.topic_id) if partition.topic_id else None
+    return seen.judged is not None and seen.judged["topic_id"] == topic_id
 
 
 class _Current:

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
 
 from logstore.files.partition_metadata import format_uuid
@@ -20,6 +22,7 @@ from replication.cluster.network_audit.replicated_partition import ReplicatedPar
 from replication.copies.audit.examination.copy_examiner import Row, copy_row
 from replication.copies.audit.judgement.judgement import judge
 from replication.copies.audit.local.live_look import LiveLook
+from replication.copies.audit.local.live_passes import Troubles
 from replication.copies.audit.pipeline.partition_rows import unjudged
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.foretold_election import RUNNING, ForetoldElection
@@ -29,6 +32,7 @@ from replication.copies.audit.tables import EXAMINED
 
 TOLD_SOON: Final = 0.5
 """Seconds within which a follower in sync hears how far the leader's high watermark is, as long as both are well."""
+OTHERWISE: Final = "its broker answers otherwise than before, or not again"
 ASKED_AGAIN: Final = 4
 """How often followers are asked that have not."""
 Result = TypeVar("Result")
@@ -58,13 +62,14 @@ class NetworkLook:
     def at(self, partition: ReplicatedPartition) -> LiveLook:
         """Fetch and compare all replicas of a partition."""
         found = _Found()
-        try:
-            self._fetch(partition, found)
-        except ReplicaMovedError as error:
-            found.moved = dict.fromkeys(partition.replicas, str(error))
-        return self._judged(partition, found)
+        with TemporaryDirectory(prefix="epochlog-") as scratch:
+            try:
+                self._fetch(partition, found, Path(scratch))
+            except ReplicaMovedError as error:
+                found.moved = dict.fromkeys(partition.replicas, str(error))
+            return self._judged(partition, found)
 
-    def _fetch(self, partition: ReplicatedPartition, found: _Found) -> None:
+    def _fetch(self, partition: ReplicatedPartition, found: _Found, scratch: Path) -> None:
         if partition.leader < 0:
             raise ReplicaMovedError("no broker leads the partition")
         seen = self._ends(partition, found)
@@ -81,9 +86,12 @@ class NetworkLook:
                 ),
                 partition.leader_epoch,
                 partition.topic_id,
+                scratch / broker_name(each),
             )
             for each in seen
         }
+        for fetch in fetches.values():
+            fetch.directory.mkdir()
         found.fetched = self._of_all({each: fetch.fetch for each, fetch in fetches.items()}, found)
 
     def _ends(self, partition: ReplicatedPartition, found: _Found) -> Mapping[int, SeenEnds]:
@@ -115,7 +123,7 @@ class NetworkLook:
                 results[each] = future.result()
             except ReplicaMovedError as error:
                 found.moved[each] = str(error)
-            except ReplicationError as error:
+            except (ReplicationError, OSError) as error:
                 found.unread[each] = str(error)
         return results
 
@@ -131,8 +139,27 @@ class NetworkLook:
         verdict = judge(copies, unread=unread, registered=told)
         judged = {**verdict.as_json(), "findings": [finding.as_json() for finding in verdict.findings]}
         again = {each.replica for each in verdict.findings if each.finding.kind == UNREADABLE}
-        moved |= {job: "what its broker answers has changed" for job in by_job if job.replica in again}
+        moved |= {job: OTHERWISE for job in by_job if job.replica in again}
         return LiveLook(by_job, judged, moved)
+
+
+def troubles_of(seen: LiveLook) -> Troubles:
+    """Return what is wrong and where: the same in two looks, if it is no matter of the moment.
+
+    The cleaner may remove what a key said last below the end for what it has said behind it since; in the next look
+    that counts, too, and something else may be missing.
+    """
+    findings = seen.judged["findings"] if seen.judged else ()
+    places = ((each["replica"], each["kind"], str(each["offset"])) for each in findings if each["offset"] is not None)
+    return seen.troubles | ({*places} if seen.troubles else set())
+
+
+def unsettled(seen: LiveLook) -> LiveLook:
+    """Return a look whose result was another one each time: nothing is known."""
+    judged = seen.judged and unjudged(
+        TopicPartition(seen.judged["topic"], seen.judged["partition"]), (), sorted({job.replica for job in seen.rows})
+    )
+    return LiveLook(seen.rows, judged, dict.fromkeys(seen.rows, "what differs was something else each time"))
 
 
 def _row(partition: TopicPartition, broker_id: int, found: _Found) -> Row:

@@ -14,7 +14,7 @@ import numpy as np
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.offline.log_file import LogFile
 from logstore.topic_partition import TopicPartition
-from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError
+from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError, ThrottledError
 from replication.wire.error_code import ErrorCode
 from replication.wire.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 
@@ -22,8 +22,10 @@ MAX_BYTES: Final = 4 << 20
 """Of one answer; a batch that is larger comes whole all the same."""
 MOST_EMPTY: Final = 2
 """So many answers in a row that are empty although nobody is throttled: there is nothing up to the end."""
-MOST_THROTTLED: Final = 60
-"""So many answers in a row that hold nothing since we are throttled: it would go on."""
+LONGEST_THROTTLED_MS: Final = 600_000
+"""What a broker asks us to wait in a row without an answer, all together: it would go on."""
+SHORTEST_THROTTLED_MS: Final = 1_000
+"""What such an answer counts at least."""
 MOVED: Final = frozenset(
     {
         ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -83,7 +85,7 @@ class RangeFetch:
     high_watermark: int = -1
     """As the last answer has it."""
     _empty: int = 0
-    _throttled: int = 0
+    _throttled_ms: int = 0
 
     def __post_init__(self) -> None:
         self.next_offset = self.start
@@ -107,12 +109,12 @@ class RangeFetch:
         """
         answer = response.partitions.get(self.partition)
         if response.throttle_time_ms > 0 and not (answer and (answer.records or answer.error)):
-            self._note_throttled()
+            self._note_throttled(response.throttle_time_ms)
             return
         self._ensure_usable(response, answer)
         assert answer is not None  # noqa: S101  else it is not usable
         self.log_start_offset, self.high_watermark = answer.log_start_offset, answer.high_watermark
-        self._throttled = 0
+        self._throttled_ms = 0
         before = self.next_offset
         yield from self._pieces(memoryview(answer.records))
         if answer.records and self.next_offset == before:
@@ -120,12 +122,12 @@ class RangeFetch:
         self._empty = 0 if answer.records else self._empty + 1
         self.is_done = self.is_done or self.next_offset >= self.end or self._empty >= MOST_EMPTY
 
-    def _note_throttled(self) -> None:
-        self._throttled += 1
-        if self._throttled >= MOST_THROTTLED:
-            raise ReplicaUnreadError(
-                f"the broker has throttled {self._throttled} requests in a row and answered none; raise this client's "
-                "quota (consumer_byte_rate, request_percentage) or name a lower --rate"
+    def _note_throttled(self, throttle_time_ms: int) -> None:
+        self._throttled_ms += max(throttle_time_ms, SHORTEST_THROTTLED_MS)
+        if self._throttled_ms >= LONGEST_THROTTLED_MS:
+            raise ThrottledError(
+                "the broker throttles all requests and answers none; raise this client's quota (consumer_byte_rate, "
+                "request_percentage), or name a lower --rate"
             )
 
     def _ensure_usable(self, response: FetchResponse, answer: FetchedPartition | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ from replication.copies.audit.comparison.batch_rows import COMPARED, ROW, Batche
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy
 from replication.copies.audit.copy_summary import OffsetRange, SegmentExtent, merged
 from replication.copies.audit.examination.range_digests import RANGE_BITS, RangeDigests
+
+READ_AT_ONCE: Final = 1 << 30
+"""Bytes of a copy that are opened together where all of it is read."""
 
 
 @dataclass(slots=True)
@@ -58,8 +62,9 @@ class BatchReader:
         return int(behind.min()) if len(behind) else MAX_OFFSET
 
     def read_all(self, check: Check) -> None:
-        """Show the whole log to a check. Raises CopyUnreadableError."""
-        self._make_pass(range(len(self.copy.summary.segments)), check, LogFile.scan)
+        """Show the whole log to a check, some segments at a time. Raises CopyUnreadableError."""
+        for numbers in self._groups():
+            self._make_pass(numbers, check, LogFile.scan)
         self.batches_read += self.copy.summary.batches
         self.bytes_read += self.copy.summary.log_bytes
 
@@ -71,6 +76,16 @@ class BatchReader:
     def file(self, number: int) -> str:
         """Name the segment with this number."""
         return self.copy.summary.segments[number].file
+
+    def _groups(self) -> Iterator[Sequence[int]]:
+        """Group the segments: a copy that is elsewhere is fetched to be read, and may be larger than the disk here."""
+        start, size = 0, 0
+        for number, segment in enumerate(self.copy.summary.segments):
+            if size and size + segment.size > READ_AT_ONCE:
+                yield range(start, number)
+                start, size = number, 0
+            size += segment.size
+        yield range(start, len(self.copy.summary.segments))
 
     def _holding(self, first: int, end: int) -> Sequence[int]:
         bases = np.array([segment.base_offset for segment in self.copy.summary.segments], np.int64)

@@ -1,13 +1,17 @@
 """Copies that are fetched are judged as the same copies on disks are."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import mkdtemp
+from types import SimpleNamespace
 
 import pytest
 
 from logstore import Log, LogConfig, Record
 from logstore.offline.partition_directory import PartitionDirectory
-from replication.cluster.network_audit import fetched_log
+from replication.base.errors import CopyUnreadableError
+from replication.cluster.network_audit import broker_reader, fetched_copy, fetched_log
 from replication.cluster.network_audit.fetched_copy import Fetched, ReplicaFetch
 from replication.cluster.network_audit.fetched_log import FetchedReplica
 from replication.cluster.network_audit.replica_bounds import Bounds
@@ -15,6 +19,7 @@ from replication.copies.audit.examination.examination import examine
 from replication.copies.audit.judgement.judgement import judge
 from replication.copies.audit.judgement.verdict import PartitionVerdict
 from tests.replication.cluster.network_audit.answering_replica import T0, AnsweringReplica, reader_of
+from tests.replication.cluster.network_audit.changed_files import cut_out
 from tests.replication.copies.audit.logs import Copy, Written, change_record, examined, write_copies
 
 BASE = tuple(Written(epoch, 5) for epoch in (0, 0, 1, 1, 1, 2, 2, 4, 4, 4))
@@ -27,20 +32,16 @@ def fetch(partition: PartitionDirectory, name: str, *, is_compacted: bool | None
     replica.high_watermark = min(END, examine(partition, name).summary.readable_end_offset)
     bounds = Bounds(replica.start, replica.high_watermark)
     told = FetchedReplica(name, T0, bounds, is_compacted=is_compacted)
-    return ReplicaFetch(reader_of(replica, name), told, 7, None).fetch()
+    return ReplicaFetch(reader_of(replica, name), told, 7, None, scratch_of(partition)).fetch()
+
+
+def scratch_of(partition: PartitionDirectory) -> Path:
+    """Return a new directory beside a partition's."""
+    return Path(mkdtemp(dir=partition.path.parent))
 
 
 def over_network(partitions: dict[str, PartitionDirectory], *, is_compacted: bool | None = False) -> PartitionVerdict:
     return judge([fetch(each, name, is_compacted=is_compacted).copy for name, each in partitions.items()])
-
-
-def cut_out(partition: PartitionDirectory, first: int, last: int) -> None:
-    """Remove the batches with these base offsets from the files."""
-    for segment in partition.segments:
-        data = segment.log_path.read_bytes()
-        with segment.open_log() as log:
-            kept = [each for each in log.batches() if not first <= each.base_offset <= last]
-        segment.log_path.write_bytes(b"".join(data[each.position : each.position + each.size] for each in kept))
 
 
 DAMAGES: dict[str, tuple[Sequence[Copy], Callable[[dict[str, PartitionDirectory]], object], str]] = {
@@ -60,6 +61,7 @@ def test_verdicts_are_those_of_the_files(
     tmp_path: Path, name: str, segment_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetched_log, "SEGMENT_BYTES", segment_bytes)
+    monkeypatch.setattr(broker_reader, "MAX_BYTES", 150)
     copies, damage, verdict = DAMAGES[name]
     partitions = write_copies(tmp_path, copies)
     damage(partitions)
@@ -70,6 +72,34 @@ def test_verdicts_are_those_of_the_files(
     assert [(pair.truncate_to, pair.records_lost, pair.first_difference) for pair in by_network.pairs] == [
         (pair.truncate_to, pair.records_lost, pair.first_difference) for pair in by_files.pairs
     ]
+
+
+@pytest.mark.parametrize("most_kept", [0, 300, 1 << 20])
+def test_what_is_kept_and_what_is_fetched_again_are_the_same(
+    tmp_path: Path, most_kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetched_log, "SEGMENT_BYTES", 200)
+    monkeypatch.setattr(broker_reader, "MAX_BYTES", 150)
+    monkeypatch.setattr(fetched_copy, "MOST_KEPT", most_kept)
+    partition = Copy(BASE).write(tmp_path)
+    copy = fetch(partition, "broker-1", is_compacted=True).copy
+    assert len(copy.summary.segments) > 3
+    data = b"".join(segment.log_path.read_bytes() for segment in partition.segments)
+    for _ in range(2):
+        with copy.logs([segment.file for segment in copy.summary.segments]) as directory:
+            assert b"".join((directory / each.file).read_bytes() for each in copy.summary.segments) == data
+    assert sum(each.stat().st_size for each in directory.iterdir()) < most_kept + 300
+
+
+def test_what_would_not_fit_on_the_disk_is_not_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy = fetch(Copy(BASE).write(tmp_path), "broker-1").copy
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10))
+    names = [segment.file for segment in copy.summary.segments]
+    with (
+        pytest.raises(CopyUnreadableError, match="10 are free: name a directory with more in TMPDIR"),
+        copy.logs(names),
+    ):
+        pass
 
 
 def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
@@ -122,7 +152,7 @@ def test_a_replica_that_changes_before_it_is_read_again_cannot_be_judged(tmp_pat
     change_record(partitions["broker-2"], 20)
     replica = AnsweringReplica.of(partitions["broker-2"], END)
     told = FetchedReplica("broker-2", T0, Bounds(0, END), is_compacted=False)
-    changing = ReplicaFetch(reader_of(replica, "broker-2"), told, 7, None).fetch()
+    changing = ReplicaFetch(reader_of(replica, "broker-2"), told, 7, None, scratch_of(partitions["broker-2"])).fetch()
     cut_out(partitions["broker-2"], 45, 45)
     replica.data = AnsweringReplica.of(partitions["broker-2"], END).data
     verdict = judge([fetch(partitions["broker-1"], "broker-1").copy, changing.copy])

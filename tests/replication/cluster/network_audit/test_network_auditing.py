@@ -10,8 +10,12 @@ import pytest
 from confluent_kafka import Producer
 
 from logstore.offline.partition_directory import PartitionDirectory
+from replication.cluster.network_audit.network_look import NetworkLook
+from replication.cluster.network_audit.replicated_partition import ReplicatedPartition
+from replication.copies.audit.local.live_look import LiveLook
 from replication.testing import Cluster
 from tests.replication.cli.command import Outcome, epochlog
+from tests.replication.cluster.network_audit.changed_files import cut_out
 from tests.replication.copies.audit.logs import change_record
 
 RECORDS = 400
@@ -54,18 +58,6 @@ def change_files(cluster: Cluster, topic: str, change: Callable[[PartitionDirect
     for each in ("orders", "damaged", "cut", "empty", "keys"):
         cluster.wait_for_isr(each, size=3)
     return f"broker-{follower}"
-
-
-def cut_out(partition: PartitionDirectory, first: int, last: int) -> None:
-    """Remove batches from the middle of a log."""
-    segment = partition.segments[-1]
-    data = segment.log_path.read_bytes()
-    with segment.open_log() as log:
-        kept = [each for each in log.batches() if not first <= each.base_offset <= last]
-    segment.log_path.write_bytes(b"".join(data[each.position : each.position + each.size] for each in kept))
-    for path in segment.files.values():
-        if path != segment.log_path:
-            path.unlink()
 
 
 @contextmanager
@@ -116,6 +108,29 @@ def test_only_the_chosen_topics_are_read(cluster: Cluster) -> None:
 def test_no_more_is_read_than_the_rate_allows_and_the_result_is_the_same(cluster: Cluster) -> None:
     outcome = audited(cluster, "--topics", "cut", "--rate", 200_000)
     assert verdicts(outcome) == {"cut": ["identical"]}
+
+
+def test_an_audit_that_was_interrupted_goes_on_behind_what_it_knows(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, looked, look = tmp_path / "state", list[str](), NetworkLook.at
+
+    def interrupted(self: NetworkLook, partition: ReplicatedPartition) -> LiveLook:
+        if len(looked) == 3:
+            raise KeyboardInterrupt
+        looked.append(partition.partition.topic)
+        return look(self, partition)
+
+    monkeypatch.setattr(NetworkLook, "at", interrupted)
+    assert epochlog("audit", "--bootstrap", cluster.bootstrap, "--state", state).status == 130
+    assert looked == ["cut", "damaged", "empty"]
+    assert audited(cluster, "--state", state, "--topics", "cut").status == 2
+    looked.clear()
+    outcome = audited(cluster, "--state", state)
+    assert looked == ["keys", "orders"]
+    assert set(verdicts(outcome)) == {"cut", "damaged", "empty", "keys", "orders"}
+    assert outcome.status == 0
+    assert not state.exists()
 
 
 def test_what_is_said_names_what_was_not_seen(cluster: Cluster, tmp_path: Path) -> None:

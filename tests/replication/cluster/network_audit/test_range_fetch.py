@@ -7,8 +7,13 @@ from typing import Any
 import pytest
 
 from logstore.topic_partition import TopicPartition
-from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError
-from replication.cluster.network_audit.range_fetch import MOST_EMPTY, MOST_THROTTLED, RangeFetch
+from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError, ThrottledError
+from replication.cluster.network_audit.range_fetch import (
+    LONGEST_THROTTLED_MS,
+    MOST_EMPTY,
+    SHORTEST_THROTTLED_MS,
+    RangeFetch,
+)
 from replication.wire.error_code import ErrorCode
 from replication.wire.messages.fetch import FetchResponse
 from tests.replication.cluster.network_audit.answering_replica import T0, AnsweringReplica, Lying
@@ -76,9 +81,18 @@ def test_an_empty_answer_of_a_throttled_client_does_not_mean_that_there_is_nothi
 
 
 def test_a_client_that_is_throttled_for_ever_gives_up(replica: AnsweringReplica) -> None:
-    replica.throttled = MOST_THROTTLED
-    with pytest.raises(ReplicaUnreadError, match="throttled 60 requests in a row"):
-        fetched(replica, RangeFetch(T0, 0, END, EPOCH))
+    replica.throttled = LONGEST_THROTTLED_MS // SHORTEST_THROTTLED_MS
+    fetch = RangeFetch(T0, 0, END, EPOCH)
+    for _ in range(replica.throttled - 1):
+        assert list(fetch.take(replica.answer(fetch.request))) == []
+    with pytest.raises(ThrottledError, match="throttles all requests"):
+        list(fetch.take(replica.answer(fetch.request)))
+
+
+def test_a_throttled_client_gives_up_sooner_where_it_is_to_wait_for_longer() -> None:
+    fetch = RangeFetch(T0, 0, END, EPOCH)
+    with pytest.raises(ThrottledError):
+        list(fetch.take(FetchResponse(throttle_time_ms=LONGEST_THROTTLED_MS, partitions={})))
 
 
 def test_a_new_leader_epoch_and_a_log_that_begins_later_mean_that_it_has_moved(replica: AnsweringReplica) -> None:
