@@ -78,6 +78,7 @@ CALLS: Final[dict[str, list[list[str]]]] = {
     "incident": [["incident", ONE, TWO]],
     "mirror": [["mirror", "--bootstrap", "127.0.0.1:1", "--topics", "a", "--output", "{new}", "--partition", "x"]],
     "plan": [["plan", "--leader", ONE, "--follower", TWO]],
+    "reconcile": [["reconcile", ONE, "--table", "a.b"]],
     "recover": [["recover", ONE, "--dry-run"]],
     "repair": [["repair", ONE, "--from", TWO, "--output", "{new}"]],
     "salvage": [

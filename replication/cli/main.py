@@ -29,6 +29,7 @@ from replication.cli.commands.format import format  # noqa: A004  the command's 
 from replication.cli.commands.incident import incident
 from replication.cli.commands.mirror import mirror
 from replication.cli.commands.plan import plan
+from replication.cli.commands.reconcile import reconcile
 from replication.cli.commands.recover import recover
 from replication.cli.commands.repair import repair
 from replication.cli.commands.salvage import salvage
@@ -61,7 +62,7 @@ from replication.cli.output.printing import (
 
 GROUPS: Final = {
     "Incident": (incident, audit, advise, salvage),
-    "Inspect": (verify, epochs, dump, plan, explain),
+    "Inspect": (verify, epochs, dump, plan, explain, reconcile),
     "Change": (recover, repair, truncate),
     "Clusters": (cluster, elect, transactions, mirror),
     "Brokers": (serve, format, broker),

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -11,6 +10,7 @@ import typer
 from replication.base.counted import counted
 from replication.cli.dumping.offset_range import END, OffsetRange, OffsetsOption
 from replication.cli.judging.comparison import Failures, tell_of_damage
+from replication.cli.judging.isolation import Isolation, IsolationOption
 from replication.cli.judging.offsets_table import offsets_of_table
 from replication.cli.output.failure import MissingPackageError
 from replication.cli.output.printing import (
@@ -34,13 +34,6 @@ if TYPE_CHECKING:
 
 MOST: Final = 10
 """Ranges of one kind that are printed; `--json` has all."""
-
-
-class Isolation(StrEnum):
-    """Which consumer is asked about: `isolation.level`."""
-
-    COMMITTED = "read_committed"
-    UNCOMMITTED = "read_uncommitted"
 
 
 def explain(
@@ -82,10 +75,7 @@ def explain(
             show_default=False,
         ),
     ] = None,
-    isolation: Annotated[
-        Isolation,
-        typer.Option(metavar="LEVEL", help="The consumer's isolation.level: read_committed or read_uncommitted."),
-    ] = Isolation.COMMITTED,
+    isolation: IsolationOption = Isolation.COMMITTED,
     compacted: Annotated[
         bool, typer.Option("--compacted", help="The topic is compacted: gaps between batches are the cleaner's work.")
     ] = False,

@@ -50,7 +50,7 @@ def test_help_lists_the_commands_in_groups() -> None:
     groups.pop("Options", None)
     assert groups == {
         "Incident": ["incident", "audit", "advise", "salvage"],
-        "Inspect": ["verify", "epochs", "dump", "plan", "explain"],
+        "Inspect": ["verify", "epochs", "dump", "plan", "explain", "reconcile"],
         "Change": ["recover", "repair", "truncate"],
         "Clusters": ["cluster", "elect", "transactions", "mirror"],
         "Brokers": ["serve", "format", "broker"],

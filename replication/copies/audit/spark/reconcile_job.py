@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +49,21 @@ class Reconciliation:
         found = self.ranges.where("status is not null").withColumn("in_table", f.col("copies") > 0)
         alike = found.groupBy("topic", "partition", "explained", "window", "status", "in_table", "is_finding")
         return alike.agg(*(f.sum(f.expr(share)).alias(name) for name, share in _SUMS.items()))
+
+    def write(self, directory: Path) -> None:
+        """Write both tables into a directory, as Parquet."""
+        for name, table in (("ranges", self.ranges), ("counts", self.counts)):
+            table.write.parquet(str(directory.absolute() / name))
+
+    def as_json(self, most: int) -> dict[str, list[dict[str, Any]]]:
+        """Return counts, the first findings and all errors as `epochlog reconcile --json` prints them."""
+        findings = self.ranges.where("is_finding").orderBy("topic", "partition", "first_offset", "leader_epoch")
+        errors = self.ranges.where("error is not null").orderBy("topic", "partition")
+        return {
+            "counts": _rows(self.counts.orderBy("topic", "partition", "window", "status", "in_table")),
+            "findings": _rows(findings.limit(most).drop("is_finding", "error")),
+            "errors": _rows(errors.select("topic", "partition", "error")),
+        }
 
 
 def reconcile(
@@ -97,6 +112,20 @@ def reconcile(
     ordered = runs.sortWithinPartitions("topic", "partition", "first_offset")
     held_against = ReconciledRows(copies, leader, frozenset(compacted), committed_only, has_remote, width)
     return Reconciliation(ordered.mapInArrow(_reconciling(held_against), spark_schema(RECONCILED)))
+
+
+def _rows(table: DataFrame) -> list[dict[str, Any]]:
+    """Bring rows to this process, with windows as texts."""
+    if "window" not in table.columns:
+        return [row.asDict() for row in table.collect()]
+    rows = (row.asDict() for row in table.withColumn("window", f.unix_millis("window")).collect())
+    return [{**row, "window": _time(row["window"])} for row in rows]
+
+
+def _time(milliseconds: int | None) -> str | None:
+    if milliseconds is None:
+        return None
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)).isoformat().replace("+00:00", "Z")
 
 
 def _counting(tables: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -26,6 +26,7 @@ from tests.replication.cli.commands import (
     test_serve,
 )
 from tests.replication.cli.schemas import validate, validate_output
+from tests.replication.copies.audit.spark import test_reconcile_command
 
 DATA = Path(__file__).parents[3] / "data"
 NAMES = sorted(command.__name__ for command in COMMANDS)
@@ -249,6 +250,7 @@ WITH_MORE_AROUND: dict[str, Callable[..., None]] = {
     "elect": test_elect.test_results_as_json,
     "broker": test_broker.test_it_joins_our_own_controller_and_prints_what_it_has,
     "format": test_broker.test_format_makes_new_directories_a_brokers,
+    "reconcile": test_reconcile_command.test_json_has_counts_and_findings,
     "serve": test_serve.test_it_prints_where_brokers_listen_and_what_they_have,
     "demo": test_demo.test_its_json_has_the_facts_and_what_spark_lacks,
 }
