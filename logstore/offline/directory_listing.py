@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from logstore.errors import NotALogDirectoryError
+from logstore.shown_text import shown
+
+_FEW: Final = 8
 
 
 class FileState(NamedTuple):
@@ -58,10 +61,24 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
             return sorted(entries, key=attrgetter("name"))
     except (OSError, ValueError):  # the latter where it is no path at all
         if not path.exists():
-            raise NotALogDirectoryError("no such directory", file=path) from None
+            raise NotALogDirectoryError("no such directory", file=path, advice=_advice(path)) from None
         if not path.is_dir():
-            raise NotALogDirectoryError("not a directory", file=path) from None
+            advice = "name a directory, such as the one that it lies in"
+            raise NotALogDirectoryError("not a directory", file=path, advice=advice) from None
         raise
+
+
+def _advice(missing: Path) -> str:
+    """Name what may have been meant: the directories in the nearest one that exists, unless that is the root of all."""
+    there = next(path for path in missing.absolute().parents if path.is_dir())
+    try:
+        names = sorted(shown(path.name) for path in there.iterdir() if path.is_dir())
+    except OSError:
+        names = []
+    if not names or there == there.parent:
+        return "correct the path"
+    more = f" and {len(names) - _FEW:,} more" if len(names) > _FEW else ""
+    return f"correct the path: the directories in {there} are {', '.join(names[:_FEW])}{more}"
 
 
 def _kind_of(entry: os.DirEntry[str], root: Path, listing: DirectoryListing) -> dict[str, Path] | None:

@@ -195,13 +195,17 @@ class WorkerDiedError(ReplicationError, RuntimeError):
         )
 
 
+ACCESS_ADVICE: Final = "run as the broker's user, or grant this user access"
+
+
 class UnreadableLocationError(ReplicationError, OSError):
     """A snapshot's location cannot be listed: it does not exist, or access to it is refused."""
 
     def __init__(self, location: str, error: Exception) -> None:
         self.file = location
         system = error.strerror if isinstance(error, OSError) else None
-        super().__init__(f"{location}: {system or shown(str(error)).removeprefix(f'{location}: ')}")
+        advice = f"; {ACCESS_ADVICE}" if isinstance(error, PermissionError) else ""
+        super().__init__(f"{location}: {system or shown(str(error)).removeprefix(f'{location}: ')}{advice}")
 
 
 class NoSnapshotError(ReplicationError, ValueError):

@@ -14,7 +14,7 @@ import typer
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
 from logstore.text.address_secrets import take_in
-from replication.base.errors import ReplicationError
+from replication.base.errors import ACCESS_ADVICE, ReplicationError
 from replication.base.missing_package import extra_of
 from replication.cli.commands.advise import advise
 from replication.cli.commands.audit import audit
@@ -188,6 +188,8 @@ def _usage_in_one_line(error: Exception) -> str:
         message += ": names that begin with a dash go behind --"
     if context and type(error).__name__ == "MissingParameter":
         message += f"; write {context.command_path} {_needed(context)}"
+    if message.endswith("is not readable"):
+        message += f"; {ACCESS_ADVICE}"
     return f"{message} (see `{context.command_path} --help`)" if context else message
 
 

@@ -6,6 +6,7 @@ from stat import S_ISDIR, S_ISFIFO, S_ISLNK, S_ISREG
 from typing import Final
 
 from logstore.file_name import FileFate, FileKind, parse_file_name
+from replication.base.errors import ACCESS_ADVICE
 from replication.cli.output.failure import CommandError
 
 _NEEDED: Final = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT})
@@ -57,7 +58,7 @@ def _is_replaced(kind: FileKind, mode: int) -> bool:
 def _ensure_allowed(path: Path, modes: int) -> None:
     if not os.access(path, modes, effective_ids=os.access in os.supports_effective_ids):
         what = "may not be read and written" if modes & os.W_OK else "may not be read"
-        raise UnusableFileError(path, f"{what} by this user", "run as the broker's user, or grant this user access")
+        raise UnusableFileError(path, f"{what} by this user", ACCESS_ADVICE)
 
 
 def named(mode: int) -> str:

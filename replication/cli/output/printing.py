@@ -13,6 +13,7 @@ import typer
 from logstore.errors import LogStoreError
 from logstore.shown_text import shown as shown  # noqa: PLC0414  what prints imports it from here
 from logstore.text.address_secrets import redacted
+from replication.base.errors import ACCESS_ADVICE
 from replication.base.json_object import SCHEMA_VERSION
 from replication.cli.output.emphasis import emphasized
 
@@ -50,10 +51,12 @@ def separated(names: str) -> list[str]:
 
 
 def told(error: BaseException) -> str:
-    """Give an error's message, a system's as `FILE: what is wrong`, with all that was noted."""
+    """Give an error's message, a system's as `FILE: what is wrong; what to do`, with all that was noted."""
     message = str(error)
     if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.strerror:
         message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        if isinstance(error, PermissionError):
+            message += f"; {ACCESS_ADVICE}"
     return "; ".join([message, *getattr(error, "__notes__", ())])
 
 

@@ -37,3 +37,19 @@ def test_only_directories_are_listed(tmp_path: Path) -> None:
     for name in ("file", "missing"):
         with pytest.raises(NotALogDirectoryError, match="directory"):
             list_directory(tmp_path / name, root=tmp_path)
+
+
+def test_where_there_is_nothing_the_directories_that_there_are_are_named(tmp_path: Path) -> None:
+    for name in ("diverged", "reconciled"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "file").touch()
+    missing, file = tmp_path / "broker-1/orders-0", tmp_path / "file"
+    there = f"the directories in {tmp_path} are diverged, reconciled"
+    with pytest.raises(NotALogDirectoryError, match=f"^{missing}: no such directory; correct the path: {there}$"):
+        list_directory(missing, root=missing)
+    with pytest.raises(NotALogDirectoryError, match=f"^{file}: not a directory; name a directory, such as the one "):
+        list_directory(file, root=file)
+    for number in range(9):
+        (tmp_path / f"orders-{number}").mkdir()
+    with pytest.raises(NotALogDirectoryError, match=r"orders-6 and 3 more$"):
+        list_directory(missing, root=missing)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from logstore.offline import tail_rereader
 from logstore.offline.log_file import LogFile
+from replication.base.errors import ACCESS_ADVICE
 from replication.cli.dumping import log_dump
 from tests.data.replicas import damage_kinds, damaged
 from tests.logstore.batches import CONTROL, GZIP, ZSTD, batch, log, record, simple_batch
@@ -219,7 +220,7 @@ def test_a_file_in_a_directory_that_cannot_be_read_is_one_line_and_status_2(
     monkeypatch.setattr(LogFile, "open", refuse)
     outcome = epochlog("dump", "--json", directory)
     assert outcome.status == 2
-    assert outcome.err == f"epochlog: {path}: Permission denied\n"
+    assert outcome.err == f"epochlog: {path}: Permission denied; {ACCESS_ADVICE}\n"
     assert [line["kind"] for line in lines(outcome)] == ["error", "leader_epoch"]
 
 

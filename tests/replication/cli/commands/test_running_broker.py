@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore.offline.log_file import LogFile
+from replication.base.errors import ACCESS_ADVICE
 from replication.copies.planning.rereading import RELISTINGS
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.dumps import lines
@@ -187,7 +188,7 @@ class TestDump:
         monkeypatch.setattr(files, "list_directory", listing)
         outcome = epochlog("dump", "--json", roots[0])
         assert outcome.status == 2
-        assert outcome.err == f"epochlog: {roots[0] / 'a-0'}: Permission denied\n"
+        assert outcome.err == f"epochlog: {roots[0] / 'a-0'}: Permission denied; {ACCESS_ADVICE}\n"
         [error] = [each for each in lines(outcome) if each["kind"] == "error"]
         assert (error["class"], error["file"]) == ("PermissionError", str(roots[0] / "a-0"))
         others = {Path(each["file"]).parent.name for each in lines(outcome) if each["kind"] != "error"}

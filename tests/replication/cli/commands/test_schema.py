@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from replication.base.errors import ACCESS_ADVICE
 from replication.cli import schemas
 from replication.cli.output.printing import SCHEMA_VERSION
 from replication.cli.schemas import FORM, documented_commands, schema_of
@@ -214,7 +215,7 @@ def test_findings_that_are_cut_short_are_whole_json_that_says_so(monkeypatch: py
     assert outcome.status == 2
     assert outcome.document["findings"]
     assert outcome.document["error"]["file"] == "orders-0"
-    assert outcome.err == "epochlog: orders-0: Permission denied\n"
+    assert outcome.err == f"epochlog: orders-0: Permission denied; {ACCESS_ADVICE}\n"
 
 
 def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:

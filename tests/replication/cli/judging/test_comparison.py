@@ -21,6 +21,7 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
+from replication.base.errors import ACCESS_ADVICE
 from replication.copies.audit import local_judging
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy
 from replication.copies.audit.judgement.verdict import PartitionVerdict
@@ -179,7 +180,7 @@ def test_a_partition_that_cannot_be_listed_leaves_out_that_partition_only(
 
     monkeypatch.setattr(PartitionDirectory, "open", staticmethod(refusing))
     places = [roots[which]] if command == "epochs" else roots
-    assert compare(command, places) == (2, ["b"], f"epochlog: a-0: {path}: Permission denied\n")
+    assert compare(command, places) == (2, ["b"], f"epochlog: a-0: {path}: Permission denied; {ACCESS_ADVICE}\n")
 
 
 @pytest.mark.parametrize("command", ["plan", "advise", "epochs", "verify"])

@@ -58,7 +58,7 @@ def test_links_that_leave_a_directory_are_not_followed(root: Path) -> None:
 
 
 def test_a_directory_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableLocationError, match=r"^[^:]*nowhere: no such directory$"):
+    with pytest.raises(UnreadableLocationError, match=r"^[^:]*nowhere: no such directory; correct the path"):
         Storage(str(tmp_path / "nowhere")).tree()
 
 
