@@ -211,6 +211,28 @@ def bench_get(benchmark: BenchmarkFixture, directory: Path, order: str, codec: C
         assert found.offset == offsets[-1]
 
 
+def bench_get_by_key(benchmark: BenchmarkFixture, directory: Path) -> None:
+    """The last records of keys, of a million that have a key each."""
+    end = 1_000_000 if benchmark.enabled else 1_000
+    with Log.open(directory / "t-0", LogConfig(segment_bytes=64 << 20, retention_ms=-1)) as log:
+        for first in range(0, end, 100):
+            log.append([Record.of(bytes(100), b"key%09d" % number) for number in range(first, first + 100)])
+        rng = random.Random(1)
+        keys = [b"key%09d" % rng.randrange(end) for _ in range(READS)]
+        for kernel in (FIND_SOUND_BATCH, FIND_RECORD_AT):
+            kernel.get()
+
+        def get_all() -> None:
+            for key in keys:
+                log.get(key=key)
+
+        benchmark(get_all)
+        benchmark.extra_info["records"] = len(keys)
+        found = log.get(key=keys[-1])
+        assert found is not None
+        assert found.key == keys[-1]
+
+
 @pytest.mark.parametrize("held", [False, True], ids=["dropped", "held"])
 def bench_read_behind_an_append(benchmark: BenchmarkFixture, directory: Path, rounds: int, held: bool) -> None:
     """A kilobyte that was just appended, by a reader that keeps up."""
