@@ -24,12 +24,12 @@ class PlainBudget:
     """Bounds what is read in plain Python by the cost of loading numba, which a command on a few logs need not pay."""
 
     batches_left: int = 10_000
-    """At some ten microseconds each."""
+    """At some ten microseconds each; below 0 where several threads have taken the last ones."""
 
     @property
     def is_spent(self) -> bool:
         """Whether kernels are used from now on."""
-        return self.batches_left == 0
+        return self.batches_left <= 0
 
 
 PLAIN_BUDGET: Final = PlainBudget()
@@ -56,7 +56,7 @@ def scan_batches(
             chunks = iter([columns])
         elif plain:
             columns = _read(
-                islice(batches, min(CHUNK, PLAIN_BUDGET.batches_left)), position, len(data), check_crc=check_crc
+                islice(batches, max(0, min(CHUNK, PLAIN_BUDGET.batches_left))), position, len(data), check_crc=check_crc
             )
             PLAIN_BUDGET.batches_left -= len(columns)
             # What cannot be read, or not in plain Python any more, is the kernel's to judge.

@@ -7,7 +7,7 @@ from typing import Any
 
 from replication.cli.judging.audit_files import AuditFiles
 from replication.cli.output.failure import MissingPackageError
-from replication.cli.output.printing import progress_bar
+from replication.cli.output.printing import complain, progress_bar
 from replication.cli.settings.connection import client_settings
 
 
@@ -38,7 +38,10 @@ class NetworkRun:
         with ClusterClient(self._bootstrap, settings) as client:
             audit = NetworkAudit(client, self._bootstrap, AuditOptions(**options).checked(), self._rate)
             wanted = not (json and sys.stdout.isatty())
-            with progress_bar("auditing", audit.partitions(), wanted=wanted, unit="partitions") as advance:
+            estimate = audit.estimate()
+            if not json:
+                complain(str(estimate))
+            with progress_bar("auditing", estimate.bytes, wanted=wanted) as advance:
                 audited = audit.carry_out(progress=advance, state=self._state)
                 document = audited.document
         self._files.write_local_tables(audited)

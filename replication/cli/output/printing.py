@@ -242,8 +242,8 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(description: str, total: int, *, wanted: bool = True, unit: str | None = None) -> Iterator[Advance]:
-    """Show progress on a terminal's error stream, in bytes unless there is another unit; nothing in a pipe.
+def progress_bar(description: str, total: int, *, wanted: bool = True) -> Iterator[Advance]:
+    """Show progress in bytes on a terminal's error stream; nothing in a pipe.
 
     What is printed meanwhile is wrapped to the terminal where it goes there too: a bar is not wanted beside JSON.
     """
@@ -251,10 +251,9 @@ def progress_bar(description: str, total: int, *, wanted: bool = True, unit: str
         yield lambda _amount, /: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    amount = [DownloadColumn()] if unit is None else [MofNCompleteColumn(), TextColumn(unit)]
-    columns = (TextColumn("{task.description}"), BarColumn(), *amount, TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     # The bar lets what is printed to the same terminal pass above itself; it must not draw what goes to a file there.
     beside = sys.stdout.isatty()
     console = Console(stderr=True)

@@ -1,7 +1,7 @@
 """Reads replicas from one broker: the thin shell around `RangeFetch`, with a connection, a clock and a pace."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -19,6 +19,7 @@ from replication.wire.messages.fetch import VERSIONS as FETCH_VERSIONS
 from replication.wire.messages.list_offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
+    LATEST,
     ListedOffset,
     ListOffsetsRequest,
     OffsetQuestion,
@@ -57,7 +58,7 @@ class BrokerReader:
         # The first batch comes along, whatever its size, and does not count.
         probe = RangeFetch(partition, start, start, leader_epoch, topic_id, max_bytes=1)
         while probe.high_watermark < 0:
-            for _ in self._fetched(probe):
+            for _ in self.fetch_once(probe):
                 pass
         return SeenEnds(start, probe.high_watermark)
 
@@ -65,9 +66,26 @@ class BrokerReader:
         """Fetch a range. Raises ReplicaMovedError and ReplicaUnreadError."""
         fetch.max_bytes = self._max_bytes
         while not fetch.is_done:
-            yield from self._fetched(fetch)
+            yield from self.fetch_once(fetch)
 
-    def _fetched(self, fetch: RangeFetch) -> Iterator[FetchedPiece]:
+    def led_ends(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, SeenEnds]:
+        """Ask a leader, as a consumer does, where its partitions start and end; those it does not answer are left out.
+
+        Raises ReplicaUnreadError.
+        """
+        starts, ends = dict(self._led(partitions, EARLIEST)), dict(self._led(partitions, LATEST))
+        return {each: SeenEnds(start, ends[each]) for each, start in starts.items() if each in ends}
+
+    def _led(self, partitions: Sequence[TopicPartition], where: int) -> Iterator[tuple[TopicPartition, int]]:
+        if not partitions:
+            return
+        asked = ListOffsetsRequest(partitions=dict.fromkeys(partitions, OffsetQuestion(where)))
+        for each, told in self._ask(asked).partitions.items():
+            if told.error is ErrorCode.NONE and told.offset >= 0:
+                yield each, told.offset
+
+    def fetch_once(self, fetch: RangeFetch) -> Iterator[FetchedPiece]:
+        """Send one request. Raises ReplicaMovedError and ReplicaUnreadError."""
         response = self._ask(fetch.request)
         size = sum(len(told.records) for told in response.partitions.values())
         try:

@@ -1,7 +1,7 @@
 """One replica that is fetched and examined at once, with a way back to its batches: kept here, or fetched again."""
 
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOSPC
@@ -40,6 +40,7 @@ class ReplicaFetch:
     topic_id: UUID | None
     directory: Path
     """For what is kept of it, and what is fetched again: empty at first, and not removed here."""
+    progress: Callable[[int], object] = lambda _bytes: None
 
     def fetch(self) -> Fetched:
         """Fetch it all, and keep what is compared. Raises ReplicaMovedError, ReplicaUnreadError and OSError."""
@@ -48,6 +49,7 @@ class ReplicaFetch:
         kept: dict[str, SegmentExtent] = {}
         for piece in self.reader.read(self._range(start, end)):
             segment = log.add(piece)
+            self.progress(len(piece.data))
             if segment.file in kept or (self._may_be_cleaned and sum(each.size for each in kept.values()) < MOST_KEPT):
                 kept[segment.file] = segment
                 with open(self.directory / segment.file, "ab") as file:

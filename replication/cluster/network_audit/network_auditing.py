@@ -1,7 +1,7 @@
 """The audit of a running cluster: each replica is fetched from its broker, and all of a partition are compared."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,8 +14,11 @@ from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import TopicPartition
 from replication.base.errors import NothingChosenError, ReplicationError
 from replication.cluster.network_audit.audit_state import AuditState
-from replication.cluster.network_audit.broker_reader import BrokerReader
+from replication.cluster.network_audit.broker_reader import SMALLEST_FETCH, BrokerReader
+from replication.cluster.network_audit.estimate import Estimate, Sample
 from replication.cluster.network_audit.network_look import NetworkLook, troubles_of, unsettled
+from replication.cluster.network_audit.range_fetch import RangeFetch
+from replication.cluster.network_audit.replica_bounds import SeenEnds
 from replication.cluster.network_audit.replicated_partition import ReplicatedPartition, broker_name, partitions_in
 from replication.copies.audit.examination.copy_examiner import Row
 from replication.copies.audit.judgement.verdict import Verdict
@@ -36,6 +39,8 @@ MOST_READERS: Final = 16
 """Replicas of one partition that are read at once."""
 STALE_AFTER: Final = 30.0
 """Seconds after which the metadata is asked for again: leaders may have changed."""
+SAMPLED: Final = 20
+"""Partitions whose batches are looked at for an estimate."""
 TOPICS_AT_ONCE: Final = 1_000
 """Whose settings one request asks for."""
 CLEANUP_POLICY: Final = "cleanup.policy"
@@ -53,8 +58,8 @@ class NetworkAudit:
     bytes_per_second: int | None = None
     """Of records fetched from each broker; None is as fast as it goes."""
 
-    def carry_out(self, progress: Advance = lambda _partitions: None, state: Path | None = None) -> LocalAudit:
-        """Do the audit; `progress` is called with the number of partitions that were read.
+    def carry_out(self, progress: Advance = lambda _bytes: None, state: Path | None = None) -> LocalAudit:
+        """Do the audit; `progress` is called with the bytes that were read, of what is read again only once.
 
         With `state` what is known of each partition is written to that file, which an audit that was interrupted goes
         on with; it is removed at the end. Raises NothingChosenError, NoBrokerError and other errors of connections
@@ -67,7 +72,6 @@ class NetworkAudit:
         kept = None if state is None else AuditState.open(state, self._identity(metadata))
         try:
             looks = _known(partitions, kept)
-            progress(len(looks))
             passes = LivePasses(set(range(len(partitions))) - looks.keys(), self.options.patience)
             self._look(metadata, partitions, passes, looks, progress, kept)
         except BaseException:
@@ -99,12 +103,13 @@ class NetworkAudit:
         readers = {each: self._reader(each) for each in metadata.brokers}
         with ThreadPoolExecutor(MOST_READERS, "replica-reader") as executor:
             compacted = self._compacted({each.partition.topic for each in partitions})
-            look = NetworkLook(readers, executor, compacted, self.options.records)
+            first = NetworkLook(readers, executor, compacted, self.options.records, progress)
+            again = NetworkLook(readers, executor, compacted, self.options.records)
             while turn := passes.next(time.monotonic()):
                 time.sleep(turn.pause)
                 for reader in readers.values():
                     reader.forget_failure()
-                current = _Current(self.client)
+                current, look = _Current(self.client), first if turn.number == 1 else again
                 for number in sorted(turn.due):
                     partition = partitions[number].partition
                     told = current.of(partition)
@@ -112,7 +117,6 @@ class NetworkAudit:
                     passes.note(number, moved=bool(seen.moved), troubles=troubles_of(seen))
                     if kept is not None and number not in passes.unsettled and _is_known(seen):
                         kept.note(partition, seen)
-                    progress(1 if turn.number == 1 else 0)
 
     def _identity(self, metadata: ClusterMetadata) -> Mapping[str, object]:
         """Return what makes two runs the same audit."""
@@ -120,9 +124,23 @@ class NetworkAudit:
         about = {"topics": sorted(options.topics), "sample": options.sample, "records": options.records}
         return {"cluster_id": metadata.cluster_id, **about}
 
-    def partitions(self) -> int:
-        """Ask how many partitions would be read."""
-        return len(self._chosen(self.client.metadata(None)))
+    def estimate(self) -> Estimate:
+        """Ask leaders how many offsets they have, and look at some batches of the largest partitions.
+
+        Raises what `carry_out` raises; partitions whose leaders do not answer count as empty.
+        """
+        metadata = self.client.metadata(None)
+        partitions = self._chosen(metadata)
+        readers = {each: self._reader(each) for each in metadata.brokers}
+        ends = dict(_ends(partitions, readers))
+        offsets = {each: max(seen.high_watermark - seen.start, 0) for each, seen in ends.items()}
+        largest = sorted(partitions, key=lambda each: -offsets.get(each.partition, 0))[:SAMPLED]
+        samples = {}
+        for each in largest:
+            if offsets.get(each.partition):
+                with suppress(ReplicationError):
+                    samples[each.partition] = _sample(each, ends[each.partition], readers[each.leader])
+        return Estimate.of(partitions, offsets, samples, self.bytes_per_second)
 
     def _chosen(self, metadata: ClusterMetadata) -> Sequence[ReplicatedPartition]:
         known = [*partitions_in(metadata)]
@@ -172,6 +190,29 @@ class NetworkAudit:
             history=None,
             run_before=None,
         )
+
+
+def _ends(
+    partitions: Sequence[ReplicatedPartition], readers: Mapping[int, BrokerReader]
+) -> Iterator[tuple[TopicPartition, SeenEnds]]:
+    """Ask each leader for all that it leads at once."""
+    for broker_id, reader in readers.items():
+        with suppress(ReplicationError):
+            yield from reader.led_ends([each.partition for each in partitions if each.leader == broker_id]).items()
+
+
+def _sample(partition: ReplicatedPartition, seen: SeenEnds, leader: BrokerReader) -> Sample:
+    """Look at the first batches of a partition."""
+    fetch = RangeFetch(
+        partition.partition,
+        seen.start,
+        seen.high_watermark,
+        partition.leader_epoch,
+        partition.topic_id,
+        max_bytes=SMALLEST_FETCH,
+    )
+    size = sum(len(piece.data) for piece in leader.fetch_once(fetch))
+    return Sample(fetch.next_offset - seen.start, size)
 
 
 def _is_known(seen: LiveLook) -> bool:

@@ -58,6 +58,8 @@ class NetworkLook:
     is_compacted: Mapping[str, bool]
     """By topic, as far as its settings are known."""
     records: bool = False
+    progress: Callable[[int], object] = lambda _bytes: None
+    """Called with the number of bytes that were fetched, in any thread."""
 
     def at(self, partition: ReplicatedPartition) -> LiveLook:
         """Fetch and compare all replicas of a partition."""
@@ -87,6 +89,7 @@ class NetworkLook:
                 partition.leader_epoch,
                 partition.topic_id,
                 scratch / broker_name(each),
+                self.progress,
             )
             for each in seen
         }

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logstore.batch.batches import read_batches
 from logstore.batch.columns import BatchColumns
 from logstore.offline import batch_scan
 from logstore.offline.batch_scan import PLAIN_BUDGET
@@ -63,6 +64,16 @@ def test_plain_python_reads_no_more_batches_than_it_may() -> None:
         for left in (15, 5, 0, 0):
             assert sum(map(len, file.scan())) == 10
             assert PLAIN_BUDGET.batches_left == left
+
+
+def test_other_threads_may_take_what_is_left_of_it_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def take_all(*arguments: Any) -> Any:
+        PLAIN_BUDGET.batches_left = min(PLAIN_BUDGET.batches_left, -3)
+        return read_batches(*arguments)
+
+    monkeypatch.setattr(batch_scan, "read_batches", take_all)
+    assert sum(map(len, LogFile(memoryview(log(batches=10))).scan())) == 10
+    assert PLAIN_BUDGET.is_spent
 
 
 def test_a_large_log_is_left_to_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """A running cluster is audited over the network: what differs is found, and what moves is no finding."""
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,10 +11,13 @@ import pytest
 from confluent_kafka import Producer
 
 from logstore.offline.partition_directory import PartitionDirectory
+from replication.cluster.network_audit.network_auditing import NetworkAudit
 from replication.cluster.network_audit.network_look import NetworkLook
 from replication.cluster.network_audit.replicated_partition import ReplicatedPartition
 from replication.copies.audit.local.live_look import LiveLook
+from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.testing import Cluster
+from replication.wire.client.cluster_client import ClusterClient
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cluster.network_audit.changed_files import cut_out
 from tests.replication.copies.audit.logs import change_record
@@ -105,6 +109,16 @@ def test_only_the_chosen_topics_are_read(cluster: Cluster) -> None:
     assert outcome.document["left_out"] == 4
 
 
+def test_what_will_be_read_is_known_beforehand_where_batches_are_alike(cluster: Cluster) -> None:
+    with ClusterClient(cluster.bootstrap) as client:
+        audit = NetworkAudit(client, cluster.bootstrap, AuditOptions(topics=["cut"], live=True))
+        estimate, read = audit.estimate(), list[int]()
+        audited = audit.carry_out(progress=read.append)
+    assert sum(read) == audited.bytes
+    assert 0.9 * audited.bytes < estimate.bytes < 1.1 * audited.bytes
+    assert (estimate.partitions, estimate.replicas, estimate.brokers) == (1, 3, 3)
+
+
 def test_no_more_is_read_than_the_rate_allows_and_the_result_is_the_same(cluster: Cluster) -> None:
     outcome = audited(cluster, "--topics", "cut", "--rate", 200_000)
     assert verdicts(outcome) == {"cut": ["identical"]}
@@ -137,6 +151,7 @@ def test_what_is_said_names_what_was_not_seen(cluster: Cluster, tmp_path: Path) 
     page = tmp_path / "audit.html"
     outcome = epochlog("audit", "--bootstrap", cluster.bootstrap, "--topics", "cut", "--report", page)
     assert outcome.status == 0
+    assert re.search(r"about [\d,]+ bytes in 3 replicas of 1 partition on 3 brokers", outcome.err)
     assert "indexes, checkpoints and other files were not seen" in outcome.out
     assert "indexes, checkpoints and other files were not seen" in page.read_text()
 
