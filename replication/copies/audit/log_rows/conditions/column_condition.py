@@ -18,6 +18,8 @@ MICROSECONDS: Final = 1_000
 Constant = str | int | datetime
 _NOT_BELOW: Final = Compare(TIMESTAMP, ">=", -MOST_MILLISECONDS)
 _NOT_ABOVE: Final = Compare(TIMESTAMP, "<=", MOST_MILLISECONDS)
+_BELOW: Final = Compare(TIMESTAMP, "<", -MOST_MILLISECONDS)
+_ABOVE: Final = Compare(TIMESTAMP, ">", MOST_MILLISECONDS)
 _REPRESENTABLE: Final = {
     "=": (),
     "!=": (_NOT_BELOW, _NOT_ABOVE),
@@ -44,9 +46,16 @@ def among(column: str, values: tuple[Constant, ...]) -> Condition:
     return AnyOf(tuple(compared(column, "=", value) for value in values))
 
 
-def like(column: str, pattern: str) -> Condition:
-    """Return that a text is like SQL's pattern: `%` stands for anything, `_` for one character."""
-    return Matches(column, "".join(_LIKE.get(each, each) for each in pattern))
+def like(column: str, pattern: str, *, is_negated: bool = False) -> Condition:
+    """Return that a text is like SQL's pattern, or unlike it: `%` stands for anything, `_` for one character."""
+    return Matches(column, "".join(_LIKE.get(each, each) for each in pattern), is_negated)
+
+
+def is_null(column: str, *, is_negated: bool = False) -> Condition:
+    """Return that a column is NULL, or not. Raises TypeError for another one than `timestamp`."""
+    if column != TIMESTAMP:
+        raise TypeError(f"{column} is not compared with NULL")
+    return AllOf((_NOT_BELOW, _NOT_ABOVE)) if is_negated else AnyOf((_BELOW, _ABOVE))
 
 
 def starting_with(column: str, prefix: str) -> Condition:

@@ -139,6 +139,10 @@ ALWAYS: Final = AllOf()
 NEVER: Final = AnyOf()
 
 
+OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+"""The sign of each comparison that holds where one with another sign does not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compare:
     """A column compared with a constant.
@@ -162,7 +166,7 @@ class Compare:
         span = known.get(self.column)
         if span is None:
             return False
-        return np.logical_not(_COMPARISONS[_OPPOSITES[self.sign]](span, self.value))
+        return np.logical_not(_COMPARISONS[OPPOSITES[self.sign]](span, self.value))
 
     def given(self, known: Known) -> Condition:
         """See `Condition`."""
@@ -189,11 +193,13 @@ class Matches:
 
     column: str
     pattern: str
+    is_negated: bool = False
+    """Whether it is to be unlike the pattern."""
 
     def may_hold(self, known: Known) -> Mask:
         """See `Condition`."""
         span = known.get(self.column)
-        return True if span is None else self.fits(span.least)
+        return True if span is None else self.fits(span.least) is not self.is_negated
 
     def fits(self, text: str) -> bool:
         """Whether a text is like the pattern."""
@@ -226,9 +232,6 @@ class MatchesExpression(Matches):
     def fits(self, text: str) -> bool:
         """See `Matches`."""
         return re.fullmatch(self.pattern, text) is not None
-
-
-_OPPOSITES: Final = {"=": "!=", "!=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _never_equal(span: Span, value: Any) -> Mask:

@@ -14,13 +14,14 @@ from replication.copies.audit.log_rows.conditions.column_condition import (
     Constant,
     among,
     compared,
+    is_null,
     like,
 )
-from replication.copies.audit.log_rows.conditions.condition import AllOf, AnyOf, Condition
+from replication.copies.audit.log_rows.conditions.condition import OPPOSITES, AllOf, AnyOf, Condition
 
 ALLOWED: Final = (
-    "conditions with AND, OR and parentheses, each with =, !=, <, <=, >, >=, IN (...), BETWEEN ... AND ... or LIKE, on "
-    f"{', '.join(CONDITIONED)}: topic LIKE 'orders%' AND offset BETWEEN 1000 AND 1999"
+    "conditions with AND, OR, NOT and parentheses, each with =, !=, <, <=, >, >=, IN (...), BETWEEN ... AND ..., "
+    f"LIKE, or of timestamp IS NULL, on {', '.join(CONDITIONED)}: topic LIKE 'orders%' AND offset BETWEEN 1000 AND 1999"
 )
 _TOKEN: Final = re.compile(r"\s*(?:(-?\d+)|'((?:[^']|'')*)'|([A-Za-z_]\w*)|(<=|>=|<>|!=|==|[=<>(),]))", re.ASCII)
 _SAME: Final = {"<>": "!=", "==": "="}
@@ -43,7 +44,7 @@ def parse_where(text: str) -> Condition:
     (7, None)
     """
     parser = _Parser(_tokens(text))
-    condition = parser.any_of(0)
+    condition = parser.any_of(0, is_negated=False)
     parser.end()
     return condition
 
@@ -75,62 +76,81 @@ def _tokens(text: str) -> list[Token]:
 
 
 class _Parser:
+    """Reads conditions; what is negated is turned into what holds instead, as of NULL neither does."""
+
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
         self._next = 0
 
-    def any_of(self, depth: int) -> Condition:
+    def any_of(self, depth: int, *, is_negated: bool) -> Condition:
         """Read conditions with OR between."""
-        parts = self._parts("OR", lambda: self._all_of(depth))
-        return parts[0] if len(parts) == 1 else AnyOf(parts)
+        return self._parts("OR", lambda: self._all_of(depth, is_negated=is_negated), AllOf if is_negated else AnyOf)
 
     def end(self) -> None:
         """Raise WhereError where anything follows."""
         if self._next < len(self._tokens):
             raise WhereError("something follows the condition")
 
-    def _all_of(self, depth: int) -> Condition:
-        parts = self._parts("AND", lambda: self._factor(depth))
-        return parts[0] if len(parts) == 1 else AllOf(parts)
+    def _all_of(self, depth: int, *, is_negated: bool) -> Condition:
+        return self._parts("AND", lambda: self._factor(depth, is_negated=is_negated), AnyOf if is_negated else AllOf)
 
-    def _parts(self, word: str, read: Callable[[], Condition]) -> tuple[Condition, ...]:
+    def _parts(self, word: str, read: Callable[[], Condition], join: type[AllOf] | type[AnyOf]) -> Condition:
         parts = [read()]
         while self._takes(word):
             parts.append(read())
-        return tuple(parts)
+        return parts[0] if len(parts) == 1 else join(tuple(parts))
 
-    def _factor(self, depth: int) -> Condition:
+    def _factor(self, depth: int, *, is_negated: bool) -> Condition:
+        while self._takes("NOT"):
+            is_negated = not is_negated
         if not self._takes("("):
-            return self._comparison()
+            return self._comparison(is_negated=is_negated)
         if depth == _DEEPEST:
             raise WhereError("too many parentheses")
-        condition = self.any_of(depth + 1)
+        condition = self.any_of(depth + 1, is_negated=is_negated)
         self._take(")")
         return condition
 
-    def _comparison(self) -> Condition:
+    def _comparison(self, *, is_negated: bool) -> Condition:
         column = (self._token().word or "").lower()
         if column not in CONDITIONED:
             raise WhereError(f"{_brief(column) or 'a constant'} is no column that spares reading")
-        return self._compared(column, (self._token().word or "").upper())
-
-    def _compared(self, column: str, word: str) -> Condition:
+        word = (self._token().word or "").upper()
         if word in SIGNS:
-            return compared(column, word, self._constant(column))
+            return compared(column, OPPOSITES[word] if is_negated else word, self._constant(column))
+        if word == "IS" and column == TIMESTAMP:
+            is_not = self._takes("NOT")
+            self._take("NULL")
+            return is_null(column, is_negated=is_not is not is_negated)
+        if word == "NOT":
+            return self._named(column, (self._token().word or "").upper(), is_negated=not is_negated)
+        return self._named(column, word, is_negated=is_negated)
+
+    def _named(self, column: str, word: str, *, is_negated: bool) -> Condition:
+        """Read what follows a column and IN, BETWEEN or LIKE."""
         if word == "IN":
-            self._take("(")
-            values = [self._constant(column)]
-            while self._takes(","):
-                values.append(self._constant(column))
-            self._take(")")
-            return among(column, tuple(values))
+            values = self._constants(column)
+            return (
+                AllOf(tuple(compared(column, "!=", each) for each in values)) if is_negated else among(column, values)
+            )
         if word == "BETWEEN":
             low = self._constant(column)
             self._take("AND")
-            return AllOf((compared(column, ">=", low), compared(column, "<=", self._constant(column))))
+            high = self._constant(column)
+            if is_negated:
+                return AnyOf((compared(column, "<", low), compared(column, ">", high)))
+            return AllOf((compared(column, ">=", low), compared(column, "<=", high)))
         if word == "LIKE" and column in TEXTS:
-            return like(column, str(self._constant(column)))
+            return like(column, str(self._constant(column)), is_negated=is_negated)
         raise WhereError(f"{_brief(word) or 'a constant'} does not follow {column}")
+
+    def _constants(self, column: str) -> tuple[Constant, ...]:
+        self._take("(")
+        values = [self._constant(column)]
+        while self._takes(","):
+            values.append(self._constant(column))
+        self._take(")")
+        return tuple(values)
 
     def _constant(self, column: str) -> Constant:
         literal = self._token().literal

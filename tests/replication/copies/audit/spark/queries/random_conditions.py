@@ -58,7 +58,7 @@ def spared_condition(table: pd.DataFrame, chance: random.Random, depth: int = 2)
     """Make a condition for the option `where`."""
     if depth and chance.random() < 0.5:
         one, other = (spared_condition(table, chance, depth - 1) for _ in range(2))
-        return chance.choice([_all_of, _any_of])(one, other)
+        return chance.choice([_all_of, _any_of, _not_of])(one, other)
     name = chance.choice(sorted(SPARED))
     return _plain(table, chance, name)
 

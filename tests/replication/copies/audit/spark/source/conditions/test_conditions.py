@@ -24,7 +24,7 @@ from pyspark.sql.datasource import (
 from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS
 from replication.copies.audit.log_rows.conditions.column_condition import CONDITIONED, NUMBERS, TEXTS, compared
 from replication.copies.audit.log_rows.conditions.condition import ALWAYS, NEVER, AllOf, Condition, Span
-from replication.copies.audit.log_rows.conditions.where import parse_where
+from replication.copies.audit.log_rows.conditions.where import WhereError, parse_where
 from replication.copies.audit.spark.source.pushed_filters import pushed
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -39,21 +39,26 @@ def literal(value: object) -> str:
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
+negations = st.sampled_from(["", "", "NOT "])
+
+
 @st.composite
 def comparisons(draw: st.DrawFn) -> str:
     column = draw(st.sampled_from([*NUMBERS, *TEXTS]))
     values = names if column in TEXTS else small
-    forms = ["{c} {s} {a}", "{c} IN ({a}, {b})", "{c} BETWEEN {a} AND {b}"]
+    forms = ["{c} {s} {a}", "{c} {n}IN ({a}, {b})", "{c} {n}BETWEEN {a} AND {b}"]
     if column in TEXTS:
-        forms.append("{c} LIKE {a} ")
+        forms.append("{c} {n}LIKE {a} ")
     sign = draw(st.sampled_from(["=", "!=", "<>", "<", "<=", ">", ">="]))
     a, b = literal(draw(values)), literal(draw(values))
-    return draw(st.sampled_from(forms)).format(c=column, s=sign, a=a, b=b)
+    return draw(st.sampled_from(forms)).format(c=column, s=sign, a=a, b=b, n=draw(negations))
 
 
 wheres = st.recursive(
     comparisons(),
-    lambda inner: st.tuples(inner, st.sampled_from(["AND", "or"]), inner).map(lambda each: f"({' '.join(each)})"),
+    lambda inner: st.tuples(negations, inner, st.sampled_from(["AND", "or"]), negations, inner).map(
+        lambda each: f"{each[0]}({' '.join(each[1:])})"
+    ),
     max_leaves=6,
 )
 
@@ -133,6 +138,30 @@ def test_times_are_utc_unless_they_name_a_zone() -> None:
 
     assert plain == zoned
     assert plain.limits("timestamp") == (1_795_247_755_000, MOST_MILLISECONDS)
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("timestamp IS NULL", {"before", "beyond"}),
+        ("timestamp IS NOT NULL", {"now"}),
+        ("NOT timestamp IS NULL", {"now"}),
+        ("NOT timestamp < '2000-01-01'", {"now"}),
+        ("NOT (timestamp >= '2000-01-01' OR timestamp IS NULL)", set()),
+        ("NOT timestamp NOT BETWEEN '2000-01-01' AND '2100-01-01'", {"now"}),
+        ("timestamp NOT IN ('2000-01-01')", {"now"}),
+    ],
+)
+def test_of_a_time_that_is_null_nothing_is_true_but_that(where: str, wanted: set[str]) -> None:
+    times = {"before": -MOST_MILLISECONDS - 1, "now": 1_795_247_755_000, "beyond": MOST_MILLISECONDS + 1}
+
+    assert {name for name, time in times.items() if holds(parse_where(where), {"timestamp": time})} == wanted
+
+
+@pytest.mark.parametrize("where", ["offset IS NULL", "topic IS NOT NULL", "timestamp IS", "NOT", "topic NOT = 'a'"])
+def test_what_is_never_null_is_not_asked_for(where: str) -> None:
+    with pytest.raises(WhereError):
+        parse_where(where)
 
 
 FILTERS: list[tuple[Filter, str]] = [
