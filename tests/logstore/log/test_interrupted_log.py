@@ -65,6 +65,8 @@ class InterruptedDisk(FileSystem):
     def rename(self, source: Path, target: Path) -> None:
         super().rename(source, target)
         self._passed("rename")
+        if source.suffix == ".log":
+            self._passed("rename of a segment")
 
     def fsync(self, descriptor: int) -> None:
         super().fsync(descriptor)
@@ -193,14 +195,17 @@ def test_neither_has_a_roll_nor_a_flush(log: Log, disk: InterruptedDisk, step: s
 
 
 @pytest.mark.parametrize(
-    "call",
-    [lambda log: log.truncate_to(3), lambda log: log.truncate_fully_and_start_at(40)],
+    ("call", "step"),
+    [
+        (lambda log: log.truncate_to(3), "truncate"),
+        (lambda log: log.truncate_fully_and_start_at(40), "rename of a segment"),
+    ],
     ids=["truncate_to", "truncate_fully_and_start_at"],
 )
 def test_a_truncation_that_is_interrupted_poisons_the_log_for_readers_too(
-    log: Log, disk: InterruptedDisk, call: Callable[[Log], object]
+    log: Log, disk: InterruptedDisk, call: Callable[[Log], object], step: str
 ) -> None:
-    with interrupted(disk, "rename"):
+    with interrupted(disk, step):
         call(log)
     assert isinstance(log.failure, LogPoisonedError)
     with pytest.raises(LogPoisonedError, match=r"interrupted by Interruption .* open the log again"):
