@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from threading import Event
 from typing import Final, TypeVar
 from uuid import UUID
 
@@ -44,6 +45,11 @@ class BrokerReader:
         self._pace = Pace(bytes_per_second)
         self._max_bytes = min(MAX_BYTES, max(SMALLEST_FETCH, bytes_per_second or MAX_BYTES))
         self._failure: str | None = None
+        self._ended = Event()
+
+    def end(self) -> None:
+        """End what is read, and waited for, in another thread."""
+        self._ended.set()
 
     def forget_failure(self) -> None:
         """Try again to reach a broker that could not be reached."""
@@ -93,7 +99,9 @@ class BrokerReader:
         except ThrottledError as error:
             self._failure = str(error)
             raise
-        time.sleep(self._pace.pause(now=time.monotonic(), size=size, throttle_time_ms=response.throttle_time_ms))
+        pause = self._pace.pause(now=time.monotonic(), size=size, throttle_time_ms=response.throttle_time_ms)
+        if self._ended.wait(pause):
+            raise ReplicaUnreadError("reading was ended")
 
     def _start(self, partition: TopicPartition) -> int:
         """Ask where a replica starts on the broker's own disks; what is in remote storage is the same for all."""

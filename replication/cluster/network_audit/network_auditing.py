@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -101,7 +101,7 @@ class NetworkAudit:
     ) -> None:
         """Make all passes."""
         readers = {each: self._reader(each) for each in metadata.brokers}
-        with ThreadPoolExecutor(MOST_READERS, "replica-reader") as executor:
+        with ThreadPoolExecutor(MOST_READERS, "replica-reader") as executor, self._ended_with(readers.values()):
             compacted = self._compacted({each.partition.topic for each in partitions})
             first = NetworkLook(readers, executor, compacted, self.options.records, progress)
             again = NetworkLook(readers, executor, compacted, self.options.records)
@@ -117,6 +117,17 @@ class NetworkAudit:
                     passes.note(number, moved=bool(seen.moved), troubles=troubles_of(seen))
                     if kept is not None and number not in passes.unsettled and _is_known(seen):
                         kept.note(partition, seen)
+
+    @contextmanager
+    def _ended_with(self, readers: Iterable[BrokerReader]) -> Iterator[None]:
+        """End what other threads read and wait for where this one is interrupted."""
+        try:
+            yield
+        except BaseException:
+            for reader in readers:
+                reader.end()
+            self.client.close()
+            raise
 
     def _identity(self, metadata: ClusterMetadata) -> Mapping[str, object]:
         """Return what makes two runs the same audit."""

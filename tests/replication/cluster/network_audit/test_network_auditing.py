@@ -1,6 +1,8 @@
 """A running cluster is audited over the network: what differs is found, and what moves is no finding."""
 
+import os
 import re
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -145,6 +147,16 @@ def test_an_audit_that_was_interrupted_goes_on_behind_what_it_knows(
     assert set(verdicts(outcome)) == {"cut", "damaged", "empty", "keys", "orders"}
     assert outcome.status == 0
     assert not state.exists()
+
+
+@pytest.mark.usefixtures("alarmed")
+def test_an_interruption_ends_what_other_threads_read_and_wait_for(cluster: Cluster) -> None:
+    signal.alarm(60)
+    with ClusterClient(cluster.bootstrap) as client:
+        options = AuditOptions(topics=["cut"], live=True)
+        audit = NetworkAudit(client, cluster.bootstrap, options, bytes_per_second=1)  # hours
+        with pytest.raises(KeyboardInterrupt):
+            audit.carry_out(progress=lambda _: os.kill(os.getpid(), signal.SIGINT))
 
 
 def test_what_is_said_names_what_was_not_seen(cluster: Cluster, tmp_path: Path) -> None:
