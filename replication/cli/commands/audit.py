@@ -167,7 +167,6 @@ def audit(
 
     Examples:
       epochlog audit broker-1 broker-2 broker-3 --report audit.html
-      epochlog audit /backup/cluster --topics 'orders*' --records
       epochlog audit b1=s3://bucket/broker-1 b2=s3://bucket/broker-2 --history runs --rotate 7
       epochlog audit --bootstrap broker1:9092 --rate 20000000 --report audit.html
     """  # noqa: D205  typer takes the first paragraph whole
