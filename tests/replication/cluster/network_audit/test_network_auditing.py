@@ -1,6 +1,5 @@
 """A running cluster is audited over the network: what differs is found, and what moves is no finding."""
 
-import os
 import re
 import signal
 import threading
@@ -152,11 +151,12 @@ def test_an_audit_that_was_interrupted_goes_on_behind_what_it_knows(
 @pytest.mark.usefixtures("alarmed")
 def test_an_interruption_ends_what_other_threads_read_and_wait_for(cluster: Cluster) -> None:
     signal.alarm(60)
+    main = threading.get_ident()
     with ClusterClient(cluster.bootstrap) as client:
         options = AuditOptions(topics=["cut"], live=True)
-        audit = NetworkAudit(client, cluster.bootstrap, options, bytes_per_second=1)  # hours
+        audit = NetworkAudit(client, cluster.bootstrap, options, bytes_per_second=100)  # minutes
         with pytest.raises(KeyboardInterrupt):
-            audit.carry_out(progress=lambda _: os.kill(os.getpid(), signal.SIGINT))
+            audit.carry_out(progress=lambda _: signal.pthread_kill(main, signal.SIGINT))
 
 
 def test_what_is_said_names_what_was_not_seen(cluster: Cluster, tmp_path: Path) -> None:
