@@ -467,6 +467,9 @@ def _without_secrets() -> Iterator[None]:
         raise FileNotFoundError(error.errno, redacted(error.strerror or str(error)), error.filename) from None
     except (OSError, ArrowException) as error:
         raise OSError(redacted(str(error))) from None
+    except UnicodeDecodeError as error:  # pyarrow takes names as they come
+        name = shown(os.fsdecode(error.object))
+        raise OSError(f"the store answers with a name that is no UTF-8: {redacted(name)}") from None
 
 
 def _stored(entry: os.DirEntry[str]) -> StoredFile | None:

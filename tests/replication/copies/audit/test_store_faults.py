@@ -15,7 +15,7 @@ from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoin
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log.log import Log
 from replication.audit import audit_locally
-from replication.base.errors import ReplicationError
+from replication.base.errors import ReplicationError, UnreadableLocationError
 from replication.base.metadata_partition import METADATA_PARTITION
 from replication.copies.audit.snapshots.patience import Patience, patience_with
 from replication.copies.audit.snapshots.storage import Storage
@@ -163,6 +163,21 @@ def test_what_a_store_ends_early_is_not_filled_up_with_what_stood_in_memory(tmp_
             place.read("file", 1_000)
         store.set_fault(lambda _key: True, lambda answer, _: cut(answer, 100), ONCE)
         assert place.read("file", 1_000) == bytes(range(256))
+
+
+def test_a_listing_with_a_name_that_is_no_text_is_asked_for_again(tmp_path: Path) -> None:
+    (tmp_path / "some-file").write_bytes(b"1")
+
+    def not_text(answer: Answer, _: int) -> Answer:
+        return replace(answer, body=answer.body.replace(b"some-file", b"some-f\xe9le"))
+
+    with LoopbackStore(tmp_path).running() as store:
+        place = Storage(store.address(""))
+        store.set_fault(lambda _key: True, not_text, ONCE)
+        assert place.tree() == {"": {"some-file": 1}}
+        store.set_fault(lambda _key: True, not_text, ALWAYS)
+        with pytest.raises(UnreadableLocationError, match="a name that is no UTF-8: .*some-f"):
+            place.tree()
 
 
 def audited(store: LoopbackStore) -> Report:
