@@ -176,7 +176,7 @@ def test_a_listing_with_a_name_that_is_no_text_is_asked_for_again(tmp_path: Path
         store.set_fault(lambda _key: True, not_text, ONCE)
         assert place.tree() == {"": {"some-file": 1}}
         store.set_fault(lambda _key: True, not_text, ALWAYS)
-        with pytest.raises(UnreadableLocationError, match="a name that is no UTF-8: .*some-f"):
+        with pytest.raises(UnreadableLocationError, match=r"a name that is no UTF-8: .*some-f"):
             place.tree()
 
 
