@@ -556,7 +556,8 @@ class TestGaps:
         self.compacted(tmp_path / "t-0", replicated=replicated)
         Log.open(tmp_path / "t-0", config).close()
         (tmp_path / "t-0" / "00000000000000000004.log").unlink()
-        with pytest.raises(DamagedLogError, match="offsets 3 to 5 may be damaged or lost"):
+        # The batch before may be one of them as well, under a wrong offset, which no checksum covers.
+        with pytest.raises(DamagedLogError, match="offsets 2 to 5 may be damaged or lost"):
             Log.open(tmp_path / "t-0", config)
 
     @pytest.mark.parametrize("is_whole", [True, False])
