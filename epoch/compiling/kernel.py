@@ -7,6 +7,7 @@ Where machine code came with the installation (`shipped_code`) nothing is compil
 either, and with NUMBA_DISABLE_JIT=1, kernels and their helpers run as plain Python.
 """
 
+import os
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Final, TypeVar, cast
@@ -62,7 +63,37 @@ def _compiled(function: Function, *, nogil: bool) -> Function:
 
     dispatcher: Any = njit(nogil=nogil, error_model="numpy", boundscheck=False)(function)
     dispatcher._cache = KernelCache(function)  # noqa: SLF001  what numba's cache=True does with its own class
+    dispatcher.compile = _in_a_directory(dispatcher.compile, _name(function))
     return cast("Function", dispatcher)
+
+
+def _in_a_directory(compile_: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Compile, and blame nobody's files where the working directory is gone, which numba names in messages of its own.
+
+    Whoever reads a file with a kernel would take the error for the file's.
+    """
+
+    @wraps(compile_)
+    def run(signature: Any) -> Any:
+        try:
+            return compile_(signature)
+        except FileNotFoundError as error:
+            if _has_directory():
+                raise
+            raise RuntimeError(
+                f"{name} cannot be compiled: the working directory of this process has been removed; start it in one "
+                "that exists, or run `epochlog warm` before"
+            ) from error
+
+    return run
+
+
+def _has_directory() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109  as numba does
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _name(function: Callable[..., Any]) -> str:

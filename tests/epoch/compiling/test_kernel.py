@@ -53,3 +53,23 @@ def test_machine_code_answers_as_its_kernel_for_any_bytes_and_leaves_them_as_the
     data.append(1)  # which a buffer that is still held would refuse
     with pytest.raises(TypeError):
         add("text", 4)
+
+
+@kernel
+def item(numbers: np.ndarray, at: int) -> int:
+    return numbers[at]
+
+
+def test_where_the_working_directory_is_gone_no_file_is_blamed_for_what_cannot_be_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.setattr(item._cache, "load_overload", lambda *_: None)  # it may have been kept
+    with monkeypatch.context() as here:
+        here.chdir(gone)
+        gone.rmdir()
+        with pytest.raises(RuntimeError, match="item cannot be compiled: the working directory"):
+            item(np.arange(3), 1)
+        here.chdir(tmp_path)
+        assert item(np.arange(3), 1) == 1
