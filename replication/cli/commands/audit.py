@@ -12,7 +12,7 @@ import typer
 
 from logstore.topic_partition import METADATA_TOPIC
 from replication.base.counted import counted
-from replication.cli.judging.audit_engines import AuditRun, Engine
+from replication.cli.judging.audit_engines import AuditRun, Engine, MasterOption
 from replication.cli.judging.audit_files import AuditFiles, OverwriteOption
 from replication.cli.judging.comparison import ReplicationFactorOption
 from replication.cli.judging.network_run import NetworkRun
@@ -91,9 +91,7 @@ def audit(
             "--workers", metavar="N", min=0, help="Processes besides this one; by default one for each processor."
         ),
     ] = None,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Spark's master; by default this machine.")
-    ] = None,
+    master: MasterOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="DIR", help="Write all tables to this new directory, as Parquet and JSON."),

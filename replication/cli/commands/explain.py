@@ -23,6 +23,7 @@ from replication.cli.output.printing import (
     progress_bar,
 )
 from replication.cli.output.prose import wrapped
+from replication.cli.settings.replica_option import ReplicaOption
 
 if TYPE_CHECKING:
     import numpy as np
@@ -65,16 +66,7 @@ def explain(
             show_default=False,
         ),
     ] = None,
-    replica: Annotated[
-        str | None,
-        typer.Option(
-            "--replica",
-            metavar="NAME",
-            help="The copy whose log is explained: its directory's name or node.id. By default the one with the latest "
-            "leader epoch.",
-            show_default=False,
-        ),
-    ] = None,
+    replica: ReplicaOption = None,
     isolation: IsolationOption = Isolation.COMMITTED,
     compacted: Annotated[
         bool, typer.Option("--compacted", help="The topic is compacted: gaps between batches are the cleaner's work.")

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from replication.base.counted import counted
+from replication.cli.judging.audit_engines import MasterOption
 from replication.cli.judging.isolation import Isolation, IsolationOption
 from replication.cli.judging.reconcile_run import MOST_FINDINGS, reconcile_with_spark
 from replication.cli.output.printing import (
@@ -23,6 +24,7 @@ from replication.cli.output.printing import (
     separated,
 )
 from replication.cli.output.prose import wrapped
+from replication.cli.settings.replica_option import ReplicaOption
 from replication.cli.settings.topics_option import TopicsOption, chosen_topics
 
 MOST: Final = 10
@@ -67,16 +69,7 @@ def reconcile(
             show_default=False,
         ),
     ] = None,
-    replica: Annotated[
-        str | None,
-        typer.Option(
-            "--replica",
-            metavar="NAME",
-            help="The copy whose log counts: its directory's name or node.id. By default the one with the latest "
-            "leader epoch.",
-            show_default=False,
-        ),
-    ] = None,
+    replica: ReplicaOption = None,
     isolation: IsolationOption = Isolation.COMMITTED,
     compacted: Annotated[
         str,
@@ -87,9 +80,7 @@ def reconcile(
         ),
     ] = "",
     remote: RemoteOption = None,
-    master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Spark's master; by default this machine.")
-    ] = None,
+    master: MasterOption = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", metavar="DIR", help="Write all ranges and counts to this new directory, as Parquet."),

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,6 +15,11 @@ from replication.cli.output.printing import progress_bar
 if TYPE_CHECKING:
     from replication.copies.audit.pipeline.audit_options import AuditOptions
     from replication.copies.audit.snapshots.snapshot import Snapshot
+
+
+MasterOption = Annotated[
+    str | None, typer.Option("--master", metavar="URL", help="Spark's master; by default this machine.")
+]
 
 
 class Engine(StrEnum):

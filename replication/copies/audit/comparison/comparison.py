@@ -107,8 +107,6 @@ class _Comparing:
     missing_right: list[OffsetRange] = field(default_factory=list)
     cleaned_from: int | None = None
     """The first difference that the cleaner may have made."""
-    reached: tuple[int, int] = (0, 0)
-    """Up to which offset batches were met on either side."""
     before: tuple[Batches, Batches] = field(default_factory=lambda: (np.empty(0, ROW), np.empty(0, ROW)))
     """The batches of the ranges read last: they may reach into the next ones."""
 
@@ -193,9 +191,7 @@ class _Comparing:
     def _find_missing(self, left: Batches, right: Batches, start: int, stop: int) -> None:
         """Look for offsets that only one side has."""
         stop = min(stop, self.fork.offset) if self.fork else stop
-        not_left = uncovered(left, max(start, self.reached[0]), stop)
-        not_right = uncovered(right, max(start, self.reached[1]), stop)
-        self.reached = _reached(left, self.reached[0]), _reached(right, self.reached[1])
+        not_left, not_right = (uncovered(side, start, stop) for side in (left, right))
         for ranges, others, summary, missing in (
             (not_left, not_right, self.left.summary, self.missing_left),
             (not_right, not_left, self.right.summary, self.missing_right),
