@@ -52,9 +52,9 @@ def reaches(tests: Iterable[str], workers: int) -> list[Reach]:
     with TemporaryDirectory() as place:
         notes = {test: Path(place, str(number)) for number, test in enumerate(tests)}
         sound = (Trial((test,), MOST_SECONDS, watched=(*TARGETS,), notes=notes[test]) for test in notes)
-        for trial, outcome, _ in outcomes(sound, workers):
-            if outcome is not Outcome.SURVIVED:
-                raise SystemExit(f"{trial.files[0]} fails without any fault: run it alone, with the same CAMPAIGN_SEED")
+        failed = [trial.files[0] for trial, outcome, _ in outcomes(sound, workers) if outcome is not Outcome.SURVIVED]
+        if failed:
+            raise SystemExit(f"without any fault these fail: {' '.join(failed)}; CAMPAIGN_SEED={run_seed()} repeats it")
         found = [each for test in notes for each in read_reaches(notes[test])]
     return sorted(found, key=attrgetter("seconds"))
 

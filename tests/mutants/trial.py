@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
+from faulthandler import dump_traceback_later
 from pathlib import Path
 from select import select
 from tempfile import TemporaryDirectory
@@ -22,6 +23,8 @@ from tests.mutants.reach import Choice, Watch
 OPTIONS: Final = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants")
 MOST_MEMORY: Final = 4 << 30
 """A fault may ask for memory without end."""
+LAST_SECONDS: Final = 5.0
+"""Before tests of sound code are ended that take too long: they say where they are."""
 
 
 class Outcome(StrEnum):
@@ -98,7 +101,8 @@ def _run(trial: Trial) -> int:
     if trial.tests is not None and not trial.tests:
         return 0  # no test notices
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
-    with TemporaryDirectory() as place, (Path(place) / "output").open("w") as output:
+    with TemporaryDirectory() as place, (Path(place) / "output").open("w+") as output:
+        terminal = os.dup(1)
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = place
@@ -107,5 +111,12 @@ def _run(trial: Trial) -> int:
         plugins: list[object] = [] if trial.tests is None else [Choice(trial.tests)]
         if trial.notes is not None:
             plugins.append(Watch(trial.watched, trial.notes))
+        if trial.mutant is None:
+            dump_traceback_later(trial.seconds - LAST_SECONDS, file=terminal)
         sys.stdout.flush()
-        return int(pytest.main([*OPTIONS, f"--basetemp={place}/tests", *trial.files], plugins))
+        status = int(pytest.main([*OPTIONS, f"--basetemp={place}/tests", *trial.files], plugins))
+        if status and trial.mutant is None:
+            sys.stdout.flush()
+            output.seek(0)
+            os.write(terminal, output.read().encode())  # why tests fail of sound code has to be told
+        return status
