@@ -111,11 +111,10 @@ def _run(trial: Trial) -> int:
         plugins: list[object] = [] if trial.tests is None else [Choice(trial.tests)]
         if trial.notes is not None:
             plugins.append(Watch(trial.watched, trial.notes))
-        if trial.mutant is None:
             dump_traceback_later(trial.seconds - LAST_SECONDS, file=terminal)
         sys.stdout.flush()
         status = int(pytest.main([*OPTIONS, f"--basetemp={place}/tests", *trial.files], plugins))
-        if status and trial.mutant is None:
+        if status and trial.notes is not None:
             sys.stdout.flush()
             output.seek(0)
             os.write(terminal, output.read().encode())  # why tests fail of sound code has to be told
