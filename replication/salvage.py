@@ -30,11 +30,11 @@ _NAMES_BY_MODULE = {
     "copies.salvage.salvage_options": ("ConflictRule", "SalvageOptions"),
     "copies.salvage.salvage_plan": ("SalvagePlan", "plan_salvage"),
     "copies.salvage.salvaged_record": ("SalvagedRecord",),
-    "copies.salvage.sound_copy": ("Damage",),
+    "copies.salvage.sound_copy": ("DamagedCopy",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by
-__getattr__ = lazy_names(__name__, _MODULES)
+__getattr__ = lazy_names(__name__, _MODULES, renamed={"Damage": "DamagedCopy"})
 
 
 def __dir__() -> list[str]:

@@ -26,4 +26,4 @@ from replication.copies.salvage.salvage_options import SalvageOptions as Salvage
 from replication.copies.salvage.salvage_plan import SalvagePlan as SalvagePlan
 from replication.copies.salvage.salvage_plan import plan_salvage as plan_salvage
 from replication.copies.salvage.salvaged_record import SalvagedRecord as SalvagedRecord
-from replication.copies.salvage.sound_copy import Damage as Damage
+from replication.copies.salvage.sound_copy import DamagedCopy as DamagedCopy

@@ -9,14 +9,14 @@ from logstore.verify.log_pass import Scan
 
 
 @dataclass(frozen=True, slots=True)
-class Damage:
+class DamagedBytes:
     """Bytes from `start` on and before `end` that are no batches."""
 
     start: int
     end: int
 
 
-def read_pieces(log: LogFile, scan: Scan, position: int = 0) -> Iterator[BatchColumns | Damage]:
+def read_pieces(log: LogFile, scan: Scan, position: int = 0) -> Iterator[BatchColumns | DamagedBytes]:
     """Read a log file's batches as `scan` does from `position` on, over damage to the next valid batch."""
     from logstore.offline.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
 
@@ -30,7 +30,7 @@ def read_pieces(log: LogFile, scan: Scan, position: int = 0) -> Iterator[BatchCo
             return
         search = search or BatchSearch(log)
         found = search.find(position + 1)
-        yield Damage(position, log.size if found < 0 else found)
+        yield DamagedBytes(position, log.size if found < 0 else found)
         if found < 0:
             return
         position = found

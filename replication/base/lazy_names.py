@@ -8,18 +8,23 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from epoch.base.renamed import warn_renamed
 from replication.base.missing_package import missing_package
 
 
-def lazy_names(package: str, modules: Mapping[str, str]) -> Callable[[str], Any]:
+def lazy_names(package: str, modules: Mapping[str, str], renamed: Mapping[str, str] = {}) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package or door, given the module of each name, below `replication`.
 
-    It raises ModuleNotFoundError that names the extra where a module needs a package that is not installed.
+    A name that was `renamed` still loads what has the new one, with a warning. Raises ModuleNotFoundError that names
+    the extra where a module needs a package that is not installed.
 
     >>> __getattr__ = lazy_names(__name__, {"Follower": "cluster.fetcher.follower"})
     """
 
     def load(name: str) -> Any:
+        if name in renamed:
+            warn_renamed(f"{package}.{name}", f"{package}.{renamed[name]}")
+            return getattr(sys.modules[package], renamed[name])
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         try:

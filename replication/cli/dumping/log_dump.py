@@ -12,7 +12,7 @@ from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.offline_log_directory import BOOTSTRAP_CHECKPOINT_NAME
 from replication.base.metadata_partition import METADATA_PARTITION
-from replication.cli.dumping.log_reading import Damage, Gap, read_log
+from replication.cli.dumping.log_reading import DamagedGap, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer
 from replication.cli.output.printing import Advance
@@ -73,7 +73,7 @@ def _is_wanted(item: Batch | Gap, offsets: OffsetRange) -> bool:
 
 
 def _write_item(item: Batch | Gap, printer: Printer) -> None:
-    if isinstance(item, Damage):
+    if isinstance(item, DamagedGap):
         end = item.position + item.size
         remark = "no batch follows" if item.is_last else f"the next batch begins at position {end:,}"
         printer.damage(item.error, remark)

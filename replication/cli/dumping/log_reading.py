@@ -28,7 +28,7 @@ class ZeroTail(Gap):
 
 
 @dataclass(frozen=True, slots=True)
-class Damage(Gap):
+class DamagedGap(Gap):
     """No batch begins here, as `error` says, nor before the end of the gap, which may be that of the file."""
 
     error: LogStoreError
@@ -67,7 +67,7 @@ def _read_batches_and_gaps(log: LogFile, position: int) -> Iterator[Batch | Gap]
             search = search or _search(log)
             found = search.find(position + 1)
             end = found if found >= 0 else log.size
-            yield Damage(position, end - position, error, is_last=found < 0)
+            yield DamagedGap(position, end - position, error, is_last=found < 0)
             position = end
         else:
             return

@@ -19,7 +19,7 @@ from logstore.offline.columns.decoded_records import Unreadable, decoded_records
 from logstore.offline.columns.record_faults import unreadable_batches
 from logstore.offline.log_file import LogFile
 from logstore.offline.recovered_log import RecoveredLog
-from logstore.verify.log_pieces import Damage, read_pieces
+from logstore.verify.log_pieces import DamagedBytes, read_pieces
 from replication.copies.explain.offset_runs import (
     TRANSACTIONAL,
     Runs,
@@ -141,7 +141,7 @@ class _Walk:
         is_asked = piece.least < self.end and piece.end > self.start
         pieces = read_pieces(piece.log, lambda log, at: log.scan(at, check_crc=is_asked, threads=2))
         for found in pieces:
-            if isinstance(found, Damage):
+            if isinstance(found, DamagedBytes):
                 self._note_damage(np.array([self.last + 1]), np.array([-1]), np.array([found.start]), file)
             else:
                 self._take(piece, found, file, is_checked=is_asked)

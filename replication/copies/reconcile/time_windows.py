@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.offline.partition_directory import PartitionDirectory
-from logstore.verify.log_pieces import Damage, read_pieces
+from logstore.verify.log_pieces import DamagedBytes, read_pieces
 from replication.copies.explain.offset_ranges import split
 from replication.copies.explain.table_rows import Rows
 
@@ -28,7 +28,7 @@ def batch_times(copy: PartitionDirectory) -> BatchTimes:
     for segment in copy.segments:
         with segment.open_log() as file:
             for found in read_pieces(file, lambda log, at: log.scan(at, check_crc=False)):
-                if not isinstance(found, Damage):
+                if not isinstance(found, DamagedBytes):
                     bases.append(found.base_offset.copy())
                     times.append(found.max_timestamp.copy())
     base = np.concatenate(bases)

@@ -24,7 +24,7 @@ from replication.copies.salvage.errors import KeptDamagedError
 from replication.copies.salvage.own_batches import KeptRecords, OwnBatch, OwnBatches, TransactionName
 from replication.copies.salvage.reason import Reason
 from replication.copies.salvage.salvage_options import ConflictRule, SalvageOptions
-from replication.copies.salvage.sound_copy import Damage, SoundCopy, damage_of
+from replication.copies.salvage.sound_copy import DamagedCopy, SoundCopy, damage_of
 from replication.copies.salvage.transactions import Transactions
 
 Look = Callable[[RecordBlock], None]
@@ -62,7 +62,7 @@ class ExaminedPartition:
     forks: Sequence[Fork]
     kept_holds: bool
     """Whether the kept copy holds the partition; else it counts as empty there."""
-    damage: Sequence[Damage]
+    damage: Sequence[DamagedCopy]
     damage_below: Sequence[DamageBelow]
     differences: Sequence[Difference]
     """Other copies that are not what the kept one is, though their epochs say so."""
@@ -208,7 +208,7 @@ def _fork(name: str, log: RecoveredLog, offset: int, kept: RecoveredLog) -> Fork
     return Fork(name, max(offset, log.log_start_offset), kept.log_end_offset, log.log_end_offset)
 
 
-def _ensure_whole(kept: SoundCopy, damage: Sequence[Damage]) -> None:
+def _ensure_whole(kept: SoundCopy, damage: Sequence[DamagedCopy]) -> None:
     """Refuse to count as lost what a damaged copy had. Raises KeptDamagedError, EpochError and OSError."""
     found = [kept.damage_below, *(each.error for each in damage if each.source == kept.name)]
     if kept.is_cut_short():

@@ -11,7 +11,7 @@ from replication.copies.salvage.conflict import Conflict, KeyWrite
 from replication.copies.salvage.examined_partition import DamageBelow, ExaminedPartition, Fork
 from replication.copies.salvage.reason import IN_DOUBT, Reason
 from replication.copies.salvage.salvaged_record import in_base64
-from replication.copies.salvage.sound_copy import Damage
+from replication.copies.salvage.sound_copy import DamagedCopy
 
 
 @dataclass(slots=True)
@@ -24,7 +24,7 @@ class PartitionReport:
     kept_holds: bool
     """Whether the kept copy holds the partition; else all that the others hold is beyond it."""
     forks: Sequence[Fork]
-    damage: Sequence[Damage]
+    damage: Sequence[DamagedCopy]
     damage_below: Sequence[DamageBelow]
     differences: Sequence[Difference]
     """Other copies whose records differ from the kept one's, though their epochs are the same."""

@@ -26,8 +26,8 @@ MOST_IN_FLIGHT: Final = 5
 _SOUND_STOPS: Final = frozenset({StopReason.END, StopReason.MORE, StopReason.LEGACY})
 
 
-class Damage(NamedTuple):
-    """What is not read of a copy."""
+class DamagedCopy(NamedTuple):
+    """A damaged copy, and from where on it is not read."""
 
     source: str
     offset: int
@@ -164,7 +164,7 @@ class SoundCopy:
 
 def damage_of(
     logs: Mapping[str, RecoveredLog], copies: Mapping[str, SoundCopy], *, compacted: bool = False
-) -> Iterator[Damage]:
+) -> Iterator[DamagedCopy]:
     """Give what is not read of any of the logs, of which `copies` were checked, or was lost by them as their files say.
 
     `compacted` is whether the topic is known to be. Raises EpochError and OSError.
@@ -174,11 +174,11 @@ def damage_of(
         copy = copies.get(name)
         end, damage = (copy.end, copy.damage) if copy else (log.log_end_offset, log.damage)
         if copy and copy.gap and not compacted:
-            yield Damage(name, copy.gap.offset or 0, copy.gap)
+            yield DamagedCopy(name, copy.gap.offset or 0, copy.gap)
         if copy and copy.start < log.log_start_offset and (lost := lost_start(log)):
-            yield Damage(name, copy.start, lost)
+            yield DamagedCopy(name, copy.start, lost)
         if error := damage or lost_end(log):
-            yield Damage(name, end, error)
+            yield DamagedCopy(name, end, error)
 
 
 def _first_damage(file: LogFile, columns: BatchColumns) -> LogStoreError | None:

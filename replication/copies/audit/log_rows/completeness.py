@@ -16,7 +16,7 @@ from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import begins_below, checkpointed_history
 from logstore.verify.compaction import may_be_cleaned_to
-from logstore.verify.log_pieces import Damage, read_pieces
+from logstore.verify.log_pieces import DamagedBytes, read_pieces
 from logstore.verify.own_files_check import known_gaps
 from replication.base.errors import DataLossError
 from replication.copies.audit.log_rows.selection import Selection
@@ -62,7 +62,7 @@ class Completeness:
         if self.next_offset is None:
             self.next_offset = base_offset
         for piece in read_pieces(log, lambda log, position: log.scan(position, check_crc=False)):
-            if isinstance(piece, Damage):
+            if isinstance(piece, DamagedBytes):
                 self.next_offset = None
             else:
                 self._follow(log, piece)

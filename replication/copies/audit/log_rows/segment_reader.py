@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from logstore.batch.columns import BatchColumns
 from logstore.offline.log_file import LogFile
-from logstore.verify.log_pieces import Damage, read_pieces
+from logstore.verify.log_pieces import DamagedBytes, read_pieces
 from replication.copies.audit.examination.part_scan import PartScan
 from replication.copies.audit.log_rows.corrupt_rows import CorruptRows
 from replication.copies.audit.log_rows.index_bounds import byte_bounds
@@ -38,11 +38,11 @@ class SegmentReader:
         if start >= end:
             return
         for piece in read_pieces(log, PartScan(start, end).scan, bounds.start):
-            if not isinstance(piece, Damage):
+            if not isinstance(piece, DamagedBytes):
                 yield from rows_of(log, self.selection.batches(piece), self.corrupt)
             elif piece.start >= start and not self._is_room(log, piece):
                 size = piece.end - piece.start
                 yield from self.corrupt.give(f"{size:,} bytes are no batch", piece.start, size=size)
 
-    def _is_room(self, log: LogFile, damage: Damage) -> bool:
+    def _is_room(self, log: LogFile, damage: DamagedBytes) -> bool:
         return self.is_active and damage.end == log.size and not np.any(log.array[damage.start :])

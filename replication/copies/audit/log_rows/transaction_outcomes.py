@@ -15,7 +15,7 @@ from logstore.batch.layout import MAGIC
 from logstore.errors import CorruptRecordError
 from logstore.offline.columns.control_types import control_types, is_valid
 from logstore.offline.log_file import LogFile
-from logstore.verify.log_pieces import Damage, read_pieces
+from logstore.verify.log_pieces import DamagedBytes, read_pieces
 from replication.copies.audit.snapshots.work import ByteRange
 
 Offsets = NDArray[np.int64]
@@ -87,7 +87,7 @@ class TransactionOutcomes:
             if base_offset > last and not to_the_end and not len(walk.undecided.offset):
                 break
             for piece in read_pieces(log, lambda log, position: log.scan(position, check_crc=False)):
-                if isinstance(piece, Damage):
+                if isinstance(piece, DamagedBytes):
                     walk.damaged_at.append(walk.next_offset)
                 else:
                     walk.take(piece, *_markers(log, piece), is_asked=first <= base_offset <= last)
