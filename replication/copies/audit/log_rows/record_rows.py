@@ -17,10 +17,11 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.kernels.gather import gather, gather_headers
+from logstore.kernels.gather import gather_headers
 from logstore.offline.columns.arrow_arrays import binaries, booleans, lists, texts
 from logstore.offline.columns.parts import parts_of
 from replication.copies.audit.log_rows.arrow_arrays import Constants, flags_of, timestamps
+from replication.copies.audit.log_rows.record_bytes import keys_of, values_of
 from replication.copies.audit.log_rows.transaction_outcomes import ABORTED, UNDECIDED
 from replication.copies.audit.tables import RECORDS
 
@@ -72,16 +73,6 @@ def _array(field: pa.Field, rows: Rows, constants: Constants) -> pa.Array:
     return values if isinstance(values, pa.Array) else pa.array(values, field.type)
 
 
-def _keys(rows: Rows) -> pa.Array:
-    records = rows.records
-    return binaries(gather(records.data, records.key_start, records.key_length), records.key_length >= 0)
-
-
-def _values(rows: Rows) -> pa.Array:
-    records = rows.records
-    return binaries(gather(records.data, records.value_start, records.value_length), records.value_length >= 0)
-
-
 def _headers(rows: Rows) -> pa.Array:
     """Give the headers; null where there are none, as Spark's own source of Kafka does."""
     records = rows.records
@@ -124,8 +115,8 @@ def _of_batch(name: str) -> Callable[[Rows], Any]:
 
 
 _BY_RECORD: Final[Mapping[str, Callable[[Rows], Any]]] = {
-    "key": _keys,
-    "value": _values,
+    "key": lambda rows: keys_of(rows.records),
+    "value": lambda rows: values_of(rows.records),
     "offset": lambda rows: rows.records.offset,
     "timestamp": lambda rows: timestamps(rows.records.timestamp),
     "timestamp_ms": lambda rows: rows.records.timestamp,

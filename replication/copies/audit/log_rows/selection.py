@@ -13,6 +13,8 @@ from logstore.batch.columns import BatchColumns, RecordColumns
 from replication.copies.audit.copy_summary import SegmentExtent
 from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS
 from replication.copies.audit.log_rows.conditions.condition import ALWAYS, AllOf, Condition, Known, Span
+from replication.copies.audit.log_rows.conditions.key_condition import KEY
+from replication.copies.audit.log_rows.record_bytes import keys_of
 from replication.copies.audit.snapshots.work import Copy
 
 EARLIEST_TIMESTAMP: Final = -(2**63)
@@ -75,10 +77,10 @@ class Selection:
     def in_doubt(self, columns: BatchColumns) -> NDArray[np.int64]:
         """Return of which sound batches the header does not show whether a record in them is asked for.
 
-        Of timestamps a header has the greatest alone, which one of the records has. Of offsets it has enough: a batch
-        is asked for where some offset between its first and last is.
+        Of timestamps a header has the greatest alone, which one of the records has, and of keys nothing. Of offsets it
+        has enough: a batch is asked for where some offset between its first and last is.
         """
-        if not self.condition.mentions("timestamp"):
+        if not any(map(self.condition.mentions, ("timestamp", KEY))):
             return np.empty(0, np.int64)
         known = {
             **_known_of_batches(columns),
@@ -98,6 +100,8 @@ class Selection:
             "leader_epoch": Span.of(columns.leader_epoch[records.batch]),
             "producer_id": Span.of(columns.producer_id[records.batch]),
         }
+        if self.condition.mentions(KEY):
+            known[KEY] = Span.of(keys_of(records))
         wanted = _as_mask(self.condition.may_hold(known), len(records))
         return records if wanted.all() else records.take(np.flatnonzero(wanted))
 

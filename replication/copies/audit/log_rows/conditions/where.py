@@ -7,10 +7,12 @@ from typing import Final
 
 from replication.copies.audit.log_rows.conditions.column_condition import (
     CONDITIONED,
+    NULLABLE,
     NUMBERS,
     SIGNS,
     TEXTS,
     TIMESTAMP,
+    TIMESTAMP_MS,
     Constant,
     among,
     compared,
@@ -18,12 +20,18 @@ from replication.copies.audit.log_rows.conditions.column_condition import (
     like,
 )
 from replication.copies.audit.log_rows.conditions.condition import OPPOSITES, AllOf, AnyOf, Condition
+from replication.copies.audit.log_rows.conditions.key_condition import KEY
 
 ALLOWED: Final = (
     "conditions with AND, OR, NOT and parentheses, each with =, !=, <, <=, >, >=, IN (...), BETWEEN ... AND ..., "
-    f"LIKE, or of timestamp IS NULL, on {', '.join(CONDITIONED)}: topic LIKE 'orders%' AND offset BETWEEN 1000 AND 1999"
+    f"LIKE, or of {' and '.join(NULLABLE)} IS NULL, on {', '.join(CONDITIONED)}: "
+    "topic LIKE 'orders%' AND offset BETWEEN 1000 AND 1999"
 )
-_TOKEN: Final = re.compile(r"\s*(?:(-?\d+)|'((?:[^']|'')*)'|([A-Za-z_]\w*)|(<=|>=|<>|!=|==|[=<>(),]))", re.ASCII)
+_TOKEN: Final = re.compile(
+    r"\s*(?:(-?\d+)|[Xx]'((?:[0-9A-Fa-f]{2})*)'|'((?:[^']|'')*)'|([A-Za-z_]\w*)|(<=|>=|<>|!=|==|[=<>(),]))", re.ASCII
+)
+_ESCAPES: Final = re.compile(r"(?:[^\\]|\\[%_\\])*", re.DOTALL)
+"""A pattern in which a backslash stands before what it takes the meaning from."""
 _SAME: Final = {"<>": "!=", "==": "="}
 _MOST_DIGITS: Final = 38
 """Of a number, as Spark has them at most."""
@@ -50,11 +58,11 @@ def parse_where(text: str) -> Condition:
 
 
 class Token:
-    """A number, a text, or a word or sign in capital letters."""
+    """A number, a text, bytes, or a word or sign in capital letters."""
 
     __slots__ = ("literal", "word")
 
-    def __init__(self, literal: str | int | None, word: str | None) -> None:
+    def __init__(self, literal: str | int | bytes | None, word: str | None) -> None:
         self.literal = literal
         self.word = word
 
@@ -66,13 +74,20 @@ def _tokens(text: str) -> list[Token]:
         found = _TOKEN.match(stripped, position)
         if found is None:
             raise WhereError(f"{_brief(stripped[position:])!r} is not understood")
-        number, quoted, word, sign = found.groups()
-        if len(number or "") > _MOST_DIGITS:
-            raise WhereError(f"{_brief(number)} has more than {_MOST_DIGITS} digits")
-        literal = int(number) if number is not None else None if quoted is None else quoted.replace("''", "'")
-        tokens.append(Token(literal, word or _SAME.get(sign, sign)))
+        *literal, word, sign = found.groups()
+        tokens.append(Token(_literal(*literal), word or _SAME.get(sign, sign)))
         position = found.end()
     return tokens
+
+
+def _literal(number: str | None, digits: str | None, quoted: str | None) -> str | int | bytes | None:
+    if number is not None:
+        if len(number) > _MOST_DIGITS:
+            raise WhereError(f"{_brief(number)} has more than {_MOST_DIGITS} digits")
+        return int(number)
+    if digits is not None:
+        return bytes.fromhex(digits)
+    return None if quoted is None else quoted.replace("''", "'")
 
 
 class _Parser:
@@ -118,7 +133,7 @@ class _Parser:
         word = (self._token().word or "").upper()
         if word in SIGNS:
             return compared(column, OPPOSITES[word] if is_negated else word, self._constant(column))
-        if word == "IS" and column == TIMESTAMP:
+        if word == "IS" and column in NULLABLE:
             is_not = self._takes("NOT")
             self._take("NULL")
             return is_null(column, is_negated=is_not is not is_negated)
@@ -129,10 +144,7 @@ class _Parser:
     def _named(self, column: str, word: str, *, is_negated: bool) -> Condition:
         """Read what follows a column and IN, BETWEEN or LIKE."""
         if word == "IN":
-            values = self._constants(column)
-            return (
-                AllOf(tuple(compared(column, "!=", each) for each in values)) if is_negated else among(column, values)
-            )
+            return among(column, self._constants(column), is_negated=is_negated)
         if word == "BETWEEN":
             low = self._constant(column)
             self._take("AND")
@@ -140,8 +152,8 @@ class _Parser:
             if is_negated:
                 return AnyOf((compared(column, "<", low), compared(column, ">", high)))
             return AllOf((compared(column, ">=", low), compared(column, "<=", high)))
-        if word == "LIKE" and column in TEXTS:
-            return like(column, str(self._constant(column)), is_negated=is_negated)
+        if word == "LIKE" and column in {*TEXTS, KEY}:
+            return like(column, self._pattern(column), is_negated=is_negated)
         raise WhereError(f"{_brief(word) or 'a constant'} does not follow {column}")
 
     def _constants(self, column: str) -> tuple[Constant, ...]:
@@ -154,9 +166,20 @@ class _Parser:
 
     def _constant(self, column: str) -> Constant:
         literal = self._token().literal
-        if isinstance(literal, int if column in NUMBERS else str):
+        if column == KEY and isinstance(literal, str | bytes):
+            return _bytes(literal)
+        if isinstance(literal, int if column in {*NUMBERS, TIMESTAMP_MS} else str):
             return _time(literal) if column == TIMESTAMP else literal
-        raise WhereError(f"{column} is not compared with {'a word' if literal is None else _brief(repr(literal))}")
+        raise _not_compared(column, literal)
+
+    def _pattern(self, column: str) -> str:
+        literal = self._token().literal
+        if not isinstance(literal, str):
+            raise _not_compared(column, literal)
+        if not _ESCAPES.fullmatch(literal):
+            raise WhereError(f"in {_brief(repr(literal))} a backslash stands before neither %, _ nor another one")
+        _bytes(literal)
+        return literal
 
     def _takes(self, word: str) -> bool:
         at_end = self._next == len(self._tokens)
@@ -178,6 +201,17 @@ class _Parser:
 
 def _brief(text: str) -> str:
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+
+
+def _not_compared(column: str, literal: object) -> WhereError:
+    return WhereError(f"{column} is not compared with {'a word' if literal is None else _brief(repr(literal))}")
+
+
+def _bytes(literal: str | bytes) -> bytes:
+    try:
+        return literal.encode() if isinstance(literal, str) else literal
+    except UnicodeEncodeError as error:
+        raise WhereError(f"{_brief(repr(literal))} is no text in UTF-8") from error
 
 
 def _time(text: object) -> datetime:

@@ -15,7 +15,13 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from replication.copies.audit.log_rows.conditions.column_condition import CONDITIONED, among, compared, starting_with
+from replication.copies.audit.log_rows.conditions.column_condition import (
+    CONDITIONED,
+    TEXTS,
+    among,
+    compared,
+    starting_with,
+)
 from replication.copies.audit.log_rows.conditions.condition import Condition
 
 _SIGNS: Final[dict[type[Filter], str]] = {
@@ -43,7 +49,7 @@ def _condition(each: Filter) -> Condition | None:
     match each:
         case In(attribute=(column,), value=values) if column in CONDITIONED:
             return among(column, tuple(value for value in values if value is not None))
-        case StringStartsWith(attribute=(column,), value=prefix) if column in CONDITIONED:
+        case StringStartsWith(attribute=(column,), value=prefix) if column in TEXTS:
             return starting_with(column, prefix)
         case EqualTo() | EqualNullSafe() | LessThan() | LessThanOrEqual() | GreaterThan() | GreaterThanOrEqual():
             column = each.attribute[0]

@@ -32,6 +32,7 @@ KINDS: Final = {
 """Columns by what they hold, those that queries make too."""
 _KIND_OF: Final = {name: kind for kind, names in KINDS.items() for name in names.split()}
 SPARED: Final = frozenset({"topic", "replica", "partition", "offset", "leader_epoch", "producer_id", "timestamp"})
+SPARED |= {"timestamp_ms", "key"}
 """What the option `where` may be about."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -60,7 +61,8 @@ def spared_condition(table: pd.DataFrame, chance: random.Random, depth: int = 2)
         one, other = (spared_condition(table, chance, depth - 1) for _ in range(2))
         return chance.choice([_all_of, _any_of, _not_of])(one, other)
     name = chance.choice(sorted(SPARED))
-    return _plain(table, chance, name)
+    makers = [_plain, _plain, _plain, _null, _known] if name in {"key", "timestamp"} else [_plain]
+    return chance.choice(makers)(table, chance, name)
 
 
 def _all_of(one: Condition, other: Condition) -> Condition:

@@ -57,7 +57,9 @@ _JSON += ['{"": {"0": 1}}', '{"orders": {"9999999999999999999": 1}}', '{"orders"
 _LONG: Final = ["[" * 5_000, '{"a":' * 5_000, "(" * 5_000, "a" * 100_000]
 ATOMS: Final = [*_NUMBERS, *_DIGITS, *_LETTERS, *_SIGNS, *_WORDS, *_TIMES, *_JSON, *_LONG]
 _COLUMNS: Final = ["topic", "replica", "offset", "partition", "leader_epoch", "producer_id", "timestamp", "value"]
+_COLUMNS += ["key", "timestamp_ms"]
 _LITERALS: Final = ["1", "-1", "9" * 30, "'x'", "''", "'it''s'", "'noon'", "'2026-11-21T00:00:00+14:00'"]
+_LITERALS += ["X'6b31'", "x''", "X'6'", "'a\\%'", "'%\\'", "'%_%_%_%_%'"]
 _LITERALS += ["'0001-01-01T00:00:00+14:00'", "'9999-12-31T23:59:59.999999-14:00'", "-9223372036854775809"]
 
 

@@ -70,6 +70,28 @@ def test_a_batch_is_given_where_one_of_its_records_has_such_a_time(
     assert [row["base_offset"] for row in read(content, tmp_path, **options)] == bases
 
 
+@pytest.mark.parametrize(
+    ("where", "bases"),
+    [
+        ("key = 'b'", [0, 2]),
+        ("key = 'b' AND offset > 1", [2]),
+        ("key IS NULL", [4]),
+        ("key != 'a' AND timestamp_ms >= 0", [0, 2]),
+        ("key LIKE 'c%' OR offset = 5", [4]),
+    ],
+)
+def test_a_batch_is_given_where_one_of_its_records_has_such_a_key(where: str, bases: list[int], tmp_path: Path) -> None:
+    keys = [[b"a", b"b"], [b"b", b"b"], [None, b"a"]]
+    content = [
+        batch(base_offset=2 * at, records=[record(offset_delta=each, key=key) for each, key in enumerate(pair)])
+        for at, pair in enumerate(keys)
+    ]
+
+    assert [row["base_offset"] for row in read(content, tmp_path, where=where)] == bases
+    unknown = read(content, tmp_path, rows="records", columns="offset", where=where)
+    assert {row["offset"] // 2 * 2 for row in unknown} <= {*bases}
+
+
 def test_a_time_that_is_null_in_a_row_fulfils_nothing(tmp_path: Path) -> None:
     beyond = batch(records=[record()], base_timestamp=BEYOND_A_TIMESTAMP, max_timestamp=BEYOND_A_TIMESTAMP)
     content = [beyond, at(1, 5)]

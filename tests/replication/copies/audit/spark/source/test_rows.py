@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -27,6 +29,8 @@ from tests.replication.copies.audit.spark.random_records import RandomRecords
 
 Row = dict[str, Any]
 LEGACY = PROJECT / "tests/data/legacy"
+WORDS = (b"k1", "Größe".encode(), b"\xff\x00\xfe")
+"""Keys that conditions meet again."""
 
 
 def read(*paths: Path, **options: str) -> list[Row]:
@@ -144,7 +148,7 @@ class MadeLog:
         return encoded, offset + deltas[-1] + 1
 
     def _bytes(self) -> bytes | None:
-        return self.random.choice([None, b"", self.random.randbytes(self.random.randint(1, 200))])
+        return self.random.choice([None, b"", *WORDS, self.random.randbytes(self.random.randint(1, 200))])
 
     def _index(self, directory: Path, base: int) -> None:
         """Write the offset and time indexes that a broker with a tiny `index.interval.bytes` would; some wrong."""
@@ -182,6 +186,11 @@ class MadeLog:
                 "producer_id = 7",
                 f"producer_id IN (7, 8) AND offset > {number}",
                 "leader_epoch < 2 AND partition = 1",
+                f"timestamp_ms >= {second}",
+                "key = 'k1'",
+                f"key IN ('k1', X'ff00fe') AND offset > {number}",
+                "key LIKE '%_r%e' OR key IS NULL",
+                f"NOT (key >= 'k' OR timestamp_ms < {second})",
             ]
         )
 
@@ -206,8 +215,8 @@ def test_random_logs_give_what_python_reads_whatever_is_asked_for(tmp_path: Path
 
 
 def holds(condition: Any, row: Row) -> bool:
-    known = {**row, "timestamp": row["timestamp_ms"]}
-    return bool(condition.may_hold({name: Span.of(value) for name, value in known.items()}))
+    known = {**row, "timestamp": row["timestamp_ms"], "key": pa.array([row["key"]], pa.binary())}
+    return bool(np.all(condition.may_hold({name: Span.of(value) for name, value in known.items()})))
 
 
 SUBSETS = [["offset"], ["is_control"], ["topic", "leader_epoch"], ["headers", "value"], ["sequence", "key"]]

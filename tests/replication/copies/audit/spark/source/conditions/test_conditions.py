@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -32,10 +33,21 @@ Row = dict[str, Any]
 
 names = st.sampled_from(["orders", "orders_x", "order", "pay*", "pay[1]", "", "O'Neil"])
 small = st.integers(-2, 9)
-rows = st.lists(st.fixed_dictionaries({name: names if name in TEXTS else small for name in CONDITIONED}), max_size=12)
+keys = st.sampled_from(
+    [b"", b"orders", b"order", b"orders_x", "Größe".encode(), b"\xff\x00\xfe", b"\xc3", b"pay[1]\n%"]
+)
+PLAIN = [name for name in CONDITIONED if name not in {*TEXTS, "key", "timestamp_ms"}]
+rows = st.lists(
+    st.fixed_dictionaries({**dict.fromkeys(TEXTS, names), **dict.fromkeys(PLAIN, small), "key": st.none() | keys}).map(
+        lambda row: {**row, "timestamp_ms": row["timestamp"]}
+    ),
+    max_size=12,
+)
 
 
 def literal(value: object) -> str:
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
     return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
 
 
@@ -44,9 +56,11 @@ negations = st.sampled_from(["", "", "NOT "])
 
 @st.composite
 def comparisons(draw: st.DrawFn) -> str:
-    column = draw(st.sampled_from([*NUMBERS, *TEXTS]))
-    values = names if column in TEXTS else small
+    column = draw(st.sampled_from([*NUMBERS, *TEXTS, "timestamp_ms", "key", "key"]))
+    values = {"key": keys}.get(column, names if column in TEXTS else small)
     forms = ["{c} {s} {a}", "{c} {n}IN ({a}, {b})", "{c} {n}BETWEEN {a} AND {b}"]
+    if column == "key":
+        forms.append("{c} IS {n}NULL")
     if column in TEXTS:
         forms.append("{c} {n}LIKE {a} ")
     sign = draw(st.sampled_from(["=", "!=", "<>", "<", "<=", ">", ">="]))
@@ -77,8 +91,15 @@ def by_sqlite(where: str, rows: list[Row]) -> list[bool]:
     return found
 
 
+BY_RECORD = ("offset", "leader_epoch", "producer_id")
+
+
 def holds(condition: Condition, row: Row) -> bool:
-    return bool(condition.may_hold({name: Span.of(value) for name, value in row.items()}))
+    return bool(np.all(condition.may_hold({name: known(name, value) for name, value in row.items()})))
+
+
+def known(name: str, value: object) -> Span:
+    return Span.of(pa.array([value], pa.binary()) if name == "key" else value)
 
 
 @given(where=wheres, rows=rows)
@@ -93,12 +114,12 @@ def test_rows_as_columns_are_judged_like_single_ones(where: str, rows: list[Row]
     condition = parse_where(where)
     for row in rows:
         rest = condition.given({name: Span.of(row[name]) for name in (*TEXTS, "partition")})
-        alike = [{**row, **{name: each[name] for name in ("offset", "leader_epoch", "producer_id")}} for each in rows]
-        known = {
-            name: Span.of(np.array([each[name] for each in alike], np.int64))
-            for name in ("offset", "leader_epoch", "producer_id")
+        alike = [{**row, **{name: each[name] for name in (*BY_RECORD, "timestamp", "key")}} for each in rows]
+        columns = {
+            name: Span.of(np.array([each[name] for each in alike], np.int64)) for name in (*BY_RECORD, "timestamp")
         }
-        mask = np.broadcast_to(rest.may_hold(known), len(alike))
+        columns["key"] = Span.of(pa.array([each["key"] for each in alike], pa.binary()))
+        mask = np.broadcast_to(rest.may_hold(columns), len(alike))
         assert mask.tolist() == [holds(condition, each) for each in alike]
 
 
@@ -108,12 +129,13 @@ def test_what_is_ruled_out_by_spans_or_limits_holds_no_wanted_row(where: str, ro
     wanted = [row for row in rows if holds(condition, row)]
 
     if rows:
-        known = {
+        spans = {
             name: Span(min(row[name] for row in rows), max(row[name] for row in rows))
-            for name in ("offset", "leader_epoch", "producer_id")
+            for name in (*BY_RECORD, "timestamp")
         }
-        assert bool(np.all(condition.may_hold(known))) or not wanted
-    for name in NUMBERS:
+        assert bool(np.all(condition.may_hold(spans))) or not wanted
+        assert len(wanted) == len(rows) or not bool(np.all(condition.must_hold(spans)))
+    for name in (*NUMBERS, "timestamp"):
         least, greatest = condition.limits(name)
         assert all(least is None or row[name] >= least for row in wanted)
         assert all(greatest is None or row[name] <= greatest for row in wanted)
@@ -130,6 +152,60 @@ def test_a_time_between_two_milliseconds_is_neither(sign: str, milliseconds: int
     found = holds(condition, {"timestamp": milliseconds})
 
     assert found == eval(f"{milliseconds * 1_000} {'==' if sign == '=' else sign} {microseconds}")  # noqa: S307  numbers
+
+
+PATTERNS = st.lists(st.sampled_from(["%", "_", "\\%", "\\_", "\\\\", "o", "é", "\n", ".", "*", "["]), max_size=6).map(
+    "".join
+)
+TEXTS_LIKE_THEM = st.text("oé%_\\\n.*[", max_size=6)
+
+
+def is_like(text: str, pattern: str) -> bool:
+    """Compare character by character, as the standard defines LIKE."""
+    if not pattern:
+        return not text
+    if pattern[0] == "%":
+        return any(is_like(text[skipped:], pattern[1:]) for skipped in range(len(text) + 1))
+    is_escaped = pattern[0] == "\\"
+    wanted, rest = (pattern[1], pattern[2:]) if is_escaped else (pattern[0], pattern[1:])
+    fits = bool(text) and (text[0] == wanted or (wanted == "_" and not is_escaped))
+    return fits and is_like(text[1:], rest)
+
+
+@given(text=TEXTS_LIKE_THEM, pattern=PATTERNS, negation=negations)
+def test_keys_and_names_are_like_patterns_character_by_character(text: str, pattern: str, negation: str) -> None:
+    wanted = is_like(text, pattern) is not bool(negation)
+
+    for column, value in (("topic", text), ("key", text.encode())):
+        condition = parse_where(f"{column} {negation}LIKE '{pattern}'")
+        assert holds(condition, {column: value}) is wanted
+
+
+@pytest.mark.parametrize(
+    ("where", "wanted"),
+    [
+        ("key = 'Größe'", ["Größe".encode()]),
+        ("key IN ('Größe', X'ff00FE')", ["Größe".encode(), b"\xff\x00\xfe"]),
+        ("key LIKE '%\xf6_e'", ["Größe".encode()]),
+        ("key >= X'ff'", [b"\xff\x00\xfe"]),
+        ("key = ''", [b""]),
+        ("NOT key LIKE '%'", []),
+        ("NOT (key = 'a' OR key IS NULL)", [b"", "Größe".encode(), b"\xff\x00\xfe"]),
+    ],
+)
+def test_keys_are_bytes_and_text_is_theirs_in_utf_8(where: str, wanted: list[bytes]) -> None:
+    found = [b"", b"a", "Größe".encode(), b"\xff\x00\xfe", None]
+
+    assert [key for key in found if holds(parse_where(where), {"key": key})] == wanted
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["key = 1", "key LIKE X'61'", "topic = X'61'", "key = X'6'", "key LIKE 'a\\b'", "key LIKE 'a\\'", "key = '\ud800'"],
+)
+def test_what_no_key_can_be_compared_with_is_refused(where: str) -> None:
+    with pytest.raises(WhereError):
+        parse_where(where)
 
 
 def test_times_are_utc_unless_they_name_a_zone() -> None:
@@ -172,6 +248,9 @@ FILTERS: list[tuple[Filter, str]] = [
     (GreaterThanOrEqual(("producer_id",), 3), "producer_id >= 3"),
     (In(("topic",), ("orders", None)), "topic IN ('orders')"),
     (StringStartsWith(("topic",), "pay["), "topic = 'pay[1]'"),
+    (EqualTo(("timestamp_ms",), 3), "timestamp_ms = 3"),
+    (EqualTo(("key",), b"orders"), "key = X'6f7264657273'"),
+    (In(("key",), (b"orders", None, b"\xc3")), "key IN (X'6f7264657273', X'c3')"),
 ]
 
 
@@ -192,6 +271,9 @@ def test_filters_of_spark_mean_the_same(filter_: Filter, where: str, rows: list[
         EqualTo(("headers", "key"), "x"),
         EqualTo(("offset",), "x"),
         EqualTo(("offset",), None),
+        EqualTo(("key",), "x"),
+        In(("key",), (b"x", "y")),
+        StringStartsWith(("key",), "x"),
     ],
 )
 def test_filters_that_spare_nothing_are_left_to_spark(filter_: Filter) -> None:
