@@ -73,6 +73,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "logstore/recovery/segment_split.py": LOADER,
     "replication/copies/audit/log_rows/conditions/column_condition.py": CONDITIONS,
     "replication/copies/audit/log_rows/conditions/condition.py": CONDITIONS,
+    "replication/copies/audit/log_rows/conditions/key_condition.py": CONDITIONS,
     "replication/copies/audit/spark/source/pushed_filters.py": CONDITIONS,
     "replication/copies/audit/log_rows/conditions/where.py": (*CONDITIONS, f"{SOURCE}/test_data_source.py"),
     "replication/copies/audit/log_rows/index_bounds.py": (f"{SOURCE}/test_rows.py",),
