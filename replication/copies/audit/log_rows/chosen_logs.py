@@ -13,6 +13,7 @@ from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import CorruptBatchError, LogStoreError
 from logstore.file_name import FileFate, parse_file_name
 from logstore.offline.partition_directory import PartitionDirectory
+from replication.base.chosen_topics import is_pattern
 from replication.base.errors import NothingChosenError
 from replication.copies.audit.examination.examination import EpochRow, SegmentRow, examine
 from replication.copies.audit.examination.summarizing import NOT_READ
@@ -29,6 +30,7 @@ from replication.copies.audit.log_rows.selection import Selection
 from replication.copies.audit.log_rows.transaction_outcomes import TransactionOutcomes
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.arguments import ensure_few_tasks
+from replication.copies.audit.snapshots.path_globs import matching
 from replication.copies.audit.snapshots.snapshot import ensure_listed, list_snapshots
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import ByteRange, Copy, Job, plan_work, target_bytes
@@ -36,10 +38,6 @@ from replication.copies.audit.tables import Columns
 
 RECORD_SHARE: Final = 2
 """To decode records takes so much longer than to read headers that tasks read this part of the bytes."""
-
-
-WILDCARDS: Final = frozenset("*?[")
-"""Of patterns, which may match nothing."""
 Task = tuple[ListedCopy, ...]
 """Copies, with what of them is read, that one process reads at a time."""
 _CORRUPT: Final = frozenset({"corrupt-batch", "torn-batch", "unreadable-bytes", "zero-tail"})
@@ -79,7 +77,7 @@ class ChosenLogs:
 
     def tasks(self) -> list[Task]:
         """Plan what is read. Raises NothingChosenError, NotAllowedError, and as `list_snapshots` does."""
-        snapshots = list_snapshots(self.chosen.paths)
+        snapshots = list_snapshots(matching(self.chosen.paths))
         ensure_listed(snapshots)
         copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
         whole = {(copy.root, copy.directory): copy for copy in copies}
@@ -185,10 +183,11 @@ class ChosenLogs:
         topics = {copy.topic_partition.topic for copy in copies}
         partitions = {str(copy.topic_partition) for copy in copies}
         replicas = {copy.replica for copy in copies}
-        exact = {name for name in chosen.topics if not WILDCARDS & {*name}}
+        exact = {name for name in chosen.topics if not is_pattern(name)}
         if unknown := sorted((exact | {place.topic for place in chosen.bounded}) - topics):
             raise NothingChosenError(unknown, topics)
-        if unknown := sorted({*chosen.partitions, *map(str, chosen.bounded)} - partitions):
+        named = {name for name in chosen.partitions if not is_pattern(name)}
+        if unknown := sorted({*named, *map(str, chosen.bounded)} - partitions):
             raise NothingChosenError((), topics, partitions=unknown)
         if unknown := sorted({*chosen.replicas} - replicas):
             raise NothingChosenError((), topics, replicas=unknown, copies=replicas)

@@ -32,7 +32,8 @@ from replication.copies.audit.snapshots.work import Copy
 from replication.copies.planning.broker_roots import LEVELS, OwnedRoot, are_of_one_broker, by_broker, looked_into
 from replication.copies.planning.named_roots import ensure_one_cluster
 
-_ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
+ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
+"""What names a snapshot: `[NAME=]URI`."""
 _META_BYTES: Final = 1 << 20
 _CHECKPOINT_BYTES: Final = 256 << 20
 _LET_GO: Final = frozenset({DirectoryMark.DELETE, DirectoryMark.STRAY})
@@ -241,7 +242,7 @@ def _owned(root: Root) -> OwnedRoot[Root]:
 
 
 def _parsed(argument: str) -> tuple[str | None, Storage]:
-    match = _ARGUMENT.fullmatch(argument)
+    match = ARGUMENT.fullmatch(argument)
     if match is None:
         raise NoSnapshotError("an empty name")
     name, uri = match["name"], Storage(match["uri"])

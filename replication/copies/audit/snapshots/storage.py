@@ -199,6 +199,16 @@ class Storage:
         except (OSError, NotALogDirectoryError) as error:
             raise UnreadableLocationError(self.shown, error) from error
 
+    def directories(self) -> list[str]:
+        """Name the directories in this one, and the links to some. Raises UnreadableLocationError."""
+        try:
+            if not self.is_local:
+                return self._directories()
+            with os.scandir(self.path) as entries:
+                return [entry.name for entry in entries if entry.is_dir()]
+        except OSError as error:
+            raise UnreadableLocationError(self.shown, error) from error
+
     def links(self) -> list["Storage"]:
         """Name the links in a local directory that lead to directories out of it. Raises UnreadableLocationError."""
         if not self.is_local:

@@ -189,7 +189,7 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """A text is like a pattern such as `orders-*`."""
+    """A text, or a number as it is written, is like a pattern such as `orders-*`."""
 
     column: str
     pattern: str
@@ -199,7 +199,7 @@ class Matches:
     def may_hold(self, known: Known) -> Mask:
         """See `Condition`."""
         span = known.get(self.column)
-        return True if span is None else self.fits(span.least) is not self.is_negated
+        return True if span is None else self.fits(str(span.least)) is not self.is_negated
 
     def fits(self, text: str) -> bool:
         """Whether a text is like the pattern."""

@@ -29,6 +29,11 @@ def refused_option(option: str, value: str | None, allowed: str) -> NotAllowedEr
     return NotAllowedError(f"option {option} of kafka-log", value, allowed)
 
 
+def in_small_letters(text: str) -> str:
+    """Return a word without regard to the case of its letters; of others than ASCII's none is one of ours."""
+    return text.lower() if text.isascii() else text
+
+
 def range_conditions(options: Mapping[str, str]) -> Iterator[Condition]:
     """Read the bounds: the first offset or timestamp wanted, and the first behind. Raises NotAllowedError."""
     yield from _old_bounds(options)
@@ -113,7 +118,7 @@ def _of_partition(place: TopicPartition, bound: Condition) -> Condition:
 
 def _offsets(option: str, text: str, sign: str) -> Offsets:
     word, number = _NO_BOUND[sign]
-    if text == word:
+    if in_small_letters(text) == word:
         return {}
     if _is_offset(text):
         return {None: int(text)}

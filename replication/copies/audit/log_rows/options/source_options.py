@@ -4,13 +4,14 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Self, TypeVar
 
 from logstore.text.address_secrets import take_in
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from replication.base.chosen_topics import is_pattern
 from replication.copies.audit.log_rows.conditions.column_condition import among
 from replication.copies.audit.log_rows.conditions.condition import (
     AllOf,
@@ -27,6 +28,7 @@ from replication.copies.audit.log_rows.options.range_options import (
     RANGES,
     TIMES_BY_PARTITION,
     bounded_partitions,
+    in_small_letters,
     range_conditions,
     refused_option,
     time_conditions,
@@ -59,6 +61,8 @@ LONGEST_PATH: Final = 4_096
 """Characters. No system that is supported opens a longer one."""
 _LONGEST_NAME: Final = 1_000
 """Characters. A topic has 249 at most; to compare with a pattern takes longer the longer it is."""
+_PARTITIONS: Final = re.compile(r"(?P<topic>.+)-(?P<partition>(?:[^-\[\]]|\[[^\]]*\])+)", re.DOTALL)
+"""A pattern of topics and one of their partitions, with the last dash between that stands in no brackets."""
 _DIGITS: Final = re.compile(r"\d{1,19}", re.ASCII)
 _FLAGS: Final = {"false": False, "true": True}
 Value = TypeVar("Value")
@@ -124,7 +128,7 @@ class SourceOptions:
         for value in options.values():
             take_in(value)
         given = _named(options)
-        rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES, change=str.lower)
+        rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES)
         topics, partitions, replicas = (_names(given, name) for name in ("topics", "partitions", "replicas"))
         names: list[Condition] = []
         if topics:
@@ -150,9 +154,9 @@ class SourceOptions:
             partitions=partitions,
             replicas=replicas,
             bounded=bounded_partitions(given),
-            is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False, change=str.lower),
-            mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, _mode_of(rows), change=_in_capitals),
-            fails_on_loss=_chosen(given, "failOnDataLoss", _FLAGS, default=rows is Rows.RECORDS, change=str.lower),
+            is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
+            mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, _mode_of(rows)),
+            fails_on_loss=_chosen(given, "failOnDataLoss", _FLAGS, default=rows is Rows.RECORDS),
             task_bytes=_task_bytes(given),
             pushes_filters=_chosen(given, "pushdown", _FLAGS, default=False),
         )
@@ -204,15 +208,15 @@ def _chosen(
     option: str,
     allowed: Mapping[str, Value],
     default: Value,
-    change: Callable[[str], str] = str,
 ) -> Value:
-    """Return one of a few allowed values."""
+    """Return one of a few allowed values, whose words may be written in letters of any case."""
     if option not in options:
         return default
-    text = change(options[option])
-    if text not in allowed:
+    words = {word.lower(): value for word, value in allowed.items()}
+    text = in_small_letters(options[option])
+    if text not in words:
         raise refused_option(option, options[option], " or ".join((", ".join([*allowed][:-1]), [*allowed][-1])))
-    return allowed[text]
+    return words[text]
 
 
 def _mode_of(rows: Rows) -> ReadMode:
@@ -220,12 +224,9 @@ def _mode_of(rows: Rows) -> ReadMode:
     return ReadMode.FAILFAST if rows is Rows.RECORDS else ReadMode.PERMISSIVE
 
 
-def _in_capitals(text: str) -> str:
-    return text.upper() if text.isascii() else text
-
-
 def _columns(options: Mapping[str, str], table: Columns) -> Columns:
-    names = _names(options, "columns") or tuple(table)
+    known = {name.lower(): name for name in table}
+    names = tuple(known.get(in_small_letters(name), name) for name in _names(options, "columns")) or tuple(table)
     for place, name in enumerate(names):
         if name not in table:
             raise refused_option("columns", name, ", ".join(table))
@@ -248,13 +249,15 @@ def _subscribed(expression: str) -> Condition:
 
 
 def _is_partition(name: str) -> Condition:
+    if is_pattern(name) and (found := _PARTITIONS.fullmatch(name)):
+        return AllOf((Matches("topic", found["topic"]), Matches("partition", found["partition"])))
     partition = _partition(name)
     return AllOf((Compare("topic", "=", partition.topic), Compare("partition", "=", partition.partition)))
 
 
 def _partition(name: str) -> TopicPartition:
     if not is_partition_directory_name(name) or parse_directory_name(name).mark is not DirectoryMark.NONE:
-        raise refused_option("partitions", name, "topics with their partitions, such as orders-0,orders-1")
+        raise refused_option("partitions", name, "topics with their partitions, or patterns, such as orders-0,orders-*")
     return parse_directory_name(name).topic_partition
 
 

@@ -19,11 +19,12 @@ from replication.copies.audit.tables import Columns
 class KafkaLogSource(DataSource):
     """The batches, records, leader epochs or segments in copies of brokers' log.dirs.
 
-    What is loaded is one `[NAME=]URI` or several, as `find_snapshots` takes them: a partition's directory too. Options:
+    What is loaded is one `[NAME=]URI` or several, as `find_snapshots` takes them: a partition's directory too.
+    Paths may be patterns, such as `/backup/*/`. Options:
 
     - `rows`: `batches` (the default), `records`, `epochs` or `segments`
     - `columns`: names with commas between, in the wanted order; no others are decoded
-    - `topics`, names or patterns like `orders-*`; `partitions`, such as `orders-0,orders-1`; `replicas`
+    - `topics`, names or patterns like `orders-*`; `partitions`, such as `orders-0,pay*-*`; `replicas`
     - `startingOffsets`, `endingOffsets`, `startingTimestamp`, `endingTimestamp`: as of Spark's own source of Kafka
     - `where`: a condition, of which only what fulfils it is read: `topic LIKE 'orders%' AND offset < 1000`
     - `isolation`: `read_uncommitted` (the default), or `read_committed`, what consumers of committed records are given

@@ -16,7 +16,9 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThanOrEqual
 
 from logstore import Log, LogFile, Record
-from replication.base.errors import ReplicationError, SameBrokerError
+from replication.base.errors import NothingChosenError, ReplicationError, SameBrokerError
+from replication.copies.audit.log_rows.corrupt_rows import ReadMode
+from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.spark.source.data_source import KafkaLogSource
 from replication.copies.audit.spark.spark_schema import spark_schema
 from replication.copies.audit.tables import BATCHES, RECORDS
@@ -120,7 +122,8 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({**PLACE, "columns": "topic,"}, "names with commas between"),
     ({**PLACE, "columns": "topic, topic"}, "each of them once"),
     ({**PLACE, "topics": " "}, "names with commas between"),
-    ({**PLACE, "partitions": "orders"}, "partitions of kafka-log cannot be 'orders'; allowed: .* orders-0,orders-1"),
+    ({**PLACE, "partitions": "orders"}, "partitions of kafka-log cannot be 'orders'; allowed: .* orders-0,orders-\\*"),
+    ({**PLACE, "partitions": "orders*"}, r"partitions of kafka-log cannot be 'orders\*'"),
     ({**PLACE, "partitions": "0,1"}, "partitions of kafka-log cannot be '0'"),
     ({**PLACE, "partitions": f"orders-0.{'0' * 32}-delete"}, "partitions of kafka-log cannot be 'orders-0.000"),
     ({**PLACE, "replicas": ""}, "names with commas between"),
@@ -159,6 +162,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({**PLACE, "taskbytes": "0"}, "a whole number of bytes from 1 on"),
     ({**PLACE, "taskbytes": "1 GiB"}, "a whole number of bytes from 1 on"),
     ({**PLACE, "pushdown": "yes"}, "allowed: false or true"),
+    ({**PLACE, "mode": "pe\u0131ssive"}, "allowed: PERMISSIVE, DROPMALFORMED or FAILFAST"),
     ({**PLACE, "rows": "epochs", "startingoffsets": "7"}, "nothing with rows epochs, which are of whole logs"),
     ({**PLACE, "rows": "segments", "where": "offset = 7"}, "nothing with rows segments"),
 ]
@@ -216,6 +220,8 @@ SELECTED: list[tuple[dict[str, str], Callable[[dict[str, Any]], bool]]] = [
     ({"topics": "orders"}, lambda row: row["topic"] == "orders"),
     ({"topics": "div*, txns"}, lambda row: row["topic"] in {"diverge", "txns"}),
     ({"partitions": "orders-1,orders-2"}, lambda row: row["topic"] == "orders" and row["partition"] in {1, 2}),
+    ({"partitions": "orders-*,d*e-0"}, lambda row: row["topic"] in {"orders", "diverge"}),
+    ({"partitions": "o*-[1-2]"}, lambda row: row["topic"] == "orders" and row["partition"] in {1, 2}),
     (
         {"topics": "orders", "partitions": "orders-1,txns-0"},
         lambda row: (row["topic"], row["partition"]) == ("orders", 1),
@@ -234,6 +240,40 @@ def test_what_options_leave_out_is_not_read(options: dict[str, str], holds: Call
     assert 0 < len(rows) < len(everything)
     wanted = {job.copy for task in selected.partitions() for job in task.value if job.copy}
     assert bytes_in(rows) == sum(copy.bytes for copy in wanted), "no other file was opened"
+
+
+def test_words_may_be_written_in_letters_of_any_case() -> None:
+    told = {"rows": "Records", "mode": "permissive", "isolation": "READ_committed", "failOnDataLoss": "FALSE"}
+    told |= {
+        "pushdown": "True",
+        "startingOffsets": "EARLIEST",
+        "endingOffsets": "Latest",
+        "columns": "OFFSET,timestamptype",
+    }
+    meant = {name: value.lower() for name, value in told.items()} | {"mode": "PERMISSIVE"}
+    meant["columns"] = "offset,timestampType"
+
+    assert SourceOptions.of({**PLACE, **told}) == SourceOptions.of({**PLACE, **meant})
+    assert SourceOptions.of({**PLACE, **told}).mode is ReadMode.PERMISSIVE
+
+
+def test_a_pattern_of_partitions_may_match_nothing_but_one_of_them_does(tmp_path: Path) -> None:
+    root = write_root(tmp_path / "a", {"t-0": batches(1), "t-1": batches(1), "t-u-0": batches(1)})
+
+    found = read(reader(root, partitions="t-*,nothing-*"))
+
+    assert [(row["topic"], row["partition"]) for row in found] == [("t", 0), ("t", 1)]
+    with pytest.raises(NothingChosenError, match=r"called nothing-\*"):
+        reader(root, partitions="nothing-*").partitions()
+
+
+def test_a_path_may_be_a_pattern(spark: SparkSession) -> None:
+    place = replicas("diverged")
+
+    found = spark.read.format("kafka-log").load(f"{place}/broker-[12]/")
+
+    assert {row[0] for row in found.select("replica").distinct().collect()} == {"broker-1", "broker-2"}
+    assert found.count() == logs(spark, place / "broker-1", place / "broker-2").count()
 
 
 def bytes_in(rows: list[Mapping[str, Any]]) -> int:
