@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.checksum import crc32c
-from replication.copies.audit.snapshots.storage import StoredFile
+from replication.copies.audit.snapshots.remote.stored_file import StoredFile
 
 VERSION: Final = 1
 ROWS_AT_ONCE: Final = 65_536

@@ -34,7 +34,8 @@ from replication.copies.audit.examination.transfers import (
 )
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changes, listed_again
-from replication.copies.audit.snapshots.storage import Altered, Storage
+from replication.copies.audit.snapshots.remote.remote_directory import Altered
+from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy, Job
 
 Row = dict[str, Any]
@@ -245,7 +246,9 @@ class Examiner:
         storage = Storage(copy.root)
         altered = self._altered.add
         root = self._roots.of(storage, altered)
-        return storage.local_copy(copy.directory, only=only, stand_ins=headers.stand_ins, root=root, altered=altered)
+        return storage.local_copy(
+            copy.directory, files=copy.files, only=only, stand_ins=headers.stand_ins, root=root, altered=altered
+        )
 
     @staticmethod
     def _open(directory: Path) -> PartitionDirectory:
@@ -278,7 +281,7 @@ def copy_row(copy: Copy) -> Row:
         "topic": topic,
         "partition": partition,
         "root": copy.root,
-        "copy": json.dumps(copy.to_json()),
+        "copy": json.dumps(replace(copy, others=None).to_json()),
     }
 
 

@@ -20,7 +20,9 @@ from replication.copies.audit.examination.cached_segment import (
 from replication.copies.audit.examination.header_keeper import HeaderKeeper
 from replication.copies.audit.examination.rotation import Rotation
 from replication.copies.audit.replica_finding import ReplicaFinding
-from replication.copies.audit.snapshots.storage import StandIn, Storage, StoredFile
+from replication.copies.audit.snapshots.remote.stand_in import StandIn
+from replication.copies.audit.snapshots.remote.stored_file import StoredFile
+from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 
 UNREADABLE_HISTORY: Final = "history-unreadable"

@@ -1,10 +1,7 @@
 """Rows of examined copies become the verdict of their partition; rows of a copy's parts become the copy's."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from logstore.topic_partition import TopicPartition
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy, OpenLogs, in_place
@@ -15,6 +12,7 @@ from replication.copies.audit.examination.transfers import altered_once
 from replication.copies.audit.judgement.findings.doubled_copies import BrokersCopies, doubled
 from replication.copies.audit.judgement.judgement import judge
 from replication.copies.audit.judgement.verdict import PartitionVerdict, Verdict, worst_first
+from replication.copies.audit.pipeline.fetched_logs import FetchedLogs
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changed_since
 from replication.copies.audit.snapshots.registered import Registrations
@@ -112,18 +110,4 @@ def _logs_of(copy: Copy, altered: set[tuple[str, str]]) -> OpenLogs:
     storage = Storage(copy.root)
     if storage.is_local:
         return in_place(storage.child(copy.directory).path)
-
-    @contextmanager
-    def open_logs(names: Collection[str]) -> Iterator[Path]:
-        with TemporaryDirectory(prefix="epochlog-") as root:
-            again = storage.local_copy(
-                copy.directory,
-                only=names,
-                root=Path(root),
-                is_agreed=True,
-                altered=lambda file: altered.add((copy.replica, file)),
-            )
-            with again as directory:
-                yield directory
-
-    return open_logs
+    return FetchedLogs(copy, lambda file: altered.add((copy.replica, file))).opened

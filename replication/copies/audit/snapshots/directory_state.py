@@ -6,7 +6,8 @@ from typing import Final, Self
 
 from logstore.file_name import FileFate, FileKind, parse_file_name
 from replication.base.counted import counted
-from replication.copies.audit.snapshots.storage import Storage, StoredFile
+from replication.copies.audit.snapshots.remote.stored_file import StoredFile
+from replication.copies.audit.snapshots.storage import Storage
 
 _PASSING: Final = frozenset({FileFate.DELETED, FileFate.CLEANED})
 """The fates of files that come and go beside a log: what is being removed, and what the cleaner has not finished."""

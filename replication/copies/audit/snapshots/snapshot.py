@@ -97,7 +97,9 @@ class Snapshot:
                 replica, broker = (f"{self.name}/{root.storage.name}", self.name) if is_second else (self.name, "")
                 seen.add(partition)
                 segments = tuple(segment_extents(files))
-                yield Copy(replica, root.storage.uri, directory, partition, segments, root.storage.is_local, broker)
+                is_local = root.storage.is_local
+                others = None if is_local else _others(files, segments)
+                yield Copy(replica, root.storage.uri, directory, partition, segments, is_local, broker, others)
 
 
 def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
@@ -173,6 +175,11 @@ def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
         parsed = parse_file_name(name)
         if parsed.kind is FileKind.LOG and parsed.fate is FileFate.LIVE and parsed.base_offset is not None:
             yield SegmentExtent(parsed.base_offset, files[name])
+
+
+def _others(files: Files, segments: Iterable[SegmentExtent]) -> Files:
+    read = {segment.file for segment in segments}
+    return {name: size for name, size in files.items() if name not in read}
 
 
 def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot]:

@@ -1,32 +1,26 @@
 """One door to the directories of snapshots: local ones, and all that pyarrow reads (s3, gs, hdfs)."""
 
-import hashlib
 import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import Final
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from epoch.filesystem import REAL
 from logstore.errors import NotALogDirectoryError
-from logstore.file_name import INDEX_KINDS, FileKind, parse_file_name
 from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
-from logstore.text.address_secrets import redacted, take_in
+from logstore.text.address_secrets import take_in
 from replication.base.errors import UnreadableLocationError
-from replication.copies.audit.snapshots.patience import Patience, patience_with
-from replication.copies.audit.snapshots.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
+from replication.copies.audit.snapshots.remote.remote_directory import Altered, RemoteDirectory, untold
+from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
+from replication.copies.audit.snapshots.remote.stored_file import StoredEntry, StoredFile
 from replication.copies.planning.broker_roots import LEVELS
-
-if TYPE_CHECKING:
-    from pyarrow.fs import FileInfo, FileSystem
 
 Files = dict[str, int]
 """Sizes in bytes by file name."""
@@ -40,88 +34,8 @@ class Unlisted(Files):
         self.reason: str = reason
 
 
-Altered = Callable[[str], object]
-"""Called with the name of a file that was altered on its way, and then fetched as it is."""
-
-
-def _untold(_name: str) -> None:
-    pass
-
-
-CHUNK: Final = 8 << 20
-"""Bytes of one read while a remote file is copied."""
-_CHECKED: Final = frozenset({FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT})
-"""Files that have checksums, or of which the log shows whether they are right."""
 DEPTH: Final = LEVELS + 1
 """Levels below what is named: roots in it, or in directories in it, and partitions in those."""
-
-
-class StoredFile(NamedTuple):
-    """What changes with a file's contents."""
-
-    size: int
-    """Bytes."""
-    modified_ns: int
-    """Nanoseconds since 1970 UTC."""
-
-
-class _Entry(NamedTuple):
-    """A file or a directory in a remote one."""
-
-    path: str
-    type: str
-    """As pyarrow's FileType names it."""
-    stored: StoredFile
-
-    @classmethod
-    def of(cls, entry: "FileInfo") -> Self:
-        """Create it from pyarrow's entry."""
-        return cls(entry.path, entry.type.name, StoredFile(entry.size or 0, entry.mtime_ns or 0))
-
-    @property
-    def name(self) -> str:
-        return self.path.rstrip("/").rpartition("/")[2]
-
-    @property
-    def is_file(self) -> bool:
-        return self.type == "File"
-
-
-class Place(NamedTuple):
-    """A remote directory as pyarrow has it."""
-
-    filesystem: "FileSystem"
-    path: str
-
-    def without_retries(self) -> Self:
-        """Return the same place, asked once where pyarrow would ask S3 for six seconds."""
-        if self.filesystem.type_name != "s3":
-            return self
-        from pyarrow.fs import AwsStandardS3RetryStrategy  # noqa: PLC0415  start-up time
-
-        create, (options,) = self.filesystem.__reduce__()
-        once = {**options, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=1)}
-        return self._replace(filesystem=create(once))
-
-
-@dataclass(frozen=True, slots=True)
-class StandIn:
-    """A file with the size of another, and some of its bytes; the rest is zero, and takes no room on the disk."""
-
-    size: int
-    pieces: tuple[tuple[int, bytes], ...]
-    """Positions, and what stands there."""
-
-    def make(self, path: Path) -> None:
-        """Write it. Raises OSError."""
-        with open(path, "wb") as file:
-            file.truncate(self.size)
-            for position, data in self.pieces:
-                file.seek(position)
-                file.write(data)
-
-
-NO_STAND_INS: Final[Mapping[str, StandIn]] = {}
 
 
 @dataclass(frozen=True)
@@ -203,7 +117,7 @@ class Storage:
         """Name the directories in this one, and the links to some. Raises UnreadableLocationError."""
         try:
             if not self.is_local:
-                return self._directories()
+                return [entry.name for entry in self._remote.listed() if entry.is_directory]
             with os.scandir(self.path) as entries:
                 return [entry.name for entry in entries if entry.is_dir()]
         except OSError as error:
@@ -219,13 +133,14 @@ class Storage:
         except (OSError, NotALogDirectoryError) as error:
             raise UnreadableLocationError(self.shown, error) from error
 
-    def files(self, suffix: str = "") -> Files:
+    def files(self, suffix: str = "", is_known: Callable[[Files], bool] = lambda _files: False) -> Files:
         """List the files of this directory alone, as `tree` does, those at least whose names end with `suffix`.
 
+        A remote directory is asked for once where `is_known` says of the answer that it is what was there before.
         Raises UnreadableLocationError.
         """
         if not self.is_local:
-            return self.tree(depth=0)[""]
+            return self._remote_tree(0, is_known)[""]
         try:
             with os.scandir(self.path) as entries:
                 found = [entry for entry in entries if entry.name.endswith(suffix)]
@@ -238,24 +153,21 @@ class Storage:
         return self.tree(depth=0)[""]
 
     def read(self, name: str, limit: int) -> bytes:
-        """Read at most `limit` bytes of a file; of a remote one as two transfers have it. Raises OSError."""
+        """Read at most `limit` bytes of a file; of a remote one as two transfers have it, or its store's digest.
+
+        Raises OSError.
+        """
         if self.is_local:
             with open(self.path / name, "rb") as file:
                 return file.read(limit)
-        return fetched(lambda look: self._read(self._place_of(look), name, limit), AGREED, self._patience)
+        return self._remote.read(name, limit)
 
     def read_at(self, name: str, position: int, size: int) -> bytes:
         """Read at most `size` bytes of a file from a position on. Raises OSError."""
         if self.is_local:
             with open(self.path / name, "rb", buffering=0) as file:
                 return os.pread(file.fileno(), size, position)
-        place = self._place_of(0)
-        with (
-            self._patience.asking(),
-            _without_secrets(),
-            place.filesystem.open_input_file(f"{place.path}/{name}") as file,
-        ):
-            return bytes(block(file, position, max(min(size, file.size() - position), 0)))
+        return self._remote.read_at(name, position, size)
 
     def stored_files(self) -> dict[str, StoredFile]:
         """Look at the files of this directory, of which there are none where it is gone. Raises OSError."""
@@ -265,7 +177,7 @@ class Storage:
                     return {entry.name: stored for entry in entries if (stored := _stored(entry)) is not None}
             except FileNotFoundError:
                 return {}
-        listed = self._listed("", allow_not_found=True)
+        listed = self._remote.listed(allow_not_found=True)
         return {entry.name: entry.stored for entry in listed if entry.is_file}
 
     def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
@@ -274,11 +186,7 @@ class Storage:
         What is not written `durably` may be lost, or torn, when the power is.
         """
         if not self.is_local:
-            filesystem, base = self._place
-            with _without_secrets():
-                filesystem.create_dir(base, recursive=True)
-                with filesystem.open_output_stream(f"{base}/{name}") as stream:
-                    stream.write(data)
+            self._remote.write(name, data)
             return
         directory = self.path
         directory.mkdir(parents=True, exist_ok=True)
@@ -299,39 +207,43 @@ class Storage:
         if self.is_local:
             (self.path / name).unlink(missing_ok=True)
             return
-        filesystem, base = self._place
-        with suppress(FileNotFoundError), _without_secrets():
-            filesystem.delete_file(f"{base}/{name}")
+        with suppress(FileNotFoundError):
+            self._remote.remove(name)
 
     @contextmanager
     def local_copy(
         self,
         directory: str,
         *,
+        files: Files | None = None,
         only: Collection[str] | None = None,
         stand_ins: Mapping[str, StandIn] = NO_STAND_INS,
         root: Path | None = None,
         is_agreed: bool = False,
-        altered: Altered = _untold,
+        altered: Altered = untold,
     ) -> Iterator[Path]:
         """Enter the directory of a partition below this root, as a local path whose parent is the root; "" is the root.
 
         Of a remote one the files, and those of the root itself, are copied for as long as it is entered; `only` names
-        those that are needed, and `stand_ins` are made instead of those of their names. Where `root` is a local
-        directory that stands for this one already, as `own_files` makes it, the directory alone is copied, into that.
-        They are as two transfers have them; those that the log's checksums cover as one has them, unless `is_agreed`.
-        `altered` is called with each file of which there were others. Raises OSError, FileNotFoundError where the
-        directory is gone.
+        those that are needed, and `stand_ins` are made instead of those of their names. `files` are those that were
+        listed there already. Where `root` is a local directory that stands for this one already, as `own_files` makes
+        it, the directory alone is copied, into that. They are as two transfers have them, or the store's digests;
+        those that the log's checksums cover as one has them, unless `is_agreed`. `altered` is called with each file of
+        which there were others. Raises OSError, FileNotFoundError where the directory is gone.
         """
         if self.is_local:
             yield self.path / directory
             return
         if root is None:
-            with self.own_files(altered) as place:
-                for name in () if directory else self._directories():
-                    (place / name).mkdir()
+            with self._own_files(altered, with_directories=not directory) as place:
                 below = self.local_copy(
-                    directory, only=only, stand_ins=stand_ins, root=place, is_agreed=is_agreed, altered=altered
+                    directory,
+                    files=files,
+                    only=only,
+                    stand_ins=stand_ins,
+                    root=place,
+                    is_agreed=is_agreed,
+                    altered=altered,
                 )
                 with below as target:
                     yield target
@@ -341,49 +253,49 @@ class Storage:
             return
         target = root / directory
         target.mkdir()
+        copy = partial(
+            self._remote.copy,
+            directory,
+            target,
+            only=only,
+            stand_ins=stand_ins,
+            is_agreed=is_agreed,
+            altered=altered,
+        )
         try:
-            if not self._copy_files(directory, target, only, stand_ins, is_agreed=is_agreed, altered=altered):
-                raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
+            if not (files and _is_there(copy, files)):
+                shutil.rmtree(target)
+                target.mkdir()
+                copy(self._files_below(directory))
             yield target
         finally:
             shutil.rmtree(target, ignore_errors=True)
 
     @contextmanager
-    def own_files(self, altered: Altered = _untold) -> Iterator[Path]:
+    def own_files(self, altered: Altered = untold) -> Iterator[Path]:
         """Enter a local directory with the files of this remote one, without the directories in it. Raises OSError."""
-        with tempfile.TemporaryDirectory(prefix="epochlog-", dir=_scratch_directory()) as scratch:
-            place = Path(scratch) / self.name
-            place.mkdir()
-            self._copy_files("", place, None, altered=altered)
+        with self._own_files(altered) as place:
             yield place
 
-    @property
-    def _patience(self) -> Patience:
-        split = urlsplit(self.uri)
-        return patience_with(split.scheme, split.netloc, split.query)
+    def _files_below(self, directory: str) -> Files:
+        """List the files of a remote directory. Raises OSError, FileNotFoundError where there are none."""
+        files = _files_in(self._remote.listed(directory, allow_not_found=True))
+        if not files:
+            raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
+        return files
 
     @cached_property
-    def _place_of_second_looks(self) -> Place:
-        return Storage(self.uri)._place  # noqa: SLF001  of the same class
+    def _remote(self) -> RemoteDirectory:
+        return RemoteDirectory(self.uri)
 
-    @cached_property
-    def _place(self) -> Place:
-        from pyarrow.fs import FileSystem  # noqa: PLC0415  start-up time
-
-        try:
-            with _without_secrets():
-                return Place(*FileSystem.from_uri(self.uri))
-        except OSError as error:
-            raise UnreadableLocationError(self.shown, error) from error
-
-    def _remote_tree(self, depth: int) -> dict[str, Files]:
+    def _remote_tree(self, depth: int, is_known: Callable[[Files], bool] = lambda _files: False) -> dict[str, Files]:
         """List all with one walk: a request for each directory would take hours with many partitions."""
         tree: dict[str, Files] = {"": {}}
         try:
-            entries = self._listed("", recursive=depth > 0)
+            entries = self._remote.listed(recursive=depth > 0, is_known=lambda answer: is_known(_files_in(answer)))
+            base = self._remote.place.path.rstrip("/")
         except OSError as error:
             raise UnreadableLocationError(self.shown, error) from error
-        base = self._place.path.rstrip("/")
         for entry in entries:
             directory, _, name = entry.path[len(base) + 1 :].rpartition("/")
             levels = directory.count("/") + 1 if directory else 0
@@ -391,95 +303,30 @@ class Storage:
                 tree.setdefault(directory, {})[name] = entry.stored.size
         return tree
 
-    def _directories(self) -> list[str]:
-        return [entry.name for entry in self._listed("") if entry.type == "Directory"]
-
-    def _listed(self, directory: str, *, recursive: bool = False, allow_not_found: bool = False) -> list[_Entry]:
-        """List a remote directory below this one as two answers of the store have it. Raises OSError.
-
-        Where somebody writes no two are the same: then what two of them have is there, as it was last.
-        """
-        from pyarrow.fs import FileSelector  # noqa: PLC0415  start-up time
-
-        answers: list[list[_Entry]] = []
-
-        def listed(look: int) -> list[_Entry]:
-            filesystem, base = self._place_of(look)
-            where = f"{base}/{directory}" if directory else base
-            selector = FileSelector(where, allow_not_found=allow_not_found, recursive=recursive)
-            with _without_secrets():
-                found = sorted(map(_Entry.of, filesystem.get_file_info(selector)), key=attrgetter("path"))
-            answers.append(found)
-            return found
-
-        try:
-            return fetched(listed, AGREED, self._patience)
-        except OSError:
-            if len(answers) < LOOKS:
-                raise
-        times = Counter(entry.path for answer in answers for entry in answer)
-        latest = {entry.path: entry for answer in answers for entry in answer}
-        return [entry for path, entry in sorted(latest.items()) if times[path] >= AGREED]
-
-    def _place_of(self, look: int) -> Place:
-        """Give the place for one more look, over connections of its own: some may have a bad way, or a cache on it."""
-        kept = self._place if look == 0 else self._place_of_second_looks
-        place = kept if look < AGREED else Storage(self.uri)._place  # noqa: SLF001  of the same class
-        return place if self._patience.is_left else place.without_retries()
-
-    @staticmethod
-    def _read(place: Place, name: str, limit: int) -> bytes:
-        with _without_secrets(), place.filesystem.open_input_file(f"{place.path}/{name}") as file:
-            return bytes(block(file, 0, min(limit, file.size())))
-
-    def _copy_files(
-        self,
-        directory: str,
-        target: Path,
-        only: Collection[str] | None,
-        stand_ins: Mapping[str, StandIn] = NO_STAND_INS,
-        *,
-        is_agreed: bool = True,
-        altered: Altered = _untold,
-    ) -> int:
-        """Copy the files of a directory, and return how many there are."""
-        entries = self._listed(directory, allow_not_found=True)
-        names = [entry.name for entry in entries if entry.is_file]
-        for name in names:
-            if name in stand_ins:
-                stand_ins[name].make(target / name)
-            elif only is None or name in only:
-                times = AGREED if is_agreed or parse_file_name(name).kind not in _CHECKED else ONCE
-                source = f"{directory}/{name}" if directory else name
-                copy = partial(self._copied, source, target / name)
-                fetched(copy, times, self._patience, partial(altered, name))
-        return len(names)
-
-    def _copied(self, source: str, target: Path, look: int) -> bytes:
-        """Copy a file, and return a digest of it. Raises OSError."""
-        filesystem, base = self._place_of(look)
-        digest = hashlib.sha256()
-        with _without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file, open(target, "wb") as copy:
-            for part in blocks(file, CHUNK):
-                copy.write(part)
-                digest.update(part)
-        return digest.digest()
+    @contextmanager
+    def _own_files(self, altered: Altered, *, with_directories: bool = False) -> Iterator[Path]:
+        with tempfile.TemporaryDirectory(prefix="epochlog-", dir=_scratch_directory()) as scratch:
+            place = Path(scratch) / self.name
+            place.mkdir()
+            entries = self._remote.listed()
+            for entry in entries:
+                if with_directories and entry.is_directory:
+                    (place / entry.name).mkdir()
+            self._remote.copy("", place, _files_in(entries), altered=altered)
+            yield place
 
 
-@contextmanager
-def _without_secrets() -> Iterator[None]:
-    """Remove what is secret in the address from a store's errors. Raises OSError."""
-    from pyarrow import ArrowException  # noqa: PLC0415  start-up time
-
+def _is_there(copy: Callable[[Files], None], files: Files) -> bool:
+    """Copy files that were listed before; they may be others by now."""
     try:
-        yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(error.errno, redacted(error.strerror or str(error)), error.filename) from None
-    except (OSError, ArrowException) as error:
-        raise OSError(redacted(str(error))) from None
-    except UnicodeDecodeError as error:  # pyarrow takes names as they come
-        name = shown(os.fsdecode(error.object))
-        raise OSError(f"the store answers with a name that is no UTF-8: {redacted(name)}") from None
+        copy(files)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _files_in(entries: Iterable[StoredEntry]) -> Files:
+    return {entry.name: entry.stored.size for entry in entries if entry.is_file}
 
 
 def _stored(entry: os.DirEntry[str]) -> StoredFile | None:

@@ -2,8 +2,8 @@
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, Self
 
@@ -45,23 +45,32 @@ class Copy:
     is_local: bool = True
     broker: str = ""
     """The snapshot that it is in, where that is not called like the replica: it has another copy as well."""
+    others: Mapping[str, int] | None = field(default=None, compare=False)
+    """The sizes of all its other files by name, of a remote copy that need not be listed again to be read."""
 
     @property
     def bytes(self) -> int:
         """Of its `.log` files."""
         return sum(segment.size for segment in self.segments)
 
+    @property
+    def files(self) -> dict[str, int] | None:
+        """The sizes of all its files by name, as they were listed; None where they were not."""
+        if self.others is None:
+            return None
+        return {segment.file: segment.size for segment in self.segments} | {**self.others}
+
     def to_json(self) -> list[Any]:
         """Return the copy for another process."""
         place = [self.replica, self.root, self.directory]
-        return [*place, *self.topic_partition, self.segments, self.is_local, self.broker]
+        return [*place, *self.topic_partition, self.segments, self.is_local, self.broker, self.others]
 
     @classmethod
     def from_json(cls, fields: Sequence[Any]) -> Self:
         """Decode a copy from another process."""
-        replica, root, directory, topic, partition, segments, is_local, broker = fields
+        replica, root, directory, topic, partition, segments, is_local, broker, others = fields
         extents = tuple(SegmentExtent(*segment) for segment in segments)
-        return cls(replica, root, directory, TopicPartition(topic, partition), extents, is_local, broker)
+        return cls(replica, root, directory, TopicPartition(topic, partition), extents, is_local, broker, others)
 
 
 @dataclass(frozen=True, slots=True)

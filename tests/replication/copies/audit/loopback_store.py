@@ -1,5 +1,6 @@
 """An object store on loopback that tells what lies in a local directory as S3 does, and can be made to fail."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,12 +38,18 @@ Fault = Callable[[Answer, int], Answer]
 class LoopbackStore:
     """Serves a directory; answers about the keys that `is_faulty` names are altered by `fault`, in these `turns`."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, has_digests: bool = False) -> None:
         self._directory = directory
+        self.has_digests = has_digests
+        """Whether ETags are MD5s, as those of S3 are without keys of KMS."""
         self._lock = Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
+        """By HEAD, GET and LISTING."""
+        self.sent = 0
+        """Bytes of objects."""
         self.set_fault()
 
     def set_fault(
@@ -87,13 +94,19 @@ class LoopbackStore:
         split = urlsplit(target)
         query = {name: values[0] for name, values in parse_qs(split.query, keep_blank_values=True).items()}
         key = unquote(split.path).removeprefix(f"/{BUCKET}").lstrip("/")
+        with self._lock:
+            self.requests[LISTING if "list-type" in query else method] += 1
         if "list-type" in query:
             name = LISTING + "/" + query.get("prefix", "")
             return self._disturbed(name, self._listed(query))
         if not key:
             return Answer(200, b"")
         found = self._found(key, sent)
-        return found if method == "HEAD" else self._disturbed(key, found)
+        if method == "HEAD":
+            return found
+        with self._lock:
+            self.sent += len(found.body)
+        return self._disturbed(key, found)
 
     def _disturbed(self, key: str, answer: Answer) -> Answer:
         with self._lock:
@@ -109,7 +122,8 @@ class LoopbackStore:
         if not path.is_file():
             return refused(404, "NoSuchKey")
         data = path.read_bytes()
-        headers = {"Last-Modified": "Tue, 14 Nov 2023 22:13:20 GMT", "ETag": '"of-a-part"'}
+        tag = hashlib.md5(data, usedforsecurity=False).hexdigest() if self.has_digests else "of-a-part"
+        headers = {"Last-Modified": "Tue, 14 Nov 2023 22:13:20 GMT", "ETag": f'"{tag}"'}
         if not sent:
             return Answer(200, data, headers)
         start, _, end = sent.removeprefix("bytes=").partition("-")

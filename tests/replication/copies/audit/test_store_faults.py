@@ -17,7 +17,8 @@ from logstore.log.log import Log
 from replication.audit import audit_locally
 from replication.base.errors import ReplicationError, UnreadableLocationError
 from replication.base.metadata_partition import METADATA_PARTITION
-from replication.copies.audit.snapshots.patience import Patience, patience_with
+from replication.copies.audit.snapshots.remote.patience import Patience, patience_with
+from replication.copies.audit.snapshots.remote.remote_directory import RemoteDirectory
 from replication.copies.audit.snapshots.storage import Storage
 from replication.records.metadata.metadata_log import append_metadata
 from replication.records.metadata.records import PartitionRecord, TopicRecord
@@ -219,6 +220,7 @@ def test_no_verdict_rests_on_a_fault_of_the_store(store: LoopbackStore, sound: R
         keys = sorted(key for key in store.asked if OBJECTS[kind](key))
         key, (how, fault) = chance.choice(keys), random_fault(chance)
         is_once, nth = chance.random() < 0.6, chance.randrange(TRANSFERS)
+        store.has_digests = chance.random() < 0.5
         where = f"seed {number}: {how} of {key}, {f'once, in transfer {nth}' if is_once else 'always'}"
         store.set_fault(lambda each, key=key: each == key, fault, range(nth, nth + 1) if is_once else ALWAYS)
         try:
@@ -246,7 +248,7 @@ def test_no_verdict_rests_on_a_fault_of_the_store(store: LoopbackStore, sound: R
 def test_a_store_that_is_too_busy_keeps_an_audit_waiting_no_longer_than_its_patience_lasts(
     store: LoopbackStore, sound: Report, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Storage, "_patience", Patience(most=0))
+    monkeypatch.setattr(RemoteDirectory, "patience", Patience(most=0))
     store.asked.clear()
     store.set_fault(OBJECTS["segment"], lambda *_: refused(429, "SlowDown", **{"Retry-After": "3600"}), ALWAYS)
     report = audited(store)

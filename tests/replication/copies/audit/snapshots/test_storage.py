@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from replication.base.errors import UnreadableLocationError
-from replication.copies.audit.snapshots.storage import Place, Storage
+from replication.copies.audit.snapshots.remote.place import Place
+from replication.copies.audit.snapshots.remote.remote_directory import RemoteDirectory
+from replication.copies.audit.snapshots.storage import Storage
 
 
 @pytest.fixture
@@ -129,8 +131,8 @@ def test_a_remote_directory_that_somebody_writes_to_is_listed_by_what_two_answer
             return LocalFileSystem().get_file_info(selector)
 
     place = Place(Written(), str(root))  # type: ignore[arg-type]  it does what is asked of it here
-    monkeypatch.setattr(Storage, "_place", place)
-    monkeypatch.setattr(Storage, "_place_of", lambda *_: place)
+    monkeypatch.setattr(RemoteDirectory, "place", place)
+    monkeypatch.setattr(RemoteDirectory, "_place_of", lambda *_: place)
     tree = Storage("s3://bucket/broker").tree(1)
     assert tree["t-0"] == {"00000000000000000000.log": 12}
     assert {"t-1", "t-2", "t-3"} <= tree.keys()

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from replication.audit import find_snapshots, salvage
 from replication.base.errors import NoSnapshotError, SnapshotChangedError, UnreadableLocationError
+from replication.copies.audit.snapshots.remote.remote_directory import RemoteDirectory
 from replication.copies.audit.snapshots.storage import Storage
 from tests.data.replicas import replicas
 from tests.replication.copies.audit.spark.results import Results, results
@@ -28,7 +29,7 @@ def bucket(damaged_copies: Path) -> Iterator[str]:
     host, port = server.get_host_and_port()
     options = f"?endpoint_override={host}:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
     uri = f"s3://key:secret@backups/diverged{options}"
-    filesystem, path = Storage(uri)._place
+    filesystem, path = RemoteDirectory(uri).place
     filesystem.create_dir("backups")
     copy_files(str(replicas("diverged")), path, LocalFileSystem(), filesystem)
     copy_files(str(damaged_copies), path.replace("diverged", "damaged"), LocalFileSystem(), filesystem)
@@ -95,7 +96,7 @@ def test_rows_are_those_of_the_local_files(rows: str, bucket: str) -> None:
 
 def test_an_object_that_shrinks_or_goes_ends_the_read(bucket: str) -> None:
     place = bucket.replace("diverged", "diverged/broker-1/codecs-0")
-    filesystem, path = Storage(place)._place
+    filesystem, path = RemoteDirectory(place).place
     file = f"{path}/{0:020d}.log"
     with filesystem.open_input_stream(file) as stream:
         content = stream.read()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.copies.audit.snapshots import transfer
-from replication.copies.audit.snapshots.patience import Patience
-from replication.copies.audit.snapshots.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
+from replication.copies.audit.snapshots.remote import transfer
+from replication.copies.audit.snapshots.remote.patience import Patience
+from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.copies.audit.snapshots.patience import MOST_SECONDS, SHARE, Patience, patience_with
+from replication.copies.audit.snapshots.remote.patience import MOST_SECONDS, SHARE, Patience, patience_with
 
 
 class Clock:

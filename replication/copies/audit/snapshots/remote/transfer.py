@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeVar
 
-from replication.copies.audit.snapshots.patience import Patience
+from replication.copies.audit.snapshots.remote.patience import Patience
 
 T = TypeVar("T")
 
@@ -34,9 +34,15 @@ class RemoteFile(Protocol):
 
 
 def fetched(
-    fetch: Callable[[int], T], times: int, patience: Patience, differed: Callable[[], object] = lambda: None
+    fetch: Callable[[int], T],
+    times: int,
+    patience: Patience,
+    differed: Callable[[], object] = lambda: None,
+    is_sure: Callable[[T], bool] = lambda _found: False,
 ) -> T:
     """Call `fetch` with 0, 1, ... until so many results are the same; `differed` is called where others were not.
+
+    One that `is_sure` is enough by itself.
 
     What fails is tried again as long as there is patience with its store. That something is not there counts once it
     was not there twice. Raises OSError.
@@ -66,9 +72,9 @@ def fetched(
             failures.append(error)
             continue
         seen.append(found)
-        if seen.count(found) < times:
+        if seen.count(found) < times and not is_sure(found):
             continue
-        if len(seen) > times:
+        if any(each != found for each in seen):
             differed()
         return found
     if failures and len(seen) < times:

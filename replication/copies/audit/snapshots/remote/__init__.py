@@ -1,0 +1,1 @@
+"""What lies in stores: places of pyarrow, transfers that are believed, and files."""

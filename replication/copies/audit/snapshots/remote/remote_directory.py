@@ -1,0 +1,182 @@
+"""A directory in a store: listed, read and copied as two answers have it, or as the store's own digest does."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from operator import attrgetter
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from logstore.file_name import INDEX_KINDS, FileKind, parse_file_name
+from replication.copies.audit.snapshots.remote.patience import Patience, patience_with
+from replication.copies.audit.snapshots.remote.place import Place, without_secrets
+from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
+from replication.copies.audit.snapshots.remote.stored_digest import StoredDigest
+from replication.copies.audit.snapshots.remote.stored_file import StoredEntry
+from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
+
+CHUNK: Final = 8 << 20
+"""Bytes of one read while a file is copied."""
+_CHECKED: Final = frozenset({FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT})
+"""Files that have checksums, or of which the log shows whether they are right."""
+
+Entries = list[StoredEntry]
+Altered = Callable[[str], object]
+"""Called with the name of a file that was altered on its way, and then fetched as it is."""
+
+
+def untold(_name: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Transfer:
+    """What one transfer of a file has brought."""
+
+    digest: bytes
+    is_as_stored: bool = field(compare=False)
+    """Whether the store gives the same digest of what lies there."""
+
+    @classmethod
+    def of(cls, data: bytes | Path, stored: StoredDigest) -> "_Transfer":
+        if isinstance(data, bytes):
+            return cls(data, stored.is_of(data))
+        with open(data, "rb") as file:
+            return cls(hashlib.file_digest(file, "sha256").digest(), stored.is_of(data))
+
+
+def _is_as_stored(transfer: _Transfer) -> bool:
+    return transfer.is_as_stored
+
+
+@dataclass(frozen=True)
+class RemoteDirectory:
+    """What a URI such as `s3://bucket/backups/broker-1` names. All raise OSError."""
+
+    uri: str
+
+    @property
+    def patience(self) -> Patience:
+        """What this process has with the store."""
+        split = urlsplit(self.uri)
+        return patience_with(split.scheme, split.netloc, split.query)
+
+    @cached_property
+    def place(self) -> Place:
+        """Where it is asked first."""
+        return Place.of(self.uri)
+
+    @cached_property
+    def _place_of_second_looks(self) -> Place:
+        return Place.of(self.uri)
+
+    def listed(
+        self,
+        directory: str = "",
+        *,
+        recursive: bool = False,
+        allow_not_found: bool = False,
+        is_known: Callable[[Entries], bool] = lambda _entries: False,
+    ) -> Entries:
+        """List a directory below this one, by path: as two answers of the store have it, or one that `is_known`.
+
+        Where somebody writes no two are the same: then what two of them have is there, as it was last.
+        """
+        from pyarrow.fs import FileSelector  # noqa: PLC0415  start-up time
+
+        answers: list[Entries] = []
+
+        def answer(look: int) -> Entries:
+            filesystem, base = self._place_of(look)
+            where = f"{base}/{directory}" if directory else base
+            selector = FileSelector(where, allow_not_found=allow_not_found, recursive=recursive)
+            with without_secrets():
+                found = sorted(map(StoredEntry.of, filesystem.get_file_info(selector)), key=attrgetter("path"))
+            answers.append(found)
+            return found
+
+        try:
+            return fetched(answer, AGREED, self.patience, is_sure=is_known)
+        except OSError:
+            if len(answers) < LOOKS:
+                raise
+        times = Counter(entry.path for answer in answers for entry in answer)
+        latest = {entry.path: entry for answer in answers for entry in answer}
+        return [entry for path, entry in sorted(latest.items()) if times[path] >= AGREED]
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Read at most `limit` bytes of a file: as two transfers have it, or the store's digest of it."""
+
+        def transfer(look: int) -> _Transfer:
+            filesystem, base = self._place_of(look)
+            with without_secrets(), filesystem.open_input_file(f"{base}/{name}") as file:
+                data = bytes(block(file, 0, min(limit, file.size())))
+                return _Transfer.of(data, StoredDigest.of(file.metadata()))
+
+        return fetched(transfer, AGREED, self.patience, is_sure=_is_as_stored).digest
+
+    def read_at(self, name: str, position: int, size: int) -> bytes:
+        """Read at most `size` bytes of a file from a position on, asked for once."""
+        filesystem, base = self._place_of(0)
+        with self.patience.asking(), without_secrets(), filesystem.open_input_file(f"{base}/{name}") as file:
+            return bytes(block(file, position, max(min(size, file.size() - position), 0)))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Give a file new contents; the directory is made where it is missing."""
+        filesystem, base = self.place
+        with without_secrets():
+            filesystem.create_dir(base, recursive=True)
+            with filesystem.open_output_stream(f"{base}/{name}") as stream:
+                stream.write(data)
+
+    def remove(self, name: str) -> None:
+        """Remove a file."""
+        filesystem, base = self.place
+        with without_secrets():
+            filesystem.delete_file(f"{base}/{name}")
+
+    def copy(
+        self,
+        directory: str,
+        target: Path,
+        files: Mapping[str, int],
+        only: Collection[str] | None = None,
+        stand_ins: Mapping[str, StandIn] = NO_STAND_INS,
+        *,
+        is_agreed: bool = True,
+        altered: Altered = untold,
+    ) -> None:
+        """Copy files of a directory below this one, given with their sizes; those alone that `only` names, if any."""
+        for name, size in files.items():
+            if name in stand_ins:
+                stand_ins[name].make(target / name)
+            elif only is not None and name not in only:
+                continue
+            elif size == 0:
+                (target / name).touch()
+            else:
+                is_checked = not is_agreed and parse_file_name(name).kind in _CHECKED
+                source = f"{directory}/{name}" if directory else name
+                self._copy_file(source, target / name, partial(altered, name), is_checked=is_checked)
+
+    def _copy_file(self, source: str, target: Path, altered: Callable[[], object], *, is_checked: bool) -> None:
+        """Copy a file; of one that is checked otherwise a single transfer is enough."""
+
+        def transfer(look: int) -> _Transfer:
+            filesystem, base = self._place_of(look)
+            with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file, open(target, "wb") as copy:
+                copy.writelines(blocks(file, CHUNK))
+                stored = StoredDigest.of(file.metadata())
+            return _Transfer(b"", is_as_stored=False) if is_checked else _Transfer.of(target, stored)
+
+        times = ONCE if is_checked else AGREED
+        fetched(transfer, times, self.patience, altered, is_sure=_is_as_stored)
+
+    def _place_of(self, look: int) -> Place:
+        """Give the place for one more look, over connections of its own: some may have a bad way, or a cache on it."""
+        kept = self.place if look == 0 else self._place_of_second_looks
+        place = kept if look < AGREED else Place.of(self.uri)
+        return place if self.patience.is_left else place.without_retries()
