@@ -115,7 +115,8 @@ class LoopbackStore:
                 return answer
             turn = self._altered[key]
             self._altered[key] += 1
-            return self._fault(answer, turn) if turn in self._turns else answer
+            fault = self._fault if turn in self._turns else None
+        return fault(answer, turn) if fault else answer
 
     def _found(self, key: str, sent: str | None) -> Answer:
         path = self._directory / key

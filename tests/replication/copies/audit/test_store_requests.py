@@ -1,13 +1,20 @@
 """What an audit asks a store for: one listing of each root and copy, and each object once where its digest is known."""
 
+import random
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from threading import Barrier, Lock
 
 import pytest
 
 from replication.audit import audit_locally
+from replication.copies.audit.snapshots.remote import remote_directory
 from replication.copies.audit.snapshots.remote.patience import patience_with
-from tests.replication.copies.audit.loopback_store import LISTING, LoopbackStore
+from replication.copies.audit.snapshots.remote.remote_directory import PARTS
+from replication.copies.audit.snapshots.remote.requests import IN_FLIGHT, ByteBudget, at_once
+from replication.copies.audit.snapshots.storage import Storage
+from tests.replication.copies.audit.loopback_store import LISTING, Answer, LoopbackStore, refused
 from tests.replication.copies.audit.snapshot_roots import batches, write_root
 
 PARTITIONS = 6
@@ -73,3 +80,89 @@ def test_an_object_that_the_listing_shows_to_be_empty_is_not_asked_for(place: Pa
     (place / "broker-0/.lock").touch()
     audited(store)
     assert not [key for key in store.asked if key.endswith((".lock", ".timeindex"))]
+
+
+def test_the_files_of_a_copy_are_asked_for_at_once(place: Path, store: LoopbackStore) -> None:
+    """All are held back until each was asked for: were one waited for before another, that would never be."""
+    name = "broker-0/t-1"
+    files = [file for file in objects(place, "t-1/*") if file.startswith(name)]
+    assert 4 <= len(files) <= IN_FLIGHT
+    everybody = Barrier(len(files))
+
+    def held(answer: Answer, _: int) -> Answer:
+        everybody.wait(timeout=30)
+        return answer
+
+    store.set_fault(lambda key: key in files, held, range(1))
+    with Storage(store.address("broker-0")).local_copy("t-1") as directory:
+        copied = {path.name: path.read_bytes() for path in directory.iterdir() if path.stat().st_size}
+    assert copied == {Path(file).name: (place / file).read_bytes() for file in files}
+
+
+@pytest.mark.parametrize("answers", [2, 3, PARTS, 2 * PARTS + 1])
+def test_a_large_file_is_fetched_in_parts_at_once(
+    answers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_directory, "CHUNK", 1_000)
+    content = bytes(random.Random(answers).randbytes(1_000 * answers - 7))
+    log = tmp_path / "broker/t-0/00000000000000000000.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(content)
+    parts = -(-answers // -(-answers // min(answers, PARTS)))
+    everybody = Barrier(parts)
+
+    def held(answer: Answer, number: int) -> Answer:
+        if number < parts:
+            everybody.wait(timeout=30)
+        return answer
+
+    with LoopbackStore(tmp_path).running() as store:
+        store.set_fault(lambda key: key.endswith(".log"), held, range(1_000))
+        with Storage(store.address("broker")).local_copy("t-0") as directory:
+            assert (directory / log.name).read_bytes() == content
+        assert store.requests["GET"] == answers
+        assert store.requests["HEAD"] == parts
+
+
+def test_a_part_that_fails_is_fetched_again_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_directory, "CHUNK", 1_000)
+    log = tmp_path / "broker/t-0/00000000000000000000.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(bytes(range(256)) * 16)
+    with LoopbackStore(tmp_path).running() as store:
+        store.set_fault(lambda key: key.endswith(".log"), lambda *_: refused(503, "SlowDown"), range(1))
+        with Storage(store.address("broker")).local_copy("t-0") as directory:
+            assert (directory / log.name).read_bytes() == log.read_bytes()
+        assert store.asked["broker/t-0/00000000000000000000.log"] == 5 + 1
+
+
+def test_a_file_that_is_larger_than_it_was_listed_is_fetched_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_directory, "CHUNK", 1_000)
+    log = tmp_path / "broker/t-0/00000000000000000000.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(bytes(range(256)) * 16)
+    with LoopbackStore(tmp_path).running() as store:
+        files = {log.name: 3_000}
+        with Storage(store.address("broker")).local_copy("t-0", files=files) as directory:
+            assert (directory / log.name).read_bytes() == log.read_bytes()
+
+
+def test_no_more_bytes_are_held_at_once_than_the_budget_has() -> None:
+    budget, held, most = ByteBudget(10), 0, 0
+    counting = Lock()
+
+    def hold(size: int) -> None:
+        nonlocal held, most
+        with budget.held(size):
+            with counting:
+                held += min(size, 10)
+                most = max(most, held)
+            with counting:
+                held -= min(size, 10)
+
+    with at_once(partial(hold, size) for size in [3, 7, 10, 25, 1] * 40):
+        pass
+    assert held == 0
+    assert 0 < most <= 10

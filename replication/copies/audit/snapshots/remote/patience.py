@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 MOST_SECONDS: Final = 20
@@ -22,6 +23,7 @@ class Patience:
         """Begin with all of it."""
         self._most, self._clock = most, clock
         self._left, self._at = most, clock()
+        self._lock = Lock()
 
     @property
     def is_left(self) -> bool:
@@ -41,9 +43,10 @@ class Patience:
 
     def waited(self, seconds: float) -> None:
         """Count what was waited because of a failure, until now."""
-        now = self._clock()
-        filled = self._left + SHARE * (now - self._at)
-        self._left, self._at = min(filled, self._most) - seconds, now
+        with self._lock:
+            now = self._clock()
+            filled = self._left + SHARE * (now - self._at)
+            self._left, self._at = min(filled, self._most) - seconds, now
 
 
 @lru_cache(maxsize=256)

@@ -1,25 +1,29 @@
 """A directory in a store: listed, read and copied as two answers have it, or as the store's own digest does."""
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from logstore.file_name import INDEX_KINDS, FileKind, parse_file_name
 from replication.copies.audit.snapshots.remote.patience import Patience, patience_with
 from replication.copies.audit.snapshots.remote.place import Place, without_secrets
+from replication.copies.audit.snapshots.remote.requests import ANSWERS, HELD_BYTES, at_once
 from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
 from replication.copies.audit.snapshots.remote.stored_digest import StoredDigest
 from replication.copies.audit.snapshots.remote.stored_file import StoredEntry
-from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
+from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, RemoteFile, block, fetched
 
 CHUNK: Final = 8 << 20
 """Bytes of one read while a file is copied."""
+PARTS: Final = HELD_BYTES // CHUNK
+"""Into how many a large file is divided at most, which are fetched at once."""
 _CHECKED: Final = frozenset({FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT})
 """Files that have checksums, or of which the log shows whether they are right."""
 
@@ -46,6 +50,28 @@ class _Transfer:
             return cls(data, stored.is_of(data))
         with open(data, "rb") as file:
             return cls(hashlib.file_digest(file, "sha256").digest(), stored.is_of(data))
+
+
+class _Opened(NamedTuple):
+    """What a store says of a file of which a part is fetched."""
+
+    size: int
+    stored: StoredDigest
+
+
+def _parts(size: int) -> list[range]:
+    """Divide a large file into parts of whole answers, each of which is fetched in a row."""
+    answers = -(-size // CHUNK)
+    step = -(-answers // min(answers, PARTS)) * CHUNK
+    return [range(start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def _write(file: RemoteFile, copy: BinaryIO, part: range) -> None:
+    """Write a part of a file to the same place in another one."""
+    for position in range(part.start, part.stop, CHUNK):
+        size = min(CHUNK, part.stop - position)
+        with ANSWERS.held(size):
+            os.pwrite(copy.fileno(), block(file, position, size), position)
 
 
 def _is_as_stored(transfer: _Transfer) -> bool:
@@ -149,7 +175,12 @@ class RemoteDirectory:
         is_agreed: bool = True,
         altered: Altered = untold,
     ) -> None:
-        """Copy files of a directory below this one, given with their sizes; those alone that `only` names, if any."""
+        """Copy files of a directory below this one, given with their sizes; those alone that `only` names, if any.
+
+        Small ones are fetched at once, and parts of one large file.
+        """
+        calls: list[Callable[[], None]] = []
+        large: list[Callable[[], None]] = []
         for name, size in files.items():
             if name in stand_ins:
                 stand_ins[name].make(target / name)
@@ -160,20 +191,56 @@ class RemoteDirectory:
             else:
                 is_checked = not is_agreed and parse_file_name(name).kind in _CHECKED
                 source = f"{directory}/{name}" if directory else name
-                self._copy_file(source, target / name, partial(altered, name), is_checked=is_checked)
+                call = partial(
+                    self._copy_file, source, target / name, size, partial(altered, name), is_checked=is_checked
+                )
+                (calls if size <= CHUNK else large).append(call)
+        with at_once(calls):
+            for fetch in large:
+                fetch()
 
-    def _copy_file(self, source: str, target: Path, altered: Callable[[], object], *, is_checked: bool) -> None:
+    def _copy_file(
+        self, source: str, target: Path, size: int, altered: Callable[[], object], *, is_checked: bool
+    ) -> None:
         """Copy a file; of one that is checked otherwise a single transfer is enough."""
 
         def transfer(look: int) -> _Transfer:
-            filesystem, base = self._place_of(look)
-            with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file, open(target, "wb") as copy:
-                copy.writelines(blocks(file, CHUNK))
-                stored = StoredDigest.of(file.metadata())
+            stored = self._fetch(source, target, size, look)
             return _Transfer(b"", is_as_stored=False) if is_checked else _Transfer.of(target, stored)
 
         times = ONCE if is_checked else AGREED
         fetched(transfer, times, self.patience, altered, is_sure=_is_as_stored)
+
+    def _fetch(self, source: str, target: Path, size: int, look: int) -> StoredDigest:
+        """Fetch a file once, a large one in parts at once unless it has another size than was listed."""
+        with open(target, "wb") as copy:
+            if size > CHUNK:
+                opened: list[_Opened] = []
+                with at_once(
+                    partial(self._fetch_part, source, copy, part, look, opened.append) for part in _parts(size)
+                ):
+                    pass
+                if {each.size for each in opened} == {size}:
+                    return opened[0].stored
+                copy.truncate(0)
+            filesystem, base = self._place_of(look)
+            with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file:
+                _write(file, copy, range(file.size()))
+                return StoredDigest.of(file.metadata())
+
+    def _fetch_part(
+        self, source: str, copy: BinaryIO, part: range, look: int, opened: Callable[[_Opened], object]
+    ) -> None:
+        """Fetch a part of a file, again where that fails, and hand on what the store says of all of it."""
+
+        def transfer(again: int) -> _Opened:
+            filesystem, base = self._place_of(look + again)
+            with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file:
+                size = int(file.size())
+                _write(file, copy, range(part.start, min(part.stop, size)))
+                return _Opened(size, StoredDigest.of(file.metadata()))
+
+        opened(fetched(transfer, ONCE, self.patience))
 
     def _place_of(self, look: int) -> Place:
         """Give the place for one more look, over connections of its own: some may have a bad way, or a cache on it."""

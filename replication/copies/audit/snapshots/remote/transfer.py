@@ -1,7 +1,7 @@
 """What a store is asked for: fetched whole, again where that fails, and where nothing else decides until two agree."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Protocol, TypeVar
 
 from replication.copies.audit.snapshots.remote.patience import Patience
@@ -83,14 +83,6 @@ def fetched(
         f"it was another one in each of {len(seen)} transfers: wait until it is no longer written, or look into the "
         "store and the network"
     )
-
-
-def blocks(file: RemoteFile, most: int) -> Iterator[memoryview]:
-    """Read a file from its beginning on, at most so many bytes at once. Raises OSError where an answer ends early."""
-    position, size = 0, file.size()
-    while position < size:
-        yield block(file, position, min(most, size - position))
-        position += most
 
 
 def block(file: RemoteFile, position: int, size: int) -> memoryview:

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import count
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.copies.audit.snapshots.remote import transfer
 from replication.copies.audit.snapshots.remote.patience import Patience
-from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, block, blocks, fetched
+from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, block, fetched
 
 
 @pytest.fixture(autouse=True)
@@ -36,11 +35,6 @@ class CutFile:
         given = part[: max(len(part) - next(self._cuts), 0)]
         buffer[: len(given)] = given
         return len(part)
-
-
-@given(data=st.binary(max_size=300), most=st.integers(1, 400))
-def test_blocks_are_the_file(data: bytes, most: int) -> None:
-    assert b"".join(blocks(pa.BufferReader(data), most)) == data
 
 
 @given(data=st.binary(min_size=1, max_size=300), lacking=st.integers(1, 400))
