@@ -23,6 +23,8 @@ class Patience:
         """Begin with all of it."""
         self._most, self._clock = most, clock
         self._left, self._at = most, clock()
+        self._counted = self._at
+        """Until when what was waited is counted."""
         self._lock = Lock()
 
     @property
@@ -42,11 +44,13 @@ class Patience:
             raise
 
     def waited(self, seconds: float) -> None:
-        """Count what was waited because of a failure, until now."""
+        """Count what was waited because of a failure, until now; what several have waited at once counts once."""
         with self._lock:
             now = self._clock()
             filled = self._left + SHARE * (now - self._at)
-            self._left, self._at = min(filled, self._most) - seconds, now
+            lost = min(seconds, now - self._counted)
+            self._left, self._at = min(filled, self._most) - lost, now
+            self._counted = now if seconds else self._counted
 
 
 @lru_cache(maxsize=256)

@@ -1,15 +1,23 @@
 """A remote directory as pyarrow has it: a file system, and a path there."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple, Self
+from math import inf, nan
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from logstore.shown_text import shown
 from logstore.text.address_secrets import redacted
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
+
+
+TIMEOUTS: Final[Mapping[str, float]] = {"request_timeout": 5, "connect_timeout": 5}
+"""Seconds, which the options of these names in an address change: without a byte, and without a connection."""
+_GOOGLE_LIMIT: Final = "retry_limit_seconds"
+"""What pyarrow calls how long Google's library tries what fails: a quarter of an hour if nothing is said."""
 
 
 class Place(NamedTuple):
@@ -20,21 +28,47 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, uri: str) -> Self:
-        """Open the one that a URI names. Raises OSError."""
+        """Open the one that a URI names, without pyarrow's own retries, which try what hangs for minutes.
+
+        Raises OSError.
+        """
         from pyarrow.fs import FileSystem  # noqa: PLC0415  start-up time
 
         with without_secrets():
-            return cls(*FileSystem.from_uri(uri))
+            timeouts, plain = _taken_out(uri)
+            place = cls(*FileSystem.from_uri(plain))
+        return place._asked_once(timeouts) if place.filesystem.type_name == "s3" else place
 
-    def without_retries(self) -> Self:
-        """Return the same place, asked once where pyarrow would ask S3 for six seconds."""
-        if self.filesystem.type_name != "s3":
-            return self
+    def _asked_once(self, timeouts: dict[str, float]) -> Self:
         from pyarrow.fs import AwsStandardS3RetryStrategy  # noqa: PLC0415  start-up time
 
         create, (options,) = self.filesystem.__reduce__()
-        once = {**options, "retry_strategy": AwsStandardS3RetryStrategy(max_attempts=1)}
-        return self._replace(filesystem=create(once))
+        once = AwsStandardS3RetryStrategy(max_attempts=1)
+        return self._replace(filesystem=create({**options, **timeouts, "retry_strategy": once}))
+
+
+def _taken_out(uri: str) -> tuple[dict[str, float], str]:
+    """Split what pyarrow knows no option for off a URI. Raises OSError for what is no number of seconds."""
+    split = urlsplit(uri)
+    if split.scheme == "gs":
+        has_limit = _GOOGLE_LIMIT in dict(parse_qsl(split.query))
+        limit = "" if has_limit else f"{'&' if split.query else ''}{_GOOGLE_LIMIT}={TIMEOUTS['request_timeout']}"
+        return {}, urlunsplit(split._replace(query=split.query + limit))
+    if split.scheme != "s3":
+        return {}, uri
+    kept, timeouts = [], {**TIMEOUTS}
+    for part in split.query.split("&"):
+        name, _, value = part.partition("=")
+        if name not in TIMEOUTS:
+            kept.append(part)
+            continue
+        try:
+            timeouts[name] = float(value)
+        except ValueError:
+            timeouts[name] = nan
+        if not 0 < timeouts[name] < inf:
+            raise OSError(f"{name}={value} is no number of seconds: give one above 0, such as {name}=10")
+    return timeouts, urlunsplit(split._replace(query="&".join(kept)))
 
 
 @contextmanager

@@ -245,5 +245,4 @@ class RemoteDirectory:
     def _place_of(self, look: int) -> Place:
         """Give the place for one more look, over connections of its own: some may have a bad way, or a cache on it."""
         kept = self.place if look == 0 else self._place_of_second_looks
-        place = kept if look < AGREED else Place.of(self.uri)
-        return place if self.patience.is_left else place.without_retries()
+        return kept if look < AGREED else Place.of(self.uri)

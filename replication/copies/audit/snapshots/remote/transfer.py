@@ -1,10 +1,11 @@
 """What a store is asked for: fetched whole, again where that fails, and where nothing else decides until two agree."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from replication.copies.audit.snapshots.remote.patience import Patience
+from replication.copies.audit.snapshots.remote.store_failure import Again, failure_of
 
 T = TypeVar("T")
 
@@ -13,10 +14,11 @@ AGREED: Final = 2
 """How many transfers must be the same of what has no checksums."""
 LOOKS: Final = 4
 """How often something is asked for at most."""
-PATIENCE_SECONDS: Final = 5
-"""How long what fails is tried a third time: pyarrow tries connections that break for six seconds by itself."""
+PATIENCE_SECONDS: Final = 6
+"""How long what a store may yet answer is asked for."""
 PAUSE_SECONDS: Final = 0.05
 """After the first failure; twice as long after each further one."""
+LONGEST_PAUSE_SECONDS: Final = 1
 _FILLS: Final = (0xA5, 0x5A)
 
 
@@ -44,32 +46,29 @@ def fetched(
 
     One that `is_sure` is enough by itself.
 
-    What fails is tried again as long as there is patience with its store. That something is not there counts once it
-    was not there twice. Raises OSError.
+    What fails is tried again as often as its kind is worth it, and as long as there is patience with its store. That
+    something is not there counts once it was not there twice. Raises OSError.
     """
     seen: list[T] = []
     failures: list[OSError] = []
     begun = time.monotonic()
-    for look in range(LOOKS):
-        if len(failures) > 1 and time.monotonic() - begun > PATIENCE_SECONDS:
-            break
+    while len(seen) < LOOKS:
         try:
             with patience.asking():
-                found = fetch(look)
+                found = fetch(len(seen) + len(failures))
         except FileNotFoundError as error:
             if any(isinstance(failure, FileNotFoundError) for failure in failures):
                 raise
             failures.append(error)
             continue
         except OSError as error:
-            if not patience.is_left:
-                reason = "it was not asked again, as requests that failed have kept this process waiting too long"
-                answer = str(error).rstrip(": ")  # pyarrow's ends so where the store's is empty
-                raise OSError(f"{answer}: {reason}" if answer else reason) from error
-            pause = PAUSE_SECONDS * 2 ** len(failures)
-            time.sleep(pause)
-            patience.waited(pause)
             failures.append(error)
+            try:
+                _pause_after(failures, time.monotonic() - begun, patience)
+            except OSError:
+                if len(seen) < times:
+                    raise
+                break
             continue
         seen.append(found)
         if seen.count(found) < times and not is_sure(found):
@@ -77,12 +76,26 @@ def fetched(
         if any(each != found for each in seen):
             differed()
         return found
-    if failures and len(seen) < times:
-        raise failures[-1]
     raise OSError(
         f"it was another one in each of {len(seen)} transfers: wait until it is no longer written, or look into the "
         "store and the network"
     )
+
+
+def _pause_after(failures: Sequence[OSError], seconds: float, patience: Patience) -> None:
+    """Wait before the next attempt, or raise what the last one has come to where there is none."""
+    error = failures[-1]
+    kind = failure_of(error)
+    if not patience.is_left:
+        reason = "it was not asked again, as requests that failed have kept this process waiting too long"
+        raise OSError(f"{kind.describe(str(error))}: {reason}") from error
+    if len(failures) >= kind.again.value or (
+        len(failures) > 1 and seconds > PATIENCE_SECONDS and kind.again is not Again.TWICE_MORE
+    ):
+        raise OSError(kind.describe(str(error))) from error
+    pause = min(PAUSE_SECONDS * 2 ** (len(failures) - 1), LONGEST_PAUSE_SECONDS)
+    time.sleep(pause)
+    patience.waited(pause)
 
 
 def block(file: RemoteFile, position: int, size: int) -> memoryview:

@@ -37,6 +37,7 @@ def test_failures_take_what_is_allowed_and_a_share_of_the_time_and_what_the_last
 def test_patience_comes_back_as_time_goes_by() -> None:
     clock = Clock()
     patience = Patience(clock=clock)
+    clock.now += MOST_SECONDS + 1
     patience.waited(MOST_SECONDS + 1)
     assert not patience.is_left
     clock.now += 1 / SHARE
@@ -46,6 +47,15 @@ def test_patience_comes_back_as_time_goes_by() -> None:
     clock.now += 1_000_000
     patience.waited(MOST_SECONDS)
     assert not patience.is_left
+
+
+def test_what_several_wait_for_at_once_counts_once() -> None:
+    clock = Clock()
+    patience = Patience(clock=clock)
+    clock.now += MOST_SECONDS - 1
+    for _ in range(16):
+        patience.waited(MOST_SECONDS - 1)
+    assert patience.is_left
 
 
 def test_what_succeeds_costs_none() -> None:
