@@ -1,6 +1,7 @@
 """The rows of copies that options choose, by tasks of about equal bytes."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import inf
@@ -19,6 +20,7 @@ from replication.copies.audit.examination.examination import EpochRow, SegmentRo
 from replication.copies.audit.examination.summarizing import NOT_READ
 from replication.copies.audit.log_rows.arrow_arrays import Constants
 from replication.copies.audit.log_rows.batch_reader import BatchReader
+from replication.copies.audit.log_rows.bounded_copy import bounded_copy
 from replication.copies.audit.log_rows.completeness import Completeness
 from replication.copies.audit.log_rows.corrupt_rows import CorruptRows, ReadMode
 from replication.copies.audit.log_rows.index_bounds import index_files
@@ -90,14 +92,20 @@ class ChosenLogs:
     def rows(self, task: Task) -> Iterator[pa.RecordBatch]:
         """Read the logs of one task. Raises OSError, SnapshotChangedError, and CorruptBatchError in mode FAILFAST."""
         for listed in task:
-            copy = listed.copy
-            # Of remote copies the files that are needed are fetched.
-            wanted = None
-            if self.chosen.rows.are_of_logs:
-                wanted = {*listed.states, *_index_files(listed), LEADER_EPOCH_CHECKPOINT}
-            with Storage(copy.root).local_copy(copy.directory, only=wanted) as directory:
+            with self._local_copy(listed) as directory:
                 rows_of = self._rows_of_log if self.chosen.rows.are_of_logs else self._rows_of_copy
                 yield from rows_of(listed, directory)
+
+    def _local_copy(self, listed: ListedCopy) -> AbstractContextManager[Path]:
+        """Enter a copy's directory; of a remote one what is needed is fetched."""
+        copy, chosen = listed.copy, self.chosen
+        selection = chosen.selection.of(copy)
+        # What is missing, and how transactions end, headers of other batches show.
+        needs_all = chosen.fails_on_loss or self._others_from(0) == 0
+        if not copy.is_local and selection.has_bounds and not needs_all:
+            return bounded_copy(listed, selection)
+        wanted = {*listed.states, *_index_files(listed), LEADER_EPOCH_CHECKPOINT} if chosen.rows.are_of_logs else None
+        return Storage(copy.root).local_copy(copy.directory, files=copy.files, only=wanted)
 
     def _rows_of_copy(self, listed: ListedCopy, directory: Path) -> Iterator[pa.RecordBatch]:
         files = [directory / file for file in listed.states]

@@ -51,6 +51,24 @@ def byte_bounds(log: LogFile, path: Path, base_offset: int, selection: Selection
     return ByteBounds(start, _end(log, index, selection.last_offset))
 
 
+def index_reach(path: Path, size: int, base_offset: int, selection: Selection) -> ByteBounds:
+    """Return between which bytes of a segment of a size its indexes alone place what is asked for, and whole batches.
+
+    Whether they are right the log shows: then `byte_bounds` are within, and so are the batches.
+    """
+    whole = ByteBounds(0, size)
+    index = _read(OffsetIndex.read, path, FileKind.OFFSET_INDEX, base_offset) if selection.has_bounds else None
+    if index is None:
+        return whole
+    start = index.lookup(selection.first_offset - 1).position
+    times = _read(TimeIndex.read, path, FileKind.TIME_INDEX, base_offset)
+    if selection.first_timestamp is not None and times is not None:
+        start = max(start, index.lookup(times.lookup(selection.first_timestamp - 1).offset - 1).position)
+    following = int(np.searchsorted(index.last_offset, selection.last_offset, "right")) + 1
+    end = index[following].position if following < len(index) else size
+    return ByteBounds(start, end) if 0 <= start < end <= size else whole
+
+
 def _end(log: LogFile, index: OffsetIndex, last_offset: int) -> int:
     """Return a byte behind the beginning of a batch that ends beyond the last offset, so that all others lie behind."""
     if last_offset == MAX_OFFSET:

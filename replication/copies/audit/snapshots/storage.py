@@ -271,6 +271,13 @@ class Storage:
         finally:
             shutil.rmtree(target, ignore_errors=True)
 
+    def fetch_part(self, directory: str, target: Path, size: int, part: range) -> bool:
+        """Fetch a part of a file of this remote root into a sparse file; all of it where it has not that size any more.
+
+        Whether it has. Raises OSError.
+        """
+        return self._remote.fetch_part(f"{directory}/{target.name}", target, size, part)
+
     @contextmanager
     def own_files(self, altered: Altered = untold) -> Iterator[Path]:
         """Enter a local directory with the files of this remote one, without the directories in it. Raises OSError."""

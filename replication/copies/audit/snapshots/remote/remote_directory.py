@@ -59,11 +59,11 @@ class _Opened(NamedTuple):
     stored: StoredDigest
 
 
-def _parts(size: int) -> list[range]:
-    """Divide a large file into parts of whole answers, each of which is fetched in a row."""
-    answers = -(-size // CHUNK)
-    step = -(-answers // min(answers, PARTS)) * CHUNK
-    return [range(start, min(start + step, size)) for start in range(0, size, step)]
+def _parts(whole: range) -> list[range]:
+    """Divide a large file, or a part of one, into parts of whole answers, each of which is fetched in a row."""
+    answers = -(-len(whole) // CHUNK)
+    step = -(-answers // max(min(answers, PARTS), 1)) * CHUNK
+    return [whole[start : start + step] for start in range(0, len(whole), max(step, 1))]
 
 
 def _write(file: RemoteFile, copy: BinaryIO, part: range) -> None:
@@ -215,11 +215,7 @@ class RemoteDirectory:
         """Fetch a file once, a large one in parts at once unless it has another size than was listed."""
         with open(target, "wb") as copy:
             if size > CHUNK:
-                opened: list[_Opened] = []
-                with at_once(
-                    partial(self._fetch_part, source, copy, part, look, opened.append) for part in _parts(size)
-                ):
-                    pass
+                opened = self._fetch_parts(source, copy, range(size), look)
                 if {each.size for each in opened} == {size}:
                     return opened[0].stored
                 copy.truncate(0)
@@ -227,6 +223,23 @@ class RemoteDirectory:
             with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file:
                 _write(file, copy, range(file.size()))
                 return StoredDigest.of(file.metadata())
+
+    def fetch_part(self, source: str, target: Path, size: int, part: range) -> bool:
+        """Fetch a part of a file of a size; all of it where it has another one. Whether it has that size."""
+        with open(target, "wb") as copy:
+            opened = self._fetch_parts(source, copy, part, 0)
+            copy.truncate(size)
+        is_same = {each.size for each in opened} <= {size}
+        if not is_same:
+            self._copy_file(source, target, size, lambda: None, is_checked=True)
+        return is_same
+
+    def _fetch_parts(self, source: str, copy: BinaryIO, part: range, look: int) -> list[_Opened]:
+        opened: list[_Opened] = []
+        calls = (partial(self._fetch_part, source, copy, each, look, opened.append) for each in _parts(part))
+        with at_once(calls):
+            pass
+        return opened
 
     def _fetch_part(
         self, source: str, copy: BinaryIO, part: range, look: int, opened: Callable[[_Opened], object]
