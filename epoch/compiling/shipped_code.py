@@ -81,7 +81,7 @@ def _fits(kind: str, argument: Any) -> bool:
 def _checked_file() -> Path | None:
     """Return the file for this processor; None where none is for it. Raises ValueError, and OSError."""
     manifest = json.loads((DIRECTORY / MANIFEST).read_text())
-    features = _features()
+    features = processor_features()
     fitting = [each for each in manifest["files"] if features.issuperset(each["features"])]
     if not fitting:
         return None
@@ -93,7 +93,7 @@ def _checked_file() -> Path | None:
     return file
 
 
-def _features() -> frozenset[str]:
+def processor_features() -> frozenset[str]:
     """Return the processor's features by Linux's names; none elsewhere."""
     try:
         with _CPUINFO.open(errors="replace") as lines:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from epoch.compiling.fingerprint import fingerprint_of_directories
-from epoch.compiling.shipped_code import MANIFEST
+from epoch.compiling.shipped_code import MANIFEST, processor_features
 
 _V2: Final = {
     "cx16": "cx16",
@@ -49,13 +49,31 @@ def can_be_made() -> bool:
     return sys.platform == "linux" and platform.machine() == "x86_64"
 
 
+def lacking(level: str) -> list[str]:
+    """Return what this processor lacks for a level, by Linux's names: what numba compiles, it also runs once.
+
+    A kind of machine that is not this one lacks nothing, as nothing of it runs here.
+    """
+    if _machine(level) != platform.machine():
+        return []
+    return sorted(set(LEVELS[_machine(level)][level].values()) - processor_features())
+
+
 def make_all(package: str, directory: Path, levels: Iterable[str]) -> None:
     """Make the shared objects of some levels of one kind of machine, and what their loader checks them by.
 
-    numba keeps what it compiles in the directory too, and what has not changed since is not compiled again. Raises
-    CalledProcessError where it fails, or the C compiler.
+    numba keeps what it compiles in the directory too, and what has not changed since is not compiled again. A level
+    that this processor cannot run is left out, and that is printed. Raises CalledProcessError where it fails, or the C
+    compiler.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    without = {level: lacking(level) for level in levels}
+    levels = [level for level, missing in without.items() if not missing]
+    sys.stdout.writelines(
+        f"{level} is left out: this processor lacks {', '.join(missing)}\n"
+        for level, missing in without.items()
+        if missing
+    )
     # What kernels call is among numba's own functions only in the process that compiles it.
     _run_each(["-c", f"import {package}; {package}.warm()"], directory, levels)
     _run_each(["-m", "epoch.compiling.shipping", package], directory, levels)

@@ -8,6 +8,7 @@ import pytest
 
 READ = """
 import signal, sys
+from epoch.compiling.awaited_kernel import _is_compiled
 from logstore import Log, LogConfig, Record, Isolation
 
 log = Log.open(sys.argv[1], LogConfig(index_interval_bytes=0))
@@ -19,6 +20,7 @@ calls = {
     "lookup": lambda: log.segments[-1].reader.locate(7, log.size),
 }
 call, told = calls[sys.argv[2]], []
+assert _is_compiled()  # known from here on: what interrupts below is the import alone
 assert "numba" not in sys.modules
 
 class Finder:
