@@ -3,9 +3,10 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from math import inf, nan
 from typing import TYPE_CHECKING, Final, NamedTuple, Self
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 from logstore.shown_text import shown
 from logstore.text.address_secrets import redacted
@@ -27,6 +28,18 @@ class Place(NamedTuple):
     path: str
 
     @classmethod
+    def kept(cls, uri: str, number: int) -> Self:
+        """Open the one that a URI names over connections that this process keeps for its store, those of a number.
+
+        To make a client of S3, pyarrow waits until no request of any other one is in flight. Raises OSError.
+        """
+        split = urlsplit(uri)
+        if split.scheme != "s3":
+            return cls.of(uri)
+        bucket = _kept_bucket(os.getpid(), number, urlunsplit(split._replace(path="")))
+        return cls(bucket.filesystem, f"{bucket.path}{unquote(split.path).rstrip('/')}")
+
+    @classmethod
     def of(cls, uri: str) -> Self:
         """Open the one that a URI names, without pyarrow's own retries, which try what hangs for minutes.
 
@@ -45,6 +58,12 @@ class Place(NamedTuple):
         create, (options,) = self.filesystem.__reduce__()
         once = AwsStandardS3RetryStrategy(max_attempts=1)
         return self._replace(filesystem=create({**options, **timeouts, "retry_strategy": once}))
+
+
+@lru_cache(maxsize=64)
+def _kept_bucket(_process: int, _number: int, uri: str) -> Place:
+    """Open the bucket of a URI once: a forked process has none of the connections."""
+    return Place.of(uri)
 
 
 def _taken_out(uri: str) -> tuple[dict[str, float], str]:

@@ -93,11 +93,11 @@ class RemoteDirectory:
     @cached_property
     def place(self) -> Place:
         """Where it is asked first."""
-        return Place.of(self.uri)
+        return Place.kept(self.uri, 0)
 
     @cached_property
     def _place_of_second_looks(self) -> Place:
-        return Place.of(self.uri)
+        return Place.kept(self.uri, 1)
 
     def listed(
         self,
@@ -114,6 +114,7 @@ class RemoteDirectory:
         from pyarrow.fs import FileSelector  # noqa: PLC0415  start-up time
 
         answers: list[Entries] = []
+        self.place  # noqa: B018  what is wrong with the address is not tried again
 
         def answer(look: int) -> Entries:
             filesystem, base = self._place_of(look)

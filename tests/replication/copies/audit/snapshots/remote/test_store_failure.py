@@ -124,6 +124,31 @@ def timeouts(address: str) -> tuple[float, float]:
     return options["request_timeout"], options["connect_timeout"]
 
 
+def test_a_wrong_address_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    real = Place.of
+
+    def of(uri: str) -> Place:
+        opened.append(uri)
+        return real(uri)
+
+    monkeypatch.setattr(Place, "of", of)
+    with pytest.raises(UnreadableLocationError, match=r"s3://bucket/broker: .*regoin"):
+        Storage("s3://key:word@bucket/broker?regoin=eu-west-1").tree()
+    assert len(opened) == 1
+
+
+def test_directories_of_one_bucket_share_connections() -> None:
+    address = "s3://key:word@bucket{}?region=eu-west-1"
+    paths = {"": "bucket", "/": "bucket", "/a": "bucket/a", "/a/t-0/": "bucket/a/t-0", "/a%20b/c": "bucket/a b/c"}
+    for number in (0, 1):
+        places = {path: Place.kept(address.format(path), number) for path in paths}
+        assert {path: place.path for path, place in places.items()} == paths
+        assert {path: Place.of(address.format(path)).path for path in paths} == paths
+        assert len({id(place.filesystem) for place in places.values()}) == 1
+    assert Place.kept(address.format(""), 0).filesystem is not Place.kept(address.format(""), 1).filesystem
+
+
 def test_google_is_not_asked_for_a_quarter_of_an_hour() -> None:
     address = "gs://anonymous@bucket/broker"
     for given, seconds in (("", 5), ("?retry_limit_seconds=60", 60), ("?scheme=http", 5)):
