@@ -3,10 +3,11 @@
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
@@ -15,6 +16,7 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.root_check import check_root
 from replication.base.errors import PartitionVanishedError, ReplicationError
+from replication.copies.audit.examination.copies_ahead import CopiesAhead
 from replication.copies.audit.examination.examination import (
     Examination,
     PieceExamination,
@@ -36,7 +38,7 @@ from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changes, listed_again
 from replication.copies.audit.snapshots.remote.remote_directory import Altered
 from replication.copies.audit.snapshots.storage import Storage
-from replication.copies.audit.snapshots.work import Copy, Job
+from replication.copies.audit.snapshots.work import Copy, Job, Task
 
 Row = dict[str, Any]
 """As `tables.EXAMINED` has it; what is left out is null."""
@@ -50,12 +52,22 @@ FAILURES: Final = (LogStoreError, ReplicationError, OSError)
 """Why a copy cannot be read."""
 
 
+class FetchedCopy(NamedTuple):
+    """A copy that can be read for as long as its context is entered."""
+
+    directory: Path
+    headers: CopyHeaders
+    altered: set[str]
+    """The files that were altered on their way."""
+
+
 class LocalRoots:
     """Local directories with what stands beside the partitions of remote roots; they go when this object does."""
 
     def __init__(self) -> None:
         self._paths: dict[str, Path] = {}
         self._copies = ExitStack()
+        self._lock = Lock()
         weakref.finalize(self, self._copies.close)
 
     def of(self, root: Storage, altered: Altered) -> Path | None:
@@ -65,9 +77,10 @@ class LocalRoots:
         """
         if root.is_local:
             return None
-        if root.uri not in self._paths:
-            self._paths[root.uri] = self._copies.enter_context(root.own_files(altered))
-        return self._paths[root.uri]
+        with self._lock:
+            if root.uri not in self._paths:
+                self._paths[root.uri] = self._copies.enter_context(root.own_files(altered))
+            return self._paths[root.uri]
 
     def forget(self, uri: str) -> None:
         """Fetch the files of a root anew the next time: it has changed."""
@@ -91,10 +104,18 @@ class Examiner:
         self._is_live = is_live
         self._looks_again = 0 if is_live else LOOKS_AGAIN
         self._roots = LocalRoots()
+        self._ahead: CopiesAhead[FetchedCopy] | None = None
         self._damage: set[FetchedDamage] = set()
         """What was wrong in the last look, of a remote copy."""
         self._altered: set[str] = set()
         """The files that were altered on their way in some look at the copy."""
+
+    def rows(self, task: Task) -> Iterator[Row]:
+        """Examine all of a task, and fetch small remote copies that follow meanwhile."""
+        whole = [job.copy for job in task if job.copy is not None and not job.copy.is_local and not job.ranges]
+        with CopiesAhead(whole, self._fetched) as self._ahead:
+            for job in task:
+                yield self.row(job)
 
     def row(self, job: Job) -> Row:
         """Examine a root, a copy, or a part of one, whatever is wrong with it."""
@@ -139,7 +160,7 @@ class Examiner:
         row = {**copy_row(copy), "is_part": True}
         try:
             headers = self._headers(copy)
-            with self._local_copy(copy, headers, wanted) as directory:
+            with self._local_copy(copy, headers, set[str]().add, wanted) as directory:
                 partition = self._open(directory)
                 if not wanted.issubset(partition.listing.files):
                     return row
@@ -207,10 +228,11 @@ class Examiner:
 
     def _look(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
         """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
-        headers = self._headers(copy)
-        with self._local_copy(copy, headers) as directory:
+        entered = self._ahead.entered(copy) if self._ahead is not None else self._fetched(copy)
+        with entered as (directory, headers, altered):
             examination = look(directory, copy, headers)
             changed = tuple(changes(copy))
+            self._altered |= altered
             self._damage = set() if copy.is_local else fetched_damage(copy, examination, directory)
         if changed:
             self._roots.forget(copy.root)
@@ -240,11 +262,17 @@ class Examiner:
             known = headers.cached.get(segment.file)
             yield {**segment._asdict(), "read_at": known.read_at if known else self._read_at}
 
+    @contextmanager
+    def _fetched(self, copy: Copy) -> Iterator[FetchedCopy]:
+        altered: set[str] = set()
+        headers = self._headers(copy)
+        with self._local_copy(copy, headers, altered.add) as directory:
+            yield FetchedCopy(directory, headers, altered)
+
     def _local_copy(
-        self, copy: Copy, headers: CopyHeaders, only: Collection[str] | None = None
+        self, copy: Copy, headers: CopyHeaders, altered: Altered, only: Collection[str] | None = None
     ) -> AbstractContextManager[Path]:
         storage = Storage(copy.root)
-        altered = self._altered.add
         root = self._roots.of(storage, altered)
         return storage.local_copy(
             copy.directory, files=copy.files, only=only, stand_ins=headers.stand_ins, root=root, altered=altered

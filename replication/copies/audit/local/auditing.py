@@ -162,8 +162,7 @@ def _examined(pool: WorkerPool, plan: AuditPlan, progress: Advance) -> Iterator[
 
 
 def _examine(task: Task, new_examiner: NewExaminer) -> list[Row]:
-    examiner = new_examiner()
-    return [{**dict.fromkeys(EXAMINED), **examiner.row(job)} for job in task]
+    return [{**dict.fromkeys(EXAMINED), **row} for row in new_examiner().rows(task)]
 
 
 def _finish(rows: Sequence[Row], new_examiner: NewExaminer) -> Row:

@@ -42,8 +42,8 @@ def examining(tasks: Sequence[bytes], new_examiner: NewExaminer) -> Examine:
 
     def examine(numbers: Numbers) -> Iterator[pa.RecordBatch]:
         chosen = (number for batch in numbers for number in batch.column("id").to_pylist())
-        jobs = (job for number in chosen for job in unpacked(tasks[number]))
-        yield from _batches(map(new_examiner().row, jobs))
+        jobs = tuple(job for number in chosen for job in unpacked(tasks[number]))
+        yield from _batches(new_examiner().rows(jobs))
         keep_modules()
 
     return examine

@@ -2,18 +2,22 @@
 
 import random
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from threading import Barrier, Lock
 
 import pytest
 
+from logstore import TopicPartition
 from replication.audit import audit_locally
+from replication.copies.audit.examination.copies_ahead import AHEAD, AHEAD_BYTES, CopiesAhead
 from replication.copies.audit.snapshots.remote import remote_directory
 from replication.copies.audit.snapshots.remote.patience import patience_with
 from replication.copies.audit.snapshots.remote.remote_directory import PARTS
 from replication.copies.audit.snapshots.remote.requests import IN_FLIGHT, ByteBudget, at_once
 from replication.copies.audit.snapshots.storage import Storage
+from replication.copies.audit.snapshots.work import Copy
 from tests.replication.copies.audit.loopback_store import LISTING, Answer, LoopbackStore, refused
 from tests.replication.copies.audit.snapshot_roots import batches, write_root
 
@@ -122,6 +126,49 @@ def test_a_large_file_is_fetched_in_parts_at_once(
             assert (directory / log.name).read_bytes() == content
         assert store.requests["GET"] == answers
         assert store.requests["HEAD"] == parts
+
+
+def test_small_copies_that_follow_are_fetched_while_one_is_examined(store: LoopbackStore) -> None:
+    """Two are held back until both were asked for."""
+    logs = [f"broker-0/t-{number}/{0:020d}.log" for number in (1, 2)]
+    both = Barrier(2)
+
+    def held(answer: Answer, _: int) -> Answer:
+        both.wait(timeout=30)
+        return answer
+
+    store.set_fault(lambda key: key in logs, held, range(1))
+    found = audited(store)
+    assert [found[f"t-{number}"] for number in (1, 2)] == [["identical"]] * 2
+    assert [store.asked[key] for key in logs] == [1, 1]
+
+
+def test_no_more_is_fetched_ahead_than_the_disk_is_to_hold() -> None:
+    entered: list[str] = []
+
+    @contextmanager
+    def enter(copy: Copy) -> Iterator[str]:
+        entered.append(copy.directory)
+        yield copy.directory
+
+    sizes = [1, 1, 1, 1, 1, 1, AHEAD_BYTES, 1, AHEAD_BYTES + 1, 1]
+    copies = [
+        Copy("a", "s3://a", f"t-{number}", TopicPartition("t", number), (), is_local=False, others={"x": size})
+        for number, size in enumerate(sizes)
+    ]
+    most = []
+    with CopiesAhead(copies, enter) as ahead:
+        for copy in copies:
+            with ahead.entered(copy) as fetched:
+                assert fetched == copy.directory
+                begun = [each.size for each in ahead._begun]
+                assert len(begun) <= AHEAD
+                assert sum(begun) <= AHEAD_BYTES
+                most.append(len(begun))
+            with ahead.entered(copy) as fetched:  # once more
+                assert fetched == copy.directory
+    assert max(most) == AHEAD
+    assert sorted(entered) == sorted(2 * [copy.directory for copy in copies])
 
 
 def test_a_part_that_fails_is_fetched_again_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
