@@ -14,6 +14,7 @@ _NAMES_BY_MODULE = {
     "base.errors": (
         "AuditNotCleanError",
         "DifferentClustersError",
+        "LogTruncatedError",
         "MissingBrokersError",
         "NoSnapshotError",
         "NotAllowedError",
@@ -30,6 +31,7 @@ _NAMES_BY_MODULE = {
     "copies.audit.local.auditing": ("audit_locally",),
     "copies.audit.local.local_audit": ("LocalAudit",),
     "copies.audit.local_judging": ("JudgedPartition", "judge_replicas"),
+    "copies.audit.log_rows.ending_offsets": ("ending_offsets",),
     "copies.audit.pipeline.audit_outcome": ("AuditOutcome",),
     "copies.audit.snapshots.snapshot": ("Snapshot", "find_snapshots"),
     "copies.audit.spark.audit_result": ("Audit",),

@@ -1,6 +1,7 @@
 # What `import replication.audit` offers, for type checkers; the module loads each name on first use.
 from replication.base.errors import AuditNotCleanError as AuditNotCleanError
 from replication.base.errors import DifferentClustersError as DifferentClustersError
+from replication.base.errors import LogTruncatedError as LogTruncatedError
 from replication.base.errors import MissingBrokersError as MissingBrokersError
 from replication.base.errors import NoSnapshotError as NoSnapshotError
 from replication.base.errors import NotAllowedError as NotAllowedError
@@ -20,6 +21,7 @@ from replication.copies.audit.local.auditing import audit_locally as audit_local
 from replication.copies.audit.local.local_audit import LocalAudit as LocalAudit
 from replication.copies.audit.local_judging import JudgedPartition as JudgedPartition
 from replication.copies.audit.local_judging import judge_replicas as judge_replicas
+from replication.copies.audit.log_rows.ending_offsets import ending_offsets as ending_offsets
 from replication.copies.audit.pipeline.audit_outcome import AuditOutcome as AuditOutcome
 from replication.copies.audit.snapshots.snapshot import Snapshot as Snapshot
 from replication.copies.audit.snapshots.snapshot import find_snapshots as find_snapshots

@@ -1,5 +1,6 @@
 """Errors about several replicas: comparing them, and following leaders."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -320,6 +321,50 @@ class DataLossError(ReplicationError, OSError):
             f"{self.file}, position {position}: {what}; read another replica of the partition, or what is there with "
             "the option failOnDataLoss=false"
         )
+
+
+class LogTruncatedError(ReplicationError, OSError):
+    """A read is to go on where an earlier one ended, and the log no longer has what stood there."""
+
+    def __init__(self, partition: TopicPartition, path: str | PathLike[str], message: str) -> None:
+        self.partition = partition
+        self.file = fspath(path)
+        super().__init__(f"{self.file}: {message}")
+
+    @classmethod
+    def cut(
+        cls,
+        partition: TopicPartition,
+        path: str | PathLike[str],
+        read: tuple[int, int],
+        cut: int,
+        *,
+        is_certain: bool,
+    ) -> Self:
+        """Create it where records below an offset, the last of a leader epoch, are cut off from `cut` on at least."""
+        offset, leader_epoch = read
+        what = f"was read up to offset {offset}, and its records {cut}..{offset - 1} are cut off now"
+        if is_certain:
+            advice = f"remove their rows, and read on with startingOffsets of {_offsets_json(partition, cut)}"
+        else:
+            what += f", perhaps more: the log has nothing of leader epoch {leader_epoch} any more, which wrote the last"
+            advice = "find the rows that it lacks with replication.audit.reconcile, or read it from its beginning"
+        return cls(partition, path, f"{partition} {what}; {advice}")
+
+    @classmethod
+    def below(cls, partition: TopicPartition, path: str | PathLike[str], offset: int, begin: int) -> Self:
+        """Create it where the log begins behind where the read is to go on."""
+        return cls(
+            partition,
+            path,
+            f"{partition} was read up to offset {offset}, and the log begins at {begin} now: offsets {offset}.."
+            f"{begin - 1} are gone; read another replica, or do without them with startingOffsets of "
+            f"{_offsets_json(partition, begin)}",
+        )
+
+
+def _offsets_json(partition: TopicPartition, offset: int) -> str:
+    return json.dumps({partition.topic: {str(partition.partition): offset}})
 
 
 class LiveAuditError(ReplicationError, RuntimeError):

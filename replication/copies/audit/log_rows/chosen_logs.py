@@ -26,6 +26,8 @@ from replication.copies.audit.log_rows.corrupt_rows import CorruptRows, ReadMode
 from replication.copies.audit.log_rows.index_bounds import index_files
 from replication.copies.audit.log_rows.listed_copy import ListedCopy
 from replication.copies.audit.log_rows.options.source_options import Rows, SourceOptions
+from replication.copies.audit.log_rows.read_ends.kept_end import ensure_kept
+from replication.copies.audit.log_rows.read_ends.log_heads import opened_heads
 from replication.copies.audit.log_rows.record_reader import RecordReader, headers_suffice
 from replication.copies.audit.log_rows.segment_reader import RowsOf, SegmentReader
 from replication.copies.audit.log_rows.selection import Selection
@@ -70,6 +72,34 @@ def _refuse(findings: Sequence[ReplicaFinding], directory: Path, mode: ReadMode)
             raise CorruptBatchError(finding.message, file=file, position=finding.position, offset=finding.offset)
 
 
+def listed_copies(chosen: SourceOptions) -> list[Copy]:
+    """List the copies under the paths. Raises as `list_snapshots` does, and UnreadableLocationError."""
+    snapshots = list_snapshots(matching(chosen.paths))
+    ensure_listed(snapshots)
+    return [copy for snapshot in snapshots for copy in snapshot.copies()]
+
+
+def ensure_names_known(chosen: SourceOptions, copies: Sequence[Copy]) -> None:
+    """Refuse names that nothing has, one among several too: it may be misspelt. A pattern may match nothing.
+
+    Raises NothingChosenError.
+    """
+    topics = {copy.topic_partition.topic for copy in copies}
+    partitions = {str(copy.topic_partition) for copy in copies}
+    replicas = {copy.replica for copy in copies}
+    exact = {name for name in chosen.topics if not is_pattern(name)}
+    if unknown := sorted((exact | {place.topic for place in chosen.bounded}) - topics):
+        raise NothingChosenError(unknown, topics)
+    named = {name for name in chosen.partitions if not is_pattern(name)}
+    if unknown := sorted({*named, *map(str, chosen.bounded)} - partitions):
+        raise NothingChosenError((), topics, partitions=unknown)
+    if unknown := sorted({*chosen.replicas} - replicas):
+        raise NothingChosenError((), topics, replicas=unknown, copies=replicas)
+    if not any(map(chosen.named.wants, copies)):
+        asked = sorted(chosen.partitions)
+        raise NothingChosenError(chosen.topics, topics, partitions=asked, replicas=chosen.replicas, copies=replicas)
+
+
 @dataclass(slots=True)
 class ChosenLogs:
     """What options choose, of which these columns are read."""
@@ -78,10 +108,13 @@ class ChosenLogs:
     columns: Columns
 
     def tasks(self) -> list[Task]:
-        """Plan what is read. Raises NothingChosenError, NotAllowedError, and as `list_snapshots` does."""
-        snapshots = list_snapshots(matching(self.chosen.paths))
-        ensure_listed(snapshots)
-        copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
+        """Plan what is read.
+
+        Raises NothingChosenError, NotAllowedError, LogTruncatedError, OSError, and as `list_snapshots` does.
+        """
+        copies = listed_copies(self.chosen)
+        for copy in filter(self.chosen.named.wants, copies):
+            self._ensure_kept(copy)
         whole = {(copy.root, copy.directory): copy for copy in copies}
         jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies)]
         return [
@@ -106,6 +139,12 @@ class ChosenLogs:
             return bounded_copy(listed, selection)
         wanted = {*listed.states, *_index_files(listed), LEADER_EPOCH_CHECKPOINT} if chosen.rows.are_of_logs else None
         return Storage(copy.root).local_copy(copy.directory, files=copy.files, only=wanted)
+
+    def _ensure_kept(self, copy: Copy) -> None:
+        """Raise LogTruncatedError where a read is to go on behind what the log no longer has. Raises OSError."""
+        for end in self.chosen.ends.get(copy.topic_partition, ()):
+            with opened_heads(copy, end.offset) as heads:
+                ensure_kept(end, copy.topic_partition, Storage(copy.root).child(copy.directory).shown, heads)
 
     def _rows_of_copy(self, listed: ListedCopy, directory: Path) -> Iterator[pa.RecordBatch]:
         files = [directory / file for file in listed.states]
@@ -174,7 +213,7 @@ class ChosenLogs:
         Raises NothingChosenError where nothing has one of the names; that a condition leaves nothing is an answer.
         """
         if copies:
-            self._ensure_names_known(copies)
+            ensure_names_known(self.chosen, copies)
         chosen = self.chosen
         wanted = filter(chosen.selection.wants, copies)
         if not chosen.rows.are_of_logs:
@@ -184,24 +223,6 @@ class ChosenLogs:
             segments = tuple(chosen.selection.of(copy).segments(copy.segments))
             if segments:
                 yield replace(copy, segments=segments)
-
-    def _ensure_names_known(self, copies: Sequence[Copy]) -> None:
-        """Refuse names that nothing has, one among several too: it may be misspelt. A pattern may match nothing."""
-        chosen = self.chosen
-        topics = {copy.topic_partition.topic for copy in copies}
-        partitions = {str(copy.topic_partition) for copy in copies}
-        replicas = {copy.replica for copy in copies}
-        exact = {name for name in chosen.topics if not is_pattern(name)}
-        if unknown := sorted((exact | {place.topic for place in chosen.bounded}) - topics):
-            raise NothingChosenError(unknown, topics)
-        named = {name for name in chosen.partitions if not is_pattern(name)}
-        if unknown := sorted({*named, *map(str, chosen.bounded)} - partitions):
-            raise NothingChosenError((), topics, partitions=unknown)
-        if unknown := sorted({*chosen.replicas} - replicas):
-            raise NothingChosenError((), topics, replicas=unknown, copies=replicas)
-        if not any(map(chosen.named.wants, copies)):
-            asked = sorted(chosen.partitions)
-            raise NothingChosenError(chosen.topics, topics, partitions=asked, replicas=chosen.replicas, copies=replicas)
 
 
 def _index_files(listed: ListedCopy) -> Iterator[str]:

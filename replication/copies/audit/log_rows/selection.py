@@ -11,10 +11,9 @@ from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
 from replication.copies.audit.copy_summary import SegmentExtent
-from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS
+from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS, keys_of
 from replication.copies.audit.log_rows.conditions.condition import ALWAYS, AllOf, Condition, Known, Span
 from replication.copies.audit.log_rows.conditions.key_condition import KEY
-from replication.copies.audit.log_rows.record_bytes import keys_of
 from replication.copies.audit.snapshots.work import Copy
 
 EARLIEST_TIMESTAMP: Final = -(2**63)

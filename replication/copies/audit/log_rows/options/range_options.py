@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -10,7 +11,8 @@ from epoch.history import MAX_OFFSET
 from logstore.topic_partition import TopicPartition
 from replication.base.errors import NotAllowedError
 from replication.copies.audit.log_rows.conditions.column_condition import MICROSECONDS, compared_time, microseconds_of
-from replication.copies.audit.log_rows.conditions.condition import AnyOf, Compare, Condition
+from replication.copies.audit.log_rows.conditions.condition import AllOf, AnyOf, Compare, Condition
+from replication.copies.audit.log_rows.options.read_end import ReadEnd
 
 RANGES: Final = ("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp")
 TIMES_BY_PARTITION: Final = {"startingOffsetsByTimestamp": ">=", "endingOffsetsByTimestamp": "<"}
@@ -46,6 +48,14 @@ def range_conditions(options: Mapping[str, str]) -> Iterator[Condition]:
                 )
     yield from _compared_offsets(starting, ">=")
     yield from _compared_offsets(ending, "<")
+    if ended := _ends(options.get(RANGES[1], "")):
+        # It says where a read ends: of a partition that is newer than that nothing is read.
+        yield AnyOf(
+            tuple(
+                AllOf((Compare("topic", "=", place.topic), Compare("partition", "=", place.partition)))
+                for place in ended
+            )
+        )
     times = [_timestamp(option, options[option]) if option in options else None for option in RANGES[2:]]
     first_time, after_time = times
     if first_time is not None and after_time is not None and first_time > after_time:
@@ -67,6 +77,29 @@ def bounded_partitions(options: Mapping[str, str]) -> frozenset[TopicPartition]:
     """Return the partitions for which offsets or timestamps are named. Raises NotAllowedError."""
     places = {place for bounds in offset_bounds(options) for place in bounds if place is not None}
     return frozenset(places.union(*(_times(option, options) for option in TIMES_BY_PARTITION)))
+
+
+def read_ends(options: Mapping[str, str]) -> Mapping[TopicPartition, tuple[ReadEnd, ...]]:
+    """Return the ends of reads that bound this one, each with its leader epoch. Raises NotAllowedError."""
+    ends: defaultdict[TopicPartition, tuple[ReadEnd, ...]] = defaultdict(tuple)
+    for option in RANGES[:2]:
+        for place, end in _ends(options.get(option, "")).items():
+            ends[place] += (end,)
+    return ends
+
+
+def _ends(text: str) -> Mapping[TopicPartition, ReadEnd]:
+    """Pick what ends with a leader epoch, out of offsets by partition as JSON."""
+    by_topic = _parsed(text)
+    if not isinstance(by_topic, dict) or not all(isinstance(each, dict) for each in by_topic.values()):
+        return {}
+    found = {
+        TopicPartition(topic, int(partition)): ReadEnd.of_json(end)
+        for topic, partitions in by_topic.items()
+        for partition, end in partitions.items()
+        if _PARTITION.fullmatch(partition)
+    }
+    return {place: end for place, end in found.items() if end is not None}
 
 
 def _times(option: str, options: Mapping[str, str]) -> Mapping[TopicPartition, int]:
@@ -123,16 +156,20 @@ def _offsets(option: str, text: str, sign: str) -> Offsets:
     if _is_offset(text):
         return {None: int(text)}
     by_topic = _parsed(text)
-    if not _is_of_partitions(by_topic, number):
+    if not _is_of_partitions(by_topic, number, takes_ends=True):
         allowed = (
             f"{word}, an offset from 0 to {MAX_OFFSET} for all partitions, or offsets by partition as JSON, of which "
-            f'{number} is {word}: {{"orders": {{"0": 23, "1": {number}}}}}'
+            f'{number} is {word}: {{"orders": {{"0": 23, "1": {number}}}}}, or what ending_offsets gives'
         )
         raise refused_option(option, text, allowed)
-    return {place: offset for place, offset in _by_partition(by_topic).items() if offset != number}
+    return {
+        place: offset["offset"] if isinstance(offset, dict) else offset
+        for place, offset in _by_partition(by_topic).items()
+        if offset != number
+    }
 
 
-def _by_partition(by_topic: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+def _by_partition(by_topic: Mapping[str, Mapping[str, Any]]) -> dict[TopicPartition, Any]:
     return {
         TopicPartition(topic, int(partition)): number
         for topic, partitions in by_topic.items()
@@ -154,14 +191,19 @@ def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _is_of_partitions(found: Any, no_bound: int) -> bool:
+def _is_of_partitions(found: Any, no_bound: int, *, takes_ends: bool = False) -> bool:
     if not isinstance(found, dict) or not found or not all(isinstance(each, dict) for each in found.values()):
         return False
     entries = [entry for partitions in found.values() for entry in partitions.items()]
     return all(
-        _PARTITION.fullmatch(partition) and type(offset) is int and (offset == no_bound or 0 <= offset <= MAX_OFFSET)
-        for partition, offset in entries
+        _PARTITION.fullmatch(partition)
+        and (_is_bound(bound, no_bound) or (takes_ends and ReadEnd.of_json(bound) is not None))
+        for partition, bound in entries
     )
+
+
+def _is_bound(found: Any, no_bound: int) -> bool:
+    return type(found) is int and (found == no_bound or 0 <= found <= MAX_OFFSET)
 
 
 def _timestamp(option: str, text: str) -> int:

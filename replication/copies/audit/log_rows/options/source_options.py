@@ -30,9 +30,11 @@ from replication.copies.audit.log_rows.options.range_options import (
     bounded_partitions,
     in_small_letters,
     range_conditions,
+    read_ends,
     refused_option,
     time_conditions,
 )
+from replication.copies.audit.log_rows.options.read_end import ReadEnd
 from replication.copies.audit.log_rows.selection import Selection
 from replication.copies.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
 
@@ -107,6 +109,8 @@ class SourceOptions:
     replicas: tuple[str, ...]
     bounded: frozenset[TopicPartition]
     """The partitions for which offsets are named."""
+    ends: Mapping[TopicPartition, tuple[ReadEnd, ...]]
+    """Where reads ended that bound this one: the log must still have what stands before."""
     is_committed: bool
     """Whether records are those that a consumer of committed ones is given."""
     mode: ReadMode
@@ -154,6 +158,7 @@ class SourceOptions:
             partitions=partitions,
             replicas=replicas,
             bounded=bounded_partitions(given),
+            ends=read_ends(given),
             is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
             mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, _mode_of(rows)),
             fails_on_loss=_chosen(given, "failOnDataLoss", _FLAGS, default=rows is Rows.RECORDS),
