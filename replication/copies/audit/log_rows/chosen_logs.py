@@ -28,6 +28,7 @@ from replication.copies.audit.log_rows.listed_copy import ListedCopy
 from replication.copies.audit.log_rows.options.source_options import Rows, SourceOptions
 from replication.copies.audit.log_rows.read_ends.kept_end import ensure_kept
 from replication.copies.audit.log_rows.read_ends.log_heads import opened_heads
+from replication.copies.audit.log_rows.read_ends.offset_density import bytes_of
 from replication.copies.audit.log_rows.record_reader import RecordReader, headers_suffice
 from replication.copies.audit.log_rows.segment_reader import RowsOf, SegmentReader
 from replication.copies.audit.log_rows.selection import Selection
@@ -37,11 +38,13 @@ from replication.copies.audit.snapshots.arguments import ensure_few_tasks
 from replication.copies.audit.snapshots.path_globs import matching
 from replication.copies.audit.snapshots.snapshot import ensure_listed, list_snapshots
 from replication.copies.audit.snapshots.storage import Storage
-from replication.copies.audit.snapshots.work import ByteRange, Copy, Job, plan_work, target_bytes
+from replication.copies.audit.snapshots.work import MOST_TASKS, ByteRange, Copy, Job, plan_work, target_bytes
 from replication.copies.audit.tables import Columns
 
 RECORD_SHARE: Final = 2
 """To decode records takes so much longer than to read headers that tasks read this part of the bytes."""
+FINER: Final = (2, 4)
+"""Into how many parts the target goes where tasks are too few: a copy of up to two targets is one task's."""
 Task = tuple[ListedCopy, ...]
 """Copies, with what of them is read, that one process reads at a time."""
 _CORRUPT: Final = frozenset({"corrupt-batch", "torn-batch", "unreadable-bytes", "zero-tail"})
@@ -119,7 +122,7 @@ class ChosenLogs:
         jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies)]
         return [
             tuple(self._listed(job.ranges, job.copy, whole[job.root, job.copy.directory]) for job in task if job.copy)
-            for task in plan_work(jobs, self._target(jobs))
+            for task in self._divided(jobs)
         ]
 
     def rows(self, task: Task) -> Iterator[pa.RecordBatch]:
@@ -193,12 +196,25 @@ class ChosenLogs:
             return 0
         return base_offset if "is_aborted" in self.columns else inf
 
-    def _target(self, jobs: Sequence[Job]) -> int:
-        """Choose how many bytes a task reads. Raises NotAllowedError."""
-        ensure_few_tasks(self.chosen.task_bytes, sum(job.copy.bytes for job in jobs if job.copy), "option taskBytes")
-        target = self.chosen.task_bytes or target_bytes(sum(job.cost for job in jobs)) // self._share(jobs)
-        # Of some rows a copy has to be read whole.
-        return target if self.chosen.rows.are_of_logs else max([target, *(job.cost for job in jobs)])
+    def _divided(self, jobs: Sequence[Job]) -> list[tuple[Job, ...]]:
+        """Divide the work into tasks. Raises NotAllowedError, OSError."""
+        chosen = self.chosen
+        total = sum(job.copy.bytes for job in jobs if job.copy)
+        ensure_few_tasks(chosen.task_bytes, total, "option taskBytes")
+        target = chosen.task_bytes or target_bytes(sum(job.cost for job in jobs)) // self._share(jobs)
+        if not chosen.rows.are_of_logs:
+            return plan_work(jobs, max([target, *(job.cost for job in jobs)]))  # a copy has to be read whole
+        if chosen.task_records is not None:
+            target = min(target, *(bytes_of(job.copy, chosen.task_records) for job in jobs if job.copy), total or 1)
+        if chosen.min_tasks > 1:
+            target = min(target, total // chosen.min_tasks)
+        target = max(target, -(-total // MOST_TASKS), 1)
+        tasks = plan_work(jobs, target)
+        for finer in FINER:
+            if len(tasks) >= chosen.min_tasks:
+                break
+            tasks = plan_work(jobs, max(target // finer, 1))
+        return tasks
 
     def _share(self, jobs: Sequence[Job]) -> int:
         """Return which part of the usual bytes a task reads: fewer where it decodes records."""

@@ -9,14 +9,9 @@ from replication.copies.audit.log_rows.options.range_options import refused_opti
 
 SAME: Final = {"subscribe": "topics", "assign": "partitions", "kafka.isolation.level": "isolation"}
 """Those that we have under other names."""
-_WITH_HEADERS: Final = ("includeheaders", "true")
-"""As records always are here."""
 _INSTEAD: Final = {
     "kafka.bootstrap.servers": "files are read, and no broker is asked: name their directories, load('/backup/b1')",
     "maxoffsetspertrigger": "a batch has no triggers; bound it with startingOffsets and endingOffsets",
-    "minpartitions": "name taskBytes, about how many bytes one task reads",
-    "maxrecordsperpartition": "name taskBytes, about how many bytes one task reads",
-    "includeheaders": "records have the column headers; leave it out of columns where it is not wanted",
     "startingoffsetsbytimestampstrategy": "where no record is as late as the time, there is none to read",
     "groupidprefix": "files are read, and no group is joined",
     "kafka.group.id": "files are read, and no group is joined",
@@ -31,8 +26,7 @@ def in_our_names(options: Mapping[str, str]) -> dict[str, str]:
     {'partitions': 'orders-0,orders-1'}
     """
     ours = {name.lower(): name for name in SAME}
-    with_headers = {name for name, value in options.items() if (name.lower(), value.lower()) == _WITH_HEADERS}
-    renamed = {name: value for name, value in options.items() if name.lower() not in ours and name not in with_headers}
+    renamed = {name: value for name, value in options.items() if name.lower() not in ours}
     for name, value in options.items():
         if name.lower() not in ours:
             continue

@@ -36,6 +36,7 @@ from replication.copies.audit.log_rows.options.range_options import (
 )
 from replication.copies.audit.log_rows.options.read_end import ReadEnd
 from replication.copies.audit.log_rows.selection import Selection
+from replication.copies.audit.snapshots.work import MOST_TASKS
 from replication.copies.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
 
 OPTIONS: Final = (
@@ -52,6 +53,9 @@ OPTIONS: Final = (
     "mode",
     "failOnDataLoss",
     "taskBytes",
+    "minPartitions",
+    "maxRecordsPerPartition",
+    "includeHeaders",
     "pushdown",
 )
 OLD_NAMES: Final = {"first_offset": "startingOffsets", "last_offset": "endingOffsets"}
@@ -117,6 +121,10 @@ class SourceOptions:
     fails_on_loss: bool
     """Whether offsets that are missing, or come twice, end the read."""
     task_bytes: int | None
+    min_tasks: int
+    """About how many tasks there are at least."""
+    task_records: int | None
+    """About how many records a task reads at most."""
     pushes_filters: bool
 
     @classmethod
@@ -151,7 +159,7 @@ class SourceOptions:
         return cls(
             paths=_paths(options),
             rows=rows,
-            columns=_columns(given, _TABLES[rows]),
+            columns=_columns(given, _TABLES[rows], has_headers=_chosen(given, "includeHeaders", _FLAGS, default=True)),
             selection=Selection(AllOf(tuple(conditions))),
             named=Selection(AllOf(tuple(names))),
             topics=topics,
@@ -162,7 +170,10 @@ class SourceOptions:
             is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
             mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, _mode_of(rows)),
             fails_on_loss=_chosen(given, "failOnDataLoss", _FLAGS, default=rows is Rows.RECORDS),
-            task_bytes=_task_bytes(given),
+            task_bytes=_number(given, "taskBytes", "a whole number of bytes from 1 on"),
+            min_tasks=_number(given, "minPartitions", f"a whole number of tasks from 1 to {MOST_TASKS:,}", MOST_TASKS)
+            or 1,
+            task_records=_number(given, "maxRecordsPerPartition", "a whole number of records from 1 on"),
             pushes_filters=_chosen(given, "pushdown", _FLAGS, default=False),
         )
 
@@ -229,9 +240,11 @@ def _mode_of(rows: Rows) -> ReadMode:
     return ReadMode.FAILFAST if rows is Rows.RECORDS else ReadMode.PERMISSIVE
 
 
-def _columns(options: Mapping[str, str], table: Columns) -> Columns:
+def _columns(options: Mapping[str, str], table: Columns, *, has_headers: bool) -> Columns:
+    """Choose columns: those that are named, or all, without headers of records where these are not wanted."""
     known = {name.lower(): name for name in table}
-    names = tuple(known.get(in_small_letters(name), name) for name in _names(options, "columns")) or tuple(table)
+    names = tuple(known.get(in_small_letters(name), name) for name in _names(options, "columns"))
+    names = names or tuple(name for name in table if has_headers or name != "headers")
     for place, name in enumerate(names):
         if name not in table:
             raise refused_option("columns", name, ", ".join(table))
@@ -286,12 +299,12 @@ def _where(text: str) -> Condition:
         raise refused_option("where", text, f"{ALLOWED} ({error})") from error
 
 
-def _task_bytes(options: Mapping[str, str]) -> int | None:
-    text = options.get("taskBytes")
+def _number(options: Mapping[str, str], option: str, allowed: str, most: int | None = None) -> int | None:
+    text = options.get(option)
     if text is None:
         return None
-    if not (_DIGITS.fullmatch(text) and int(text) > 0):
-        raise refused_option("taskBytes", text, "a whole number of bytes from 1 on")
+    if not (_DIGITS.fullmatch(text) and 0 < int(text) <= (most or int(text))):
+        raise refused_option(option, text, allowed)
     return int(text)
 
 

@@ -12,6 +12,13 @@ from replication.base.errors import NotAllowedError, ReadOnlyError, StreamingNot
 from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.spark.source.brief_errors import told_briefly
 from replication.copies.audit.spark.source.log_reader import KafkaLogReader, PushingReader
+from replication.copies.audit.spark.source.table_options import (
+    ensure_placed,
+    has_place,
+    options_of_new_table,
+    options_with,
+    with_options,
+)
 from replication.copies.audit.spark.spark_schema import spark_schema
 from replication.copies.audit.tables import Columns
 
@@ -41,23 +48,33 @@ class KafkaLogSource(DataSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         """Check the options. Raises UnknownOptionError, NotAllowedError."""
         super().__init__(dict(options))
-        self.chosen = SourceOptions.of(options)
+        of_new_table = options_of_new_table(options)
+        self._is_of_new_table = of_new_table is not None
+        self._given = dict(options) if of_new_table is None else of_new_table
+        if has_place(self._given):  # else what there is stands with the columns of a table
+            SourceOptions.of(self._given)
 
     @classmethod
     def name(cls) -> str:
         """Return the name of the format."""
         return "kafka-log"
 
+    @told_briefly
     def schema(self) -> StructType:
-        """Return the columns of the rows that are asked for."""
-        return spark_schema(self.chosen.columns)
+        """Return the columns of the rows that are asked for. Raises NotAllowedError without a path."""
+        ensure_placed(self._given)
+        schema = spark_schema(SourceOptions.of(self._given).columns)
+        return with_options(schema, self._given) if self._is_of_new_table else schema
 
     @told_briefly
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return what reads these columns. Raises NotAllowedError for a schema with others."""
+        """Return what reads these columns. Raises NotAllowedError for a schema with others, and without a path."""
+        options = options_with(schema, self._given)
+        ensure_placed(options)
+        chosen = SourceOptions.of(options)
         # Up to 4.3 Spark keeps what it has pushed for all queries of one DataFrame (PythonDataSourceV2.setReadInfo).
-        reader = PushingReader if self.chosen.pushes_filters else KafkaLogReader
-        return reader(self.chosen, _columns_of(schema, self.chosen.columns))
+        reader = PushingReader if chosen.pushes_filters else KafkaLogReader
+        return reader(chosen, _columns_of(schema, chosen.columns))
 
     @told_briefly
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002  Spark's

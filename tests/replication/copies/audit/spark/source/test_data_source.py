@@ -171,7 +171,7 @@ REFUSED: list[tuple[dict[str, str], str]] = [
 @pytest.mark.parametrize(("options", "told"), REFUSED, ids=[str(options) for options, _ in REFUSED])
 def test_options_that_mean_nothing_are_refused(options: dict[str, str], told: str) -> None:
     with pytest.raises(ReplicationError, match=told):
-        KafkaLogSource(options)
+        KafkaLogSource(options).schema()
 
 
 def test_spark_tells_what_is_refused_before_anything_is_read(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Options of Spark's own source of Kafka: they mean the same of files, or are refused with what to write instead."""
 
 import json
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from replication.base.errors import NotAllowedError, UnknownOptionError
 from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from tests.data.replicas import replicas
+from tests.replication.copies.audit.snapshot_roots import batches, write_root
 from tests.replication.copies.audit.spark.source.planned import Planned, Row
 
 BROKER: Final = replicas("diverged") / "broker-1"
@@ -69,9 +71,6 @@ def test_the_case_of_a_value_does_not_matter(value: str) -> None:
         ("kafka.bootstrap.servers", "name their directories"),
         ("kafka.max.poll.records", "no client is configured"),
         ("maxOffsetsPerTrigger", "startingOffsets and endingOffsets"),
-        ("minPartitions", "taskBytes"),
-        ("maxRecordsPerPartition", "taskBytes"),
-        ("includeHeaders", "the column headers"),
         ("groupIdPrefix", "no group is joined"),
     ],
 )
@@ -96,6 +95,46 @@ def test_times_by_partition_are_milliseconds(text: str) -> None:
 def test_what_is_no_expression_is_refused(text: str) -> None:
     with pytest.raises(NotAllowedError, match="subscribePattern"):
         SourceOptions.of({"path": "/a", "subscribepattern": text})
+
+
+def test_headers_may_be_left_out() -> None:
+    def columns(**options: str) -> list[str]:
+        return list(SourceOptions.of({"path": "/a", "rows": "records", **options}).columns)
+
+    assert columns(includeheaders="TRUE") == columns()
+    assert columns(includeheaders="false") == [name for name in columns() if name != "headers"]
+    assert columns(includeheaders="false", columns="headers") == ["headers"]
+
+
+@pytest.mark.parametrize("batches_of", [1, 3, 40])
+@pytest.mark.parametrize("wanted", [1, 2, 3, 7, 16])
+def test_there_are_about_as_many_tasks_as_are_asked_for(wanted: int, batches_of: int, tmp_path: Path) -> None:
+    root = write_root(tmp_path / "a", {"t-0": batches(40), "t-1": batches(8)}, segment_batches=batches_of)
+    asked = Planned(root, columns="topic,partition,offset", minPartitions=str(wanted))
+
+    assert wanted <= len(asked.tasks) <= max(4 * wanted, 2)
+    key = lambda row: (row["partition"], row["offset"])  # noqa: E731
+    assert sorted(asked.rows(), key=key) == sorted(Planned(root, columns="topic,partition,offset").rows(), key=key)
+
+
+@pytest.mark.parametrize("batches_of", [3, 40])
+@pytest.mark.parametrize("most", [6, 20, 60, 1_000])
+def test_tasks_have_about_as_many_records_as_they_may(most: int, batches_of: int, tmp_path: Path) -> None:
+    root = write_root(tmp_path / "a", {"t-0": batches(40)}, segment_batches=batches_of)
+    asked = Planned(root, columns="offset", maxRecordsPerPartition=str(most))
+
+    counts = [sum(rows.num_rows for rows in asked.reader.read(task)) for task in asked.tasks]
+
+    assert sum(counts) == 120
+    assert max(counts) <= most
+    assert len(counts) <= max(6 * 120 // most, 1)
+
+
+@pytest.mark.parametrize("option", ["minPartitions", "maxRecordsPerPartition"])
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1e3", ""])
+def test_numbers_of_tasks_and_records_are_whole(option: str, text: str) -> None:
+    with pytest.raises(NotAllowedError, match=f"option {option} of kafka-log cannot be .*a whole number"):
+        SourceOptions.of({"path": "/a", option.lower(): text})
 
 
 def test_one_thing_is_not_said_twice() -> None:
