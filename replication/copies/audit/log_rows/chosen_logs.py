@@ -1,7 +1,7 @@
 """The rows of copies that options choose, by tasks of about equal bytes."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from math import inf
@@ -36,7 +36,7 @@ from replication.copies.audit.log_rows.transaction_outcomes import TransactionOu
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.arguments import ensure_few_tasks
 from replication.copies.audit.snapshots.path_globs import matching
-from replication.copies.audit.snapshots.snapshot import ensure_listed, list_snapshots
+from replication.copies.audit.snapshots.snapshot import ensure_listed, ensure_partitions_listed, list_snapshots
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import MOST_TASKS, ByteRange, Copy, Job, plan_work, target_bytes
 from replication.copies.audit.tables import Columns
@@ -65,11 +65,16 @@ def copy_rows(copy: Copy, directory: Path, kind: str, mode: ReadMode, schema: pa
 
 
 def _refuse(findings: Sequence[ReplicaFinding], directory: Path, mode: ReadMode) -> None:
-    """Raise for the first file that could not be read, and in mode FAILFAST for the first place in a log."""
+    """Raise for the first file that could not be read, and in mode FAILFAST for the first place in a log.
+
+    What the system says of a file it says again: an OSError.
+    """
     for each in sorted(findings, key=lambda each: (each.finding.file or "", each.finding.position or 0)):
         finding = each.finding
         file = directory / finding.file if finding.file else directory
         if finding.kind in NOT_READ:
+            with suppress(FileNotFoundError, IsADirectoryError):
+                file.open("rb").close()
             raise LogStoreError(finding.message, file=file, position=finding.position, offset=finding.offset)
         if mode is ReadMode.FAILFAST and finding.kind in _CORRUPT and finding.severity.is_damage:
             raise CorruptBatchError(finding.message, file=file, position=finding.position, offset=finding.offset)
@@ -79,7 +84,9 @@ def listed_copies(chosen: SourceOptions) -> list[Copy]:
     """List the copies under the paths. Raises as `list_snapshots` does, and UnreadableLocationError."""
     snapshots = list_snapshots(matching(chosen.paths))
     ensure_listed(snapshots)
-    return [copy for snapshot in snapshots for copy in snapshot.copies()]
+    copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
+    ensure_partitions_listed(snapshots, filter(chosen.named.wants, copies))
+    return copies
 
 
 def ensure_names_known(chosen: SourceOptions, copies: Sequence[Copy]) -> None:

@@ -1,9 +1,11 @@
 """Copies of brokers' logs: which roots belong to which broker, and which partitions are in them."""
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from errno import EACCES
 from itertools import combinations, takewhile
 from pathlib import Path
 from typing import Final
@@ -341,7 +343,22 @@ def ensure_listed(snapshots: Iterable[Snapshot]) -> None:
     """Raise UnreadableLocationError for a root that could not be listed, for a caller who needs all that there is."""
     for root in (root for snapshot in snapshots for root in snapshot.roots):
         if not root.is_listed:
-            raise UnreadableLocationError(root.storage.shown, OSError(root.unread))
+            raise _unreadable(root.storage, root.unread or "")
+
+
+def ensure_partitions_listed(snapshots: Iterable[Snapshot], wanted: Iterable[Copy]) -> None:
+    """Raise UnreadableLocationError where the directory of one of these copies could not be listed."""
+    roots = {root.storage.uri: root for snapshot in snapshots for root in snapshot.roots}
+    for copy in wanted:
+        root = roots[copy.root]
+        files = root.partitions[copy.directory]
+        if isinstance(files, Unlisted):
+            raise _unreadable(root.storage.child(copy.directory), files.reason)
+
+
+def _unreadable(storage: Storage, reason: str) -> UnreadableLocationError:
+    is_denied = reason == os.strerror(EACCES)
+    return UnreadableLocationError(storage.shown, PermissionError(EACCES, reason) if is_denied else OSError(reason))
 
 
 def unread_roots(snapshots: Iterable[Snapshot]) -> list[str]:

@@ -1,14 +1,17 @@
-"""Our own errors as Spark shows them to users: without the many lines of how we came upon them.
+"""Errors as Spark shows them to users: our own, and the system's, without the many lines of how we came upon them.
 
 Spark puts the traceback that ends in an error before what the error says, of the driver's planning and of tasks.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
 from logstore.errors import LogStoreError
-from replication.base.errors import ReplicationError
+from logstore.shown_text import shown
+from replication.base.errors import ReplicationError, UnreadableLocationError
 
 OURS: Final = (ReplicationError, LogStoreError)
 Arguments = ParamSpec("Arguments")
@@ -16,13 +19,28 @@ Result = TypeVar("Result")
 
 
 def told_briefly(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make a method raise errors of ours without their traceback. Others are faults, and keep theirs."""
+    """Make a method raise errors as `told_errors` does."""
 
     @wraps(method)
     def told(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-        try:
+        with told_errors():
             return method(*arguments, **named)
-        except OURS as error:
-            raise error.with_traceback(None) from None
 
     return told
+
+
+@contextmanager
+def told_errors() -> Iterator[None]:
+    """Raise errors of ours, and the system's about a file, without their traceback; others are faults, and keep theirs.
+
+    The system's become an UnreadableLocationError, which says what to do.
+    """
+    try:
+        yield
+    except OURS as error:
+        raise error.with_traceback(None) from None
+    except OSError as error:
+        if error.filename is None or error.errno is None:
+            raise
+        place = shown(os.fsdecode(error.filename))
+        raise UnreadableLocationError(place, error).with_traceback(None) from None
