@@ -348,12 +348,16 @@ def ensure_listed(snapshots: Iterable[Snapshot]) -> None:
 
 def ensure_partitions_listed(snapshots: Iterable[Snapshot], wanted: Iterable[Copy]) -> None:
     """Raise UnreadableLocationError where the directory of one of these copies could not be listed."""
-    roots = {root.storage.uri: root for snapshot in snapshots for root in snapshot.roots}
+    unlisted = {
+        (root.storage.uri, name): _unreadable(root.storage.child(name), files.reason)
+        for snapshot in snapshots
+        for root in snapshot.roots
+        for name, files in root.partitions.items()
+        if isinstance(files, Unlisted)
+    }
     for copy in wanted:
-        root = roots[copy.root]
-        files = root.partitions[copy.directory]
-        if isinstance(files, Unlisted):
-            raise _unreadable(root.storage.child(copy.directory), files.reason)
+        if error := unlisted.get((copy.root, copy.directory)):
+            raise error
 
 
 def _unreadable(storage: Storage, reason: str) -> UnreadableLocationError:

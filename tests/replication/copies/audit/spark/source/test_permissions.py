@@ -67,6 +67,12 @@ def test_what_is_not_asked_for_may_be_unreadable(root: Path) -> None:
         assert "u" in ending_offsets(root, {"topics": "u"})
 
 
+def test_of_directories_that_are_named_one_by_one_each_is_looked_at(root: Path) -> None:
+    assert {row["topic"] for row in Planned(root / "t-0", root / "u-0").rows()} == {"t", "u"}
+    with denied(root / "u-0"), pytest.raises(UnreadableLocationError, match=ACCESS_ADVICE):
+        Planned(root / "t-0", root / "u-0").rows()
+
+
 @pytest.mark.parametrize("pattern", ["a*", "a/t*"])
 def test_a_directory_that_may_not_be_listed_for_a_pattern_is_named(pattern: str, root: Path) -> None:
     place = root.parent if pattern == "a*" else root
