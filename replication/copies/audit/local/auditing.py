@@ -11,6 +11,7 @@ from replication.copies.audit.coordinators.commits import with_read_positions
 from replication.copies.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS
 from replication.copies.audit.examination.copy_examiner import Row
 from replication.copies.audit.local.local_audit import LocalAudit, by_partition
+from replication.copies.audit.local.metered_pool import MeteredPool
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.audit_plan import AuditPlan, NewExaminer, plan_audit
 from replication.copies.audit.pipeline.committed_rows import read_by_groups
@@ -18,6 +19,7 @@ from replication.copies.audit.pipeline.internal_topics import COMMITTED_OFFSETS,
 from replication.copies.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.copies.audit.snapshots.arguments import workers_in
 from replication.copies.audit.snapshots.registered import Registrations
+from replication.copies.audit.snapshots.remote.traffic import TRAFFIC
 from replication.copies.audit.snapshots.snapshot import Snapshot
 from replication.copies.audit.snapshots.work import Task
 from replication.copies.audit.tables import EXAMINED
@@ -112,30 +114,34 @@ def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance 
             from replication.copies.audit.local.live_auditing import audit_live  # noqa: PLC0415  start-up time
 
             return audit_live(plan, pool, progress)
-        rows = [row for some in _examined(pool, plan, progress) for row in some]
+        metered = MeteredPool(pool)
+        rows = [row for some in _examined(metered, plan, progress) for row in some]
         parts: dict[str, list[Row]] = {}
         for row in rows:
             if row["is_part"]:
                 parts.setdefault(row["copy"], []).append(row)
-        finished = pool.map(_finish, ((of_copy, plan.new_examiner) for of_copy in parts.values()))
+        finished = metered.map(_finish, ((of_copy, plan.new_examiner) for of_copy in parts.values()))
         wholes = [*(row for row in rows if not row["is_part"]), *finished]
         groups = by_partition(map(_as_judged, wholes))
         of_offsets = [rows for (topic, _), rows in groups.items() if topic == CONSUMER_OFFSETS]
-        judged = _judged(pool, of_offsets, plan, plan.registered)
-        committed = _read(pool, COMMITTED_OFFSETS, wholes, judged)
+        judged = _judged(metered, of_offsets, plan, plan.registered)
+        committed = _read(metered, COMMITTED_OFFSETS, wholes, judged)
         others = [rows for (topic, _), rows in groups.items() if topic != CONSUMER_OFFSETS]
-        judged += _judged(pool, others, plan, with_read_positions(plan.registered, read_by_groups(committed)))
-        read = {reading.topic: _read(pool, reading, wholes, judged) for reading in topic_readings(judged)}
-    return LocalAudit(plan, wholes, judged, stranded(judged, {CONSUMER_OFFSETS: committed, **read}))
+        judged += _judged(metered, others, plan, with_read_positions(plan.registered, read_by_groups(committed)))
+        read = {reading.topic: _read(metered, reading, wholes, judged) for reading in topic_readings(judged)}
+    fetched = TRAFFIC.so_far.since(plan.fetched_before).plus(metered.fetched)
+    return LocalAudit(plan, wholes, judged, stranded(judged, {CONSUMER_OFFSETS: committed, **read}), fetched=fetched)
 
 
-def _judged(pool: WorkerPool, groups: Sequence[Sequence[Row]], plan: AuditPlan, registered: Registrations) -> list[Row]:
+def _judged(
+    pool: MeteredPool, groups: Sequence[Sequence[Row]], plan: AuditPlan, registered: Registrations
+) -> list[Row]:
     some = [groups[first : first + JUDGED_AT_ONCE] for first in range(0, len(groups), JUDGED_AT_ONCE)]
     judging = ((each, plan.missing, _of(each, registered)) for each in some)
     return [row for each in pool.map(_judge, judging) for row in each]
 
 
-def _read(pool: WorkerPool, reading: TopicReading, copies: Sequence[Row], judged: Sequence[Row]) -> list[Row]:
+def _read(pool: MeteredPool, reading: TopicReading, copies: Sequence[Row], judged: Sequence[Row]) -> list[Row]:
     """Read the copies of a topic that should lead."""
     leading = ((copy,) for copy in leading_copies(reading.topic, copies, judged))
     return [row for some in pool.map(reading.read, leading) for row in some]
@@ -152,7 +158,7 @@ def _workers_for(plan: AuditPlan, workers: int | None) -> int:
     return min(len(plan.tasks), (os.cpu_count() or 1) if workers is None else workers)
 
 
-def _examined(pool: WorkerPool, plan: AuditPlan, progress: Advance) -> Iterator[list[Row]]:
+def _examined(pool: MeteredPool, plan: AuditPlan, progress: Advance) -> Iterator[list[Row]]:
     """Examine all tasks; what each has read counts once those before it are done."""
     for task, rows in zip(
         plan.tasks, pool.map(_examine, ((task, plan.new_examiner) for task in plan.tasks)), strict=True

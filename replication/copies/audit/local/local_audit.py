@@ -17,6 +17,7 @@ from replication.copies.audit.pipeline.difference_rows import difference_rows, d
 from replication.copies.audit.pipeline.document import BytesRead, describe
 from replication.copies.audit.pipeline.internal_topics import Stranded
 from replication.copies.audit.pipeline.live_reading import LiveReading
+from replication.copies.audit.snapshots.remote.traffic import Traffic
 from replication.copies.audit.snapshots.snapshot import named_absolutely
 from replication.copies.audit.tables import (
     AUDITED_SEGMENTS,
@@ -45,6 +46,8 @@ class LocalAudit(AuditOutcome):
     stranded: Stranded
     live: LiveReading | None = None
     """How often what was read, where brokers wrote to the copies; None of snapshots."""
+    fetched: Traffic | None = None
+    """From object stores, until everything was judged; None where that is not counted."""
 
     @cached_property
     def partitions(self) -> pa.Table:
@@ -133,7 +136,9 @@ class LocalAudit(AuditOutcome):
     def _describe(self) -> dict[str, Any]:
         """See `AuditOutcome`."""
         partitions = [{name: row[name] for name in PARTITIONS} for row in self.judged]
-        return describe(self.plan, partitions, list(self._findings()), self.stranded, self._bytes_read(), self.live)
+        return describe(
+            self.plan, partitions, list(self._findings()), self.stranded, self._bytes_read(), self.live, self.fetched
+        )
 
     def _ensure_of_snapshots(self, table: str) -> None:
         """Raise LiveAuditError for what reads the copies again, where brokers have written to them since."""

@@ -33,6 +33,7 @@ from replication.copies.audit.snapshots.arguments import ensure_few_tasks, snaps
 from replication.copies.audit.snapshots.foretold_election import RUNNING, ForetoldElection
 from replication.copies.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
 from replication.copies.audit.snapshots.registered import Registered, Registrations
+from replication.copies.audit.snapshots.remote.traffic import NOTHING, TRAFFIC, Traffic
 from replication.copies.audit.snapshots.snapshot import (
     Snapshot,
     expected_in,
@@ -73,6 +74,8 @@ class AuditPlan:
     """The last one in the history."""
     rotation: Rotation | None = None
     """Which segments are read again, where some are in each run."""
+    fetched_before: Traffic = NOTHING
+    """What this process had fetched from object stores before."""
 
     @property
     def bytes(self) -> int:
@@ -148,6 +151,7 @@ def plan_audit(
     `find_snapshots` raises, MissingBrokersError, NothingChosenError, WrongTypeError, NotAllowedError.
     """
     begun = time.time()
+    before = TRAFFIC.so_far if found is None else NOTHING  # what is known already was asked for by this process
     named, options = snapshots_in(snapshots), options.checked()
     found = find_snapshots(named) if found is None else found
     _ensure_expected(found, options.expected_brokers)
@@ -176,6 +180,7 @@ def plan_audit(
         history=history,
         run_before=run_before,
         rotation=_rotation(history, options.rotate),
+        fetched_before=before,
     )
 
 

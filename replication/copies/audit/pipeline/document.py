@@ -9,6 +9,7 @@ from replication.base.json_object import SCHEMA_VERSION
 from replication.copies.audit.pipeline.audit_plan import AuditPlan
 from replication.copies.audit.pipeline.internal_topics import Stranded
 from replication.copies.audit.pipeline.live_reading import LiveReading
+from replication.copies.audit.snapshots.remote.traffic import Traffic
 from replication.copies.audit.snapshots.snapshot import Snapshot
 
 SEVERITIES = tuple(severity.value for severity in Severity)
@@ -37,6 +38,7 @@ def describe(
     stranded: Stranded,
     read: BytesRead,
     live: LiveReading | None = None,
+    fetched: Traffic | None = None,
 ) -> Json:
     """Put the results of an audit together: the rows of `partitions` and of all findings, and who is left behind.
 
@@ -61,6 +63,8 @@ def describe(
             "time": plan.begun,
             "bytes": plan.bytes,
             "bytes_read": read.bytes,
+            "bytes_fetched": None if fetched is None else fetched.bytes,
+            "requests": None if fetched is None else fetched.requests,
             "oldest_read": plan.begun if read.oldest is None else min(read.oldest / _MICROSECONDS, plan.begun),
             "seconds": round(seconds, 3),
             "bytes_per_second": round(plan.bytes / seconds),

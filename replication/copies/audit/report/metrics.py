@@ -42,6 +42,9 @@ class _Document(Collector):
         yield _gauge("duration_seconds", "How long the audit took.", metrics["seconds"])
         yield _gauge("log_bytes", "Bytes of log in all copies.", metrics["bytes"])
         yield _gauge("read_bytes", "Bytes of log that this audit has read.", metrics["bytes_read"])
+        if metrics["bytes_fetched"] is not None:
+            yield _gauge("fetched_bytes", "Bytes that were fetched from object stores.", metrics["bytes_fetched"])
+            yield _gauge("requests", "Requests to object stores.", metrics["requests"])
         yield _gauge("oldest_read_seconds", "When the bytes were read that were read first.", metrics["oldest_read"])
         yield _gauge("copies", "Copies of partitions.", metrics["copies"])
         yield _gauge("exit_status", "What the audit exits with: 0 where all is well.", self._status)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from logstore.file_name import INDEX_KINDS, FileKind, parse_file_name
@@ -18,12 +18,18 @@ from replication.copies.audit.snapshots.remote.requests import ANSWERS, HELD_BYT
 from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
 from replication.copies.audit.snapshots.remote.stored_digest import StoredDigest
 from replication.copies.audit.snapshots.remote.stored_file import StoredEntry
+from replication.copies.audit.snapshots.remote.traffic import TRAFFIC
 from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, RemoteFile, block, fetched
+
+if TYPE_CHECKING:
+    from pyarrow.fs import FileSystem
 
 CHUNK: Final = 8 << 20
 """Bytes of one read while a file is copied."""
 PARTS: Final = HELD_BYTES // CHUNK
 """Into how many a large file is divided at most, which are fetched at once."""
+_LISTED_AT_ONCE: Final = 1_000
+"""Files that an answer of S3 names at most."""
 _CHECKED: Final = frozenset({FileKind.LOG, *INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT})
 """Files that have checksums, or of which the log shows whether they are right."""
 
@@ -74,6 +80,12 @@ def _write(file: RemoteFile, copy: BinaryIO, part: range) -> None:
             os.pwrite(copy.fileno(), block(file, position, size), position)
 
 
+def _open(filesystem: "FileSystem", path: str) -> Any:
+    """Open a file, of which the store is asked how long it is."""
+    TRAFFIC.add(requests=1)
+    return filesystem.open_input_file(path)
+
+
 def _is_as_stored(transfer: _Transfer) -> bool:
     return transfer.is_as_stored
 
@@ -122,6 +134,7 @@ class RemoteDirectory:
             selector = FileSelector(where, allow_not_found=allow_not_found, recursive=recursive)
             with without_secrets():
                 found = sorted(map(StoredEntry.of, filesystem.get_file_info(selector)), key=attrgetter("path"))
+            TRAFFIC.add(requests=len(found) // _LISTED_AT_ONCE + 1)
             answers.append(found)
             return found
 
@@ -139,7 +152,7 @@ class RemoteDirectory:
 
         def transfer(look: int) -> _Transfer:
             filesystem, base = self._place_of(look)
-            with without_secrets(), filesystem.open_input_file(f"{base}/{name}") as file:
+            with without_secrets(), _open(filesystem, f"{base}/{name}") as file:
                 data = bytes(block(file, 0, min(limit, file.size())))
                 return _Transfer.of(data, StoredDigest.of(file.metadata()))
 
@@ -148,7 +161,7 @@ class RemoteDirectory:
     def read_at(self, name: str, position: int, size: int) -> bytes:
         """Read at most `size` bytes of a file from a position on, asked for once."""
         filesystem, base = self._place_of(0)
-        with self.patience.asking(), without_secrets(), filesystem.open_input_file(f"{base}/{name}") as file:
+        with self.patience.asking(), without_secrets(), _open(filesystem, f"{base}/{name}") as file:
             return bytes(block(file, position, max(min(size, file.size() - position), 0)))
 
     def write(self, name: str, data: bytes) -> None:
@@ -221,7 +234,7 @@ class RemoteDirectory:
                     return opened[0].stored
                 copy.truncate(0)
             filesystem, base = self._place_of(look)
-            with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file:
+            with without_secrets(), _open(filesystem, f"{base}/{source}") as file:
                 _write(file, copy, range(file.size()))
                 return StoredDigest.of(file.metadata())
 
@@ -249,7 +262,7 @@ class RemoteDirectory:
 
         def transfer(again: int) -> _Opened:
             filesystem, base = self._place_of(look + again)
-            with without_secrets(), filesystem.open_input_file(f"{base}/{source}") as file:
+            with without_secrets(), _open(filesystem, f"{base}/{source}") as file:
                 size = int(file.size())
                 _write(file, copy, range(part.start, min(part.stop, size)))
                 return _Opened(size, StoredDigest.of(file.metadata()))

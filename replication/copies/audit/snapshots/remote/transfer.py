@@ -6,6 +6,7 @@ from typing import Final, Protocol, TypeVar
 
 from replication.copies.audit.snapshots.remote.patience import Patience
 from replication.copies.audit.snapshots.remote.store_failure import Again, failure_of
+from replication.copies.audit.snapshots.remote.traffic import TRAFFIC
 
 T = TypeVar("T")
 
@@ -108,6 +109,7 @@ def block(file: RemoteFile, position: int, size: int) -> memoryview:
     for fill in _FILLS:
         buffer = bytearray(bytes([fill])) * size
         file.seek(position)
+        TRAFFIC.add(requests=1, size=size)
         if file.readinto(buffer) == size and buffer[-1:] != bytes([fill]):
             return memoryview(buffer)
         found.append(buffer)

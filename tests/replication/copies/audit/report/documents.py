@@ -221,6 +221,8 @@ def document(*partitions: dict[str, Any], findings: tuple[dict[str, Any], ...] =
         "time": 1_700_000_000,
         "bytes": 3 << 20,
         "bytes_read": 3 << 20,
+        "bytes_fetched": 0,
+        "requests": 0,
         "oldest_read": 1_700_000_000,
         "seconds": 12.5,
     }
