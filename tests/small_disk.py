@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from epoch.filesystem import FileSystem
+from tests.disk import Unthreaded
 
 _BYTES: Final = 1 << 20
 
 
-class SmallDisk(FileSystem):
+class SmallDisk(Unthreaded):
     """Beneath `path`, where it is a mount of its own, files take all space; elsewhere each write finds none."""
 
     def __init__(self, path: Path, *, is_mounted: bool) -> None:

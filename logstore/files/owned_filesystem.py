@@ -13,6 +13,7 @@ _STEPS: Final = (
     "overwrite",
     "read_at",
     "fsync",
+    "beside",
     "rename",
     "copy",
     "link",

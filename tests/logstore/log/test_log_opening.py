@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from epoch.filesystem import FileSystem
 from logstore import Log
-from tests.disk import NamingDisk
+from tests.disk import NamingDisk, Unthreaded
 
 ROOT_SYNCED = "sync root"
 
@@ -66,7 +65,7 @@ def test_a_log_that_has_files_is_opened_without_another_sync_of_its_name(directo
     assert ROOT_SYNCED not in open_and_close(directory, NamingDisk())
 
 
-class QuickerNeighbour(FileSystem):
+class QuickerNeighbour(Unthreaded):
     """Another process makes the directory just before."""
 
     def mkdir(self, path: Path) -> None:
