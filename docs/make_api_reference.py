@@ -33,6 +33,7 @@ MODULES: Final = {
     "replication.serving": "Copies of brokers, read by Kafka clients. Each name loads its module on first use.",
     "replication.standalone": "A broker that is its own controller. Each name loads its module on first use.",
     "replication.testing": "Clusters to test clients against. Each name loads its module on first use.",
+    "replication.testing.history": "What clients of any cluster saw, and what is wrong with it.",
     "replication.transactions": "Hanging transactions, and broken ones. Each name loads its module on first use.",
     "replication.audit": "Whether copies of partitions agree. What needs Spark loads it on first use.",
 }
@@ -44,6 +45,8 @@ WITHOUT_DOCSTRING: Final = {
     "UNDEFINED_EPOCH_OFFSET": "No end offset is known: -1.",
     "CLIENT": "Who produces to a simulated cluster, among its nodes: -2.",
     "CONTROLLER": "The controller, among the nodes of a cluster for tests: -1.",
+    "NOT_PROMISED": "The kinds of anomalies that a sound Kafka may show.",
+    "Outcome": "Whether an operation took effect: ok, failed where it surely did not, or unknown.",
     "Batch": "A batch of any magic: `RecordBatch` or `LegacyBatch`.",
 }
 HEAD = """\

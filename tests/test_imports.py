@@ -33,6 +33,7 @@ UNUSED = {
     "replication.cluster.controller.classic.controller": "it has no process yet",
     "replication.cluster.controller.classic.store.embedded_store": "as the controller",
     "replication.cluster.controller.classic.store.zookeeper_store": "as the controller",
+    "replication.testing.history.__main__": "a program",
 }
 """Modules that no other one uses, and why they are there."""
 

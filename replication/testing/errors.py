@@ -1,4 +1,4 @@
-"""Errors of clusters for tests."""
+"""Errors of clusters for tests, and of what clients did there."""
 
 from pathlib import Path
 from typing import Final
@@ -23,3 +23,7 @@ class BrokerProcessError(ReplicationError, ChildProcessError):
         super().__init__(
             "\n".join([f"the broker's process has ended with status {status}: {log_path} ends with", *lines])
         )
+
+
+class HistoryError(ReplicationError, ValueError):
+    """What clients are said to have done is not understood, or cannot be judged."""
