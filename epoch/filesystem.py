@@ -7,8 +7,6 @@ while nothing is in its place (`is_real`) compiled code may write to a file itse
 """
 
 import os
-from _thread import start_new_thread
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -59,17 +57,6 @@ class FileSystem:
     def fsync(self, descriptor: int) -> None:
         """Return once the file's content is on stable storage."""
         os.fsync(descriptor)
-
-    def beside(self, call: Callable[[], object]) -> bool:
-        """Begin a call that waits for the disk, in a thread of its own; return False where there can be none.
-
-        The thread does not keep the process alive. Tests that count steps may have no threads.
-        """
-        try:
-            start_new_thread(call, ())  # a Thread's start would wait until it runs
-        except RuntimeError:
-            return False
-        return True
 
     def close(self, descriptor: int) -> None:
         """Give the descriptor back."""

@@ -4,13 +4,13 @@ import errno
 import os
 from pathlib import Path
 
-from tests.disk import Unthreaded
+from epoch.filesystem import FileSystem
 from tests.recording_disk import RecordingDisk
 
 BLOCK = 4096
 
 
-class BoundedDisk(Unthreaded):
+class BoundedDisk(FileSystem):
     """Holds `blocks` in all files beneath `path`; whatever is removed or cut gives its blocks back at once."""
 
     def __init__(self, path: Path, blocks: int) -> None:

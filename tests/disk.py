@@ -2,7 +2,6 @@
 
 import errno
 import os
-from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 
@@ -30,15 +29,7 @@ class Failure(Enum):
         return self.value < 0
 
 
-class Unthreaded(FileSystem):
-    """The real disk, without threads of its own: who rolls a segment flushes it, and all happens in one order."""
-
-    def beside(self, call: Callable[[], object]) -> bool:
-        del call
-        return False
-
-
-class FailingDisk(Unthreaded):
+class FailingDisk(FileSystem):
     """The real disk, whose n-th step fails, once."""
 
     def __init__(self, fail_at: int, failure: Failure = Failure.FULL) -> None:

@@ -21,7 +21,7 @@ from typing import Any, Final, Self
 
 import epoch
 import logstore
-from tests.disk import Unthreaded
+from epoch.filesystem import FileSystem
 
 PACKAGES: Final = tuple(f"{Path(package.__file__).parent}{os.sep}" for package in (epoch, logstore) if package.__file__)
 COMPUTING: Final = frozenset(
@@ -194,7 +194,7 @@ def unreachable(code: CodeType) -> frozenset[int]:
     return frozenset(found)
 
 
-class InterruptedDisk(Unthreaded):
+class InterruptedDisk(FileSystem):
     """The real disk, whose every step is two points of an `Interrupter`: before it and after it."""
 
     def __init__(self, interrupter: Interrupter) -> None:

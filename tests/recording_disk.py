@@ -1,6 +1,5 @@
 """The real disk, and a record of every step that changed it, from which crashes can be worked out afterwards."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -90,17 +89,10 @@ Step = Made | Wrote | Overwrote | Cut | Synced | Renamed | Linked | Removed | Sy
 
 
 class RecordingDisk(FileSystem):
-    """Does what it is told, and notes it. All must happen below directories that were made through it.
+    """Does what it is told, and notes it. All must happen below directories that were made through it."""
 
-    What is to happen beside does so when `take_turn` is called, and not at all if that never is.
-    """
-
-    def __init__(self, lag: int = 0) -> None:
-        """Let what is to happen beside wait for so many turns more."""
+    def __init__(self) -> None:
         self.steps: list[Step] = []
-        self._lag = lag
-        self._beside: list[tuple[int, Callable[[], object]]] = []
-        self._turns = 0
         self._numbers = count()
         self._inodes: dict[Path, int] = {}
         self._opened: dict[int, int] = {}
@@ -108,18 +100,6 @@ class RecordingDisk(FileSystem):
     def tell(self, fact: object) -> None:
         """Note something that is true from here on."""
         self.steps.append(Told(fact))
-
-    def beside(self, call: Callable[[], object]) -> bool:
-        self._beside.append((self._turns + self._lag, call))
-        return True
-
-    def take_turn(self) -> None:
-        """Do what was to happen beside, and has waited for long enough."""
-        due, self._beside = self._beside, [each for each in self._beside if each[0] > self._turns]
-        for turn, call in due:
-            if turn <= self._turns:
-                call()
-        self._turns += 1
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
         descriptor = super().open(path, truncate=truncate)

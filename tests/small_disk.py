@@ -8,12 +8,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from tests.disk import Unthreaded
+from epoch.filesystem import FileSystem
 
 _BYTES: Final = 1 << 20
 
 
-class SmallDisk(Unthreaded):
+class SmallDisk(FileSystem):
     """Beneath `path`, where it is a mount of its own, files take all space; elsewhere each write finds none."""
 
     def __init__(self, path: Path, *, is_mounted: bool) -> None:

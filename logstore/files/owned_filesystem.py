@@ -13,7 +13,6 @@ _STEPS: Final = (
     "overwrite",
     "read_at",
     "fsync",
-    "beside",
     "rename",
     "copy",
     "link",

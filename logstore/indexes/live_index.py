@@ -70,11 +70,6 @@ class LiveIndex(ABC):
             return cls(path, base_offset, max_bytes, filesystem)
         return cls(path, base_offset, max_bytes, filesystem, data)
 
-    @property
-    def is_unsynced(self) -> bool:
-        """Whether the file has what may not be on stable storage."""
-        return self._unsynced
-
     @abstractmethod
     def __len__(self) -> int:
         """Count the entries."""

@@ -32,11 +32,6 @@ class LiveTransactionIndex:
         """The entries in the order of their abort markers."""
         return self._entries
 
-    @property
-    def is_unsynced(self) -> bool:
-        """Whether the file has what may not be on stable storage."""
-        return self._unsynced
-
     def encode(self) -> bytes:
         """Return the file's bytes with all entries."""
         return b"".join(entry.encode() for entry in self._entries)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from epoch.history import MAX_OFFSET
 from logstore.compaction.batch_cleaner import BatchCleaner, LastBatch
 from logstore.compaction.cleaned_segment import CleanedSegment
 from logstore.compaction.compaction_report import CompactionReport
@@ -109,8 +108,6 @@ class Compaction:
             guard.refuse_nested()
         closings = turn.closings  # by now: who closes the log does not wait for those that wait for their turn, too
         with turn.lock:
-            # What is not on stable storage must not replace what is: a crash would take both.
-            self._flusher.flush_closed()
             return call(self._locked(lambda: self._begin(config, closings)))
 
     def _is_enough(self, config: LogConfig, section: DirtySection) -> bool:
@@ -119,12 +116,11 @@ class Compaction:
         )
 
     def _begin(self, config: LogConfig, closings: int) -> _Round:
-        section = self._find_section(config, self._contents.recovery_point)
+        section = self._find_section(config)
         report = CompactionReport(section.start, section.start)
         return _Round(config, section, closings, self._contents.changes, report)
 
-    def _find_section(self, config: LogConfig, end: int = MAX_OFFSET) -> DirtySection:
-        """Find what there is to compact below an offset."""
+    def _find_section(self, config: LogConfig) -> DirtySection:
         contents = self._contents
         return DirtySection.of(
             contents.segments.segments,
@@ -132,7 +128,7 @@ class Compaction:
             compacted_end=contents.cleaner_offset,
             log_start_offset=contents.log_start_offset,
             log_end_offset=contents.log_end_offset,
-            last_stable_offset=min(contents.last_stable_offset, end),
+            last_stable_offset=contents.last_stable_offset,
             now_ms=self._environment.expiry_ms(),
             needs_keys=not self._environment.is_replicated,
         )

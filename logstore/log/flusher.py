@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from threading import RLock
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from epoch.base.resource_limits import is_limit, name_memory
-from logstore.errors import LogClosedError
 from logstore.files.only_copy.promised_offsets import (
     UNKNOWN_EPOCH,
     UNKNOWN_START,
@@ -20,9 +18,7 @@ from logstore.log.state.log_guard import ADDING, CLOSED, OPEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-    from epoch.filesystem import FileSystem
     from logstore.files.only_copy.offset_gaps import OffsetGaps
     from logstore.files.own_checkpoints import OwnCheckpoints
     from logstore.log.state.log_contents import LogContents
@@ -33,89 +29,38 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_UNFLUSHED: Final = 4
-"""A roll waits for the disk where so many segments are not on stable storage: recovery would check them all."""
-
 
 class Sync:
     """What one flush brings to stable storage."""
 
-    __slots__ = (
-        "_filesystem",
-        "active",
-        "changes",
-        "files",
-        "is_done",
-        "number",
-        "offset",
-        "others",
-        "segments",
-        "snapshots",
-    )
+    __slots__ = ("changes", "files", "number", "offset", "segments")
 
-    def __init__(
-        self,
-        number: int,
-        segments: tuple[LiveSegment, ...],
-        active: LiveSegment,
-        offset: int,
-        changes: int,
-        snapshots: list[Path],
-        filesystem: FileSystem,
-    ) -> None:
+    def __init__(self, number: int, segments: tuple[LiveSegment, ...], offset: int, changes: int) -> None:
         """Begin nothing yet; flushes are numbered."""
         self.number: int = number
         self.segments: tuple[LiveSegment, ...] = segments
-        self.active: LiveSegment = active
-        """The log's last segment as it began, which may be one of them."""
         self.offset: int = offset
-        """Where what it syncs ended as it began."""
+        """Where the log ended as it began."""
         self.changes: int = changes
         """What had been taken away until then: see `LogContents.changes`."""
-        self.files: dict[SegmentFile, tuple[int, int]] = {}
-        """The segments' files, each with what `SegmentFile.begin_sync` has returned: it stays open until `end`."""
-        self.others: list[int] = []
-        """Descriptors of small files, which are closed by `end`, too."""
-        self.snapshots: list[Path] = snapshots
-        """Producers' snapshots that were written as segments were closed."""
-        self.is_done: bool = False
-        """Whether the files are on stable storage as they were."""
-        self._filesystem = filesystem
+        self.files: dict[SegmentFile, int] = {}
+        """The segments' files, each with a descriptor that stays open until `end`."""
 
     def begin(self) -> None:
         """Open the files, and bring index files up to date, for who looks at them. Raises OSError.
 
-        The indexes of the active segment need no sync: recovery makes them anew as long as the recovery point is there.
+        The indexes need no sync: those of earlier segments had it as the next one began, and recovery makes those of
+        the last one anew.
         """
         for segment in self.segments:
             segment.indexes.save()
             self.files[segment.file] = segment.file.begin_sync()
-            if segment is not self.active:
-                self._open(segment.indexes.unsynced)
-        self._open(self.snapshots)
-
-    def _open(self, paths: list[Path]) -> None:
-        for path in paths:
-            self.others.append(self._filesystem.open(path))
-
-    def sync(self) -> None:
-        """Wait for the disk. Raises OSError."""
-        for descriptor in (*self.others, *(descriptor for descriptor, _ in self.files.values())):
-            self._filesystem.fsync(descriptor)
-        self.is_done = True
 
     def end(self) -> None:
         """Close the files. Raises OSError."""
-        while self.others:
-            self._filesystem.close(self.others.pop())
         while self.files:
-            file, (_, cuts) = self.files.popitem()
-            file.end_sync(cuts if self.is_done else 0)
-
-    @property
-    def has_closed(self) -> bool:
-        """Whether segments are among them that were closed: all names of their files are to be synced."""
-        return self.segments[0] is not self.active
+            file, _ = self.files.popitem()
+            file.end_sync()
 
     @property
     def names(self) -> tuple[int, int]:
@@ -156,10 +101,6 @@ class Flusher:
         self._epochs_checksum = EpochsChecksum()
         self._turn = RLock()
         """Held by the thread whose flush waits for the disk; taken before the guard's lock, never after it."""
-        self._disk = RLock()
-        """Held by whoever waits for the disk, with the guard's lock or without; nobody waits for that lock then."""
-        self._failure: OSError | None = None
-        """A sync that failed. The system says so once: without this another sync would seem to have done it."""
         self._begun = 0
         """How many flushes have looked where the log ends."""
         self._done = 0
@@ -180,92 +121,14 @@ class Flusher:
                 self._sync()
         return self._contents.recovery_point
 
-    def close_segment(self, base_offset: int) -> None:
-        """Bring to stable storage what lies before the segment that is to begin, or leave that to `flush_beside`.
-
-        Raises OSError.
-        """
-        waits = self._waits_to_close(base_offset)
-        self._contents.producers.take_snapshot(sync=waits)
-        if waits:
-            self.flush_to(base_offset, include_active=True)
-
-    def _waits_to_close(self, base_offset: int) -> bool:
-        """Whether a closed segment is to be on stable storage before the next one, which begins there, has a name.
-
-        A crash may leave the next one, and not the end of the closed one. Only of a log that is the only copy recovery
-        can tell that from what the log lacks anyway: such gaps are noted before. A cut must not be undone then, nor may
-        the recovery point lie where the next one begins: the indexes are not made anew there.
-        """
-        contents = self._contents
-        unflushed = contents.segments.from_offset(contents.recovery_point)
-        return (
-            self._promised is None
-            or contents.segments.active.file.has_undone_cut
-            or contents.recovery_point >= base_offset
-            or len(unflushed) >= MOST_UNFLUSHED
-        )
-
-    def flush_beside(self) -> None:
-        """Flush closed segments that are not yet, in a thread of their own. Raises OSError."""
-        contents = self._contents
-        end = contents.segments.active.base_offset
-        if contents.recovery_point < end and not self._filesystem.beside(self._flush_closed_unheard):
-            self.flush_to(end, include_active=False)
-
-    def _flush_closed_unheard(self) -> None:
-        """Flush them. Who uses the log is told of a disk that failed: the log is poisoned then."""
-        with suppress(OSError, LogClosedError):
-            self.flush_closed()
-
-    def flush_closed(self) -> None:
-        """Return once all segments but the active one are on stable storage. Raises as `flush` does."""
-        with self._turn:
-            sync = self._begin(only_closed=True)
-            if sync.segments:
-                self._sync_closed(sync)
-
-    def _sync_closed(self, sync: Sync) -> None:
+    def _sync(self) -> None:
+        sync = self._begin()
         start = time.perf_counter()
-        self._wait_for(sync)
-        with self._guard.lock:
-            sync.end()
-            if self._guard.state is CLOSED:
-                return
-            if not self._still_has(sync):
-                end = self._contents.segments.active.base_offset
-                self._change(lambda: self.flush_to(end, include_active=False))
-                return
-            self._contents.producers.synced_snapshots(sync.snapshots)
-            if self._contents.recovery_point < sync.offset:
-                self._finish(sync.offset, start)
-        self._sync_promise()
-
-    def _still_has(self, sync: Sync) -> bool:
-        """Whether nothing was taken away since, and the active segment was not closed where the sync had ended.
-
-        Else the recovery point would leave it, and its indexes may not be on stable storage.
-        """
-        contents = self._contents
-        holder = contents.segments.from_offset(sync.offset)[0]
-        return contents.changes == sync.changes and holder.base_offset <= sync.active.base_offset
-
-    def _sync_promise(self) -> None:
-        """Make durable what is promised: recovery is to know by it which segments were there. Raises OSError."""
-        if self._promised is None:
-            return
         try:
-            self._promised.sync()
-        except OSError as error:
-            with self._guard.lock:
-                if self._guard.state is not CLOSED:
-                    self._poison_unless_limit(error)
-            raise
-
-    def _wait_for(self, sync: Sync) -> None:
-        """Wait for the disk; poison the log where that fails. Raises OSError."""
-        try:
-            self._alone(lambda: self._wait_alone_for(sync))
+            for descriptor in sync.files.values():
+                self._filesystem.fsync(descriptor)
+            if sync.names != self._synced_names:
+                self._filesystem.fsync_directory(self._directory)
         except BaseException as error:
             with self._guard.lock:
                 sync.end()
@@ -274,32 +137,9 @@ class Flusher:
                     self._poison_unless_limit(error)
                     self._guard.poison_unless_full(error)
             raise
-
-    def _wait_alone_for(self, sync: Sync) -> None:
-        sync.sync()
-        if sync.has_closed or sync.names != self._synced_names:
-            self._filesystem.fsync_directory(self._directory)
-
-    def _alone(self, call: Callable[[], None]) -> None:
-        """Wait for the disk while no other thread does, unless that has failed before. Raises OSError."""
-        with self._disk:
-            if self._failure is not None:
-                raise self._failure
-            try:
-                call()
-            except OSError as error:
-                if not is_limit(error):
-                    self._failure = error
-                raise
-
-    def _sync(self) -> None:
-        sync = self._begin()
-        start = time.perf_counter()
-        self._wait_for(sync)
         with self._guard.lock:
             sync.end()
-            if self._still_has(sync):
-                self._contents.producers.synced_snapshots(sync.snapshots)
+            if self._contents.changes == sync.changes:
                 self._finish(sync.offset, start)
                 self._synced_names = sync.names
                 if sync.last_segment != self._checkpointed and self._guard.state is OPEN:
@@ -308,30 +148,24 @@ class Flusher:
                     self._change(self.write_checkpoints)
                     self._checkpointed = sync.last_segment
             else:
-                # Records were taken away meanwhile, and others may have taken their place; or the segment was closed
-                # where the flush has ended.
+                # Records were taken away meanwhile, and others may have taken their place.
                 self._change(self._flush_all)
         self._done = max(self._done, sync.number)
 
-    def _begin(self, *, only_closed: bool = False) -> Sync:
+    def _begin(self) -> Sync:
         """Collect what there is to sync. Raises OSError, with nothing changed."""
         contents = self._contents
         with self._guard.lock:
-            segments, active = contents.segments.from_offset(contents.recovery_point), contents.segments.active
-            self._begun += not only_closed
+            self._begun += 1
             sync = Sync(
-                0 if only_closed else self._begun,
-                segments[:-1] if only_closed else segments,
-                active,
-                min(active.base_offset, contents.log_end_offset) if only_closed else contents.log_end_offset,
+                self._begun,
+                contents.segments.from_offset(contents.recovery_point),
+                contents.log_end_offset,
                 contents.changes,
-                contents.producers.unsynced_snapshots,
-                self._filesystem,
             )
             try:
-                if sync.segments:
-                    self._change(sync.begin)
-                    self._change(contents.epochs.flush)
+                self._change(sync.begin)
+                self._change(contents.epochs.flush)
             except BaseException:
                 sync.end()
                 raise
@@ -377,33 +211,19 @@ class Flusher:
         for segment in segments:
             # Before anything is synced: a disk that is too full for them fails the flush, and not the log.
             segment.indexes.save()
-        snapshots = contents.producers.unsynced_snapshots
         try:
-            self._alone(lambda: self._flush_alone(segments, snapshots))
+            for segment in segments:
+                segment.flush()
+            self._filesystem.fsync_directory(self._directory)
         except OSError as error:
             self._poison_unless_limit(error)
             raise
-        contents.producers.synced_snapshots(snapshots)
         contents.epochs.flush()
         if self._promised is not None and later:
             # An offset within a batch tells recovery nothing of where batches are to end.
             behind = later[len(segments) :]
-            offset = min(behind[0].base_offset, contents.log_end_offset) if behind else contents.log_end_offset
+            offset = behind[0].base_offset if behind else contents.log_end_offset
         self._finish(offset, start)
-
-    def _flush_alone(self, segments: list[LiveSegment], snapshots: list[Path]) -> None:
-        for path in snapshots:
-            self._sync_file(path)
-        for segment in segments:
-            segment.flush()
-        self._filesystem.fsync_directory(self._directory)
-
-    def _sync_file(self, path: Path) -> None:
-        descriptor = self._filesystem.open(path)
-        try:
-            self._filesystem.fsync(descriptor)
-        finally:
-            self._filesystem.close(descriptor)
 
     def _finish(self, offset: int, start: float) -> None:
         """Move the recovery point behind what is on stable storage now."""

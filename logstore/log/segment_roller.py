@@ -44,7 +44,9 @@ class SegmentRoller:
             old.deactivate()
         # With the segment's own offset, so that recovery of the segment begins with this snapshot.
         contents.producers.end_offset = base_offset
-        self._flusher.close_segment(base_offset)
+        contents.producers.take_snapshot()
+        # Before the next segment has a name: a crash could leave that, and a hole in the log before it.
+        self._flusher.flush_to(base_offset, include_active=True)
         self._flusher.note_roll(base_offset)
         self._undo.begun_segment = base_offset
         segment = self.create(base_offset)
@@ -52,7 +54,6 @@ class SegmentRoller:
         contents.end = contents.log_end_offset, base_offset, 0
         self.jitter_ms = self._draw_jitter()
         self._environment.events.rolled(self._environment.directory, base_offset)
-        self._flusher.flush_beside()
         return segment
 
     def create(self, base_offset: int) -> LiveSegment:

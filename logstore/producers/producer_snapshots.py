@@ -19,7 +19,6 @@ class ProducerSnapshots:
         self.directory = directory
         self._filesystem = filesystem
         self._offsets = sorted(_find(directory))
-        self._unsynced: set[int] = set()
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -44,31 +43,19 @@ class ProducerSnapshots:
         """Read one. Raises CorruptSnapshotError."""
         return ProducerSnapshot.read(self.path(offset))
 
-    @property
-    def unsynced(self) -> list[Path]:
-        """Those that are there and may not be on stable storage."""
-        return [path for path in map(self.path, sorted(self._unsynced)) if path.exists()]
-
-    def synced(self, paths: Collection[Path]) -> None:
-        """Note that these are on stable storage."""
-        self._unsynced = {offset for offset in self._unsynced if self.path(offset) not in paths}
-
-    def write(self, offset: int, snapshot: ProducerSnapshot, *, sync: bool = True) -> Path:
-        """Write one, with `sync` to stable storage. A torn one is found by its checksum."""
-        self.write_encoded(offset, snapshot.encode(), sync=sync)
+    def write(self, offset: int, snapshot: ProducerSnapshot) -> Path:
+        """Write one, and put its content on stable storage. A torn one is found by its checksum."""
+        self.write_encoded(offset, snapshot.encode())
         return self.path(offset)
 
-    def write_encoded(self, offset: int, data: bytes, *, sync: bool = True) -> None:
+    def write_encoded(self, offset: int, data: bytes) -> None:
         """Write one of which the bytes are known."""
         path = self.path(offset)
-        self._unsynced.add(offset)
         try:
             descriptor = self._filesystem.open(path, truncate=True)
             try:
                 self._filesystem.write(descriptor, data)
-                if sync:
-                    self._filesystem.fsync(descriptor)
-                    self._unsynced.discard(offset)
+                self._filesystem.fsync(descriptor)
             finally:
                 self._filesystem.close(descriptor)
             self._offsets = sorted({*self._offsets, offset})
@@ -85,7 +72,6 @@ class ProducerSnapshots:
         """Remove one, if it is there."""
         with suppress(FileNotFoundError):
             self._filesystem.unlink(self.path(offset))
-        self._unsynced.discard(offset)
         self._offsets = [each for each in self._offsets if each != offset]
 
     def remove_all(self, offsets: Collection[int]) -> None:
@@ -117,12 +103,11 @@ class PreparedSnapshots(ProducerSnapshots):
         self._snapshots = snapshots
         self.directory: Path = snapshots.directory
         self._offsets = list(snapshots.offsets)
-        self._unsynced = set()
         self._steps: list[Callable[[], object]] = []
 
-    def write_encoded(self, offset: int, data: bytes, *, sync: bool = True) -> None:
+    def write_encoded(self, offset: int, data: bytes) -> None:
         """Write one later."""
-        self._steps.append(partial(self._snapshots.write_encoded, offset, data, sync=sync))
+        self._steps.append(partial(self._snapshots.write_encoded, offset, data))
         self._offsets = sorted({*self._offsets, offset})
 
     def remove(self, offset: int) -> None:

@@ -176,25 +176,13 @@ class ProducerState:
         """Return the state as a snapshot keeps it."""
         return ProducerSnapshot(tuple(producer.entry() for producer in self._producers.values()))
 
-    def take_snapshot(self, *, sync: bool = True) -> Path | None:
-        """Write the state to `{end_offset:020d}.snapshot`, unless the last snapshot is as new. Raises OSError.
-
-        With `sync` it is on stable storage then, else among the `unsynced_snapshots`.
-        """
+    def take_snapshot(self) -> Path | None:
+        """Write the state to `{end_offset:020d}.snapshot`, unless the last snapshot is as new. Raises OSError."""
         if self.end_offset <= self._snapshot_offset:
             return None
-        path = self._snapshots.write(self.end_offset, self.snapshot(), sync=sync)
+        path = self._snapshots.write(self.end_offset, self.snapshot())
         self._snapshot_offset = self.end_offset
         return path
-
-    @property
-    def unsynced_snapshots(self) -> list[Path]:
-        """Those that may not be on stable storage."""
-        return self._snapshots.unsynced
-
-    def synced_snapshots(self, paths: Collection[Path]) -> None:
-        """Note that these are on stable storage."""
-        self._snapshots.synced(paths)
 
     def delete_snapshot(self, offset: int) -> None:
         """Remove the snapshot at `offset`, if there is one: its segment is deleted. Raises OSError."""

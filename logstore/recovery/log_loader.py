@@ -107,7 +107,6 @@ def load_log(
 
 
 _WITHIN: Final = "it begins within the segment before"
-_UNFLUSHED: Final = "it follows a segment of which the end was lost before it was flushed"
 
 
 class _EpochsDeniedError(Exception):
@@ -396,10 +395,6 @@ class _Loader:
             return False
         return not self._only_copy.gaps.may_lack(end, promised, base_offset, promised)
 
-    def _may_be_promised(self, offset: int) -> bool:
-        """Whether a record of an only copy that segments follow was on stable storage, for all that is known."""
-        return self._only_copy is not None and self._only_copy.is_promised(offset, is_followed=True)
-
     def _promised_in(self, base_offset: int) -> int | None:
         """Return an offset that no batch of a segment lies around: where the next begins, or a flush has ended."""
         if self._only_copy is None:
@@ -457,7 +452,7 @@ class _Loader:
                 is_ordered=self._only_copy is not None,
                 may_skip=None if self._only_copy is None else self._only_copy.gaps.may_lack,
                 skips=lambda: self._only_copy is not None and self._only_copy.gaps.may_skip(base_offset),
-                lacks=lambda end: self._lacks_offsets(base_offset, end) and self._may_be_promised(end),
+                lacks=lambda end: self._lacks_offsets(base_offset, end),
                 epochs=self._order_of_epochs(later),
                 put=(lambda put: put()) if self._only_copy is None else self._waiting.append,
                 progress=self._progress,
@@ -612,18 +607,14 @@ class _Loader:
                 self._drop(self._behind(before) if is_cut else [following], _WITHIN, sets_aside=True)
                 self._look_for_missing_segments()
                 return
-            if end >= following or only_copy.gaps.may_lack(end, following, before, following):
-                continue
-            if not self._may_be_promised(end):
-                self._drop(self._behind(before), _UNFLUSHED, sets_aside=True)
-                return
-            what = f"the batches end at offset {end - 1:,}, and the next segment begins at {following:,}"
-            what += f": a segment is missing, or this one its end{only_copy.gaps.or_was_compacted()}"
-            only_copy.judge_missing(end, following, what, before)
-            if only_copy.policy is DamagePolicy.CUT:
-                self._drop(self._behind(before), "it follows a missing segment", sets_aside=True)
-                return
-            only_copy.gaps.add_hole(Hole(end, following))
+            if end < following and not only_copy.gaps.may_lack(end, following, before, following):
+                what = f"the batches end at offset {end - 1:,}, and the next segment begins at {following:,}"
+                what += f": a segment is missing, or this one its end{only_copy.gaps.or_was_compacted()}"
+                only_copy.judge_missing(end, following, what, before)
+                if only_copy.policy is DamagePolicy.CUT:
+                    self._drop(self._behind(before), "it follows a missing segment", sets_aside=True)
+                    return
+                only_copy.gaps.add_hole(Hole(end, following))
 
     def _look_for_break(self, chain: damages.segment_chain.SegmentChain) -> None:
         """End a replicated log where its segments break off, if nobody was promised the rest."""
@@ -785,10 +776,7 @@ class _Loader:
     def _open_segments(self) -> list[LiveSegment]:
         """Load what is left, or begin a segment where nothing is."""
         if self._base_offsets:
-            segments = [self._begin_segment(LiveSegment.load, base_offset) for base_offset in self._base_offsets]
-            if self._report.recovered_segments:
-                segments[-1].file.doubt_cuts()
-            return segments
+            return [self._begin_segment(LiveSegment.load, base_offset) for base_offset in self._base_offsets]
         return [self._begin_segment(LiveSegment.create, self._log_start_offset)]
 
     def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:

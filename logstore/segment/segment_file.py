@@ -42,7 +42,6 @@ class SegmentFile:
         "_copied",
         "_cuts",
         "_descriptor",
-        "_durable_cuts",
         "_filesystem",
         "_map_lock",
         "_open_files",
@@ -51,7 +50,6 @@ class SegmentFile:
         "_syncs",
         "_tail",
         "_view",
-        "_written_cuts",
         "direct",
         "lock",
         "path",
@@ -74,8 +72,6 @@ class SegmentFile:
         # Guards the mapping; taken after `lock`. Readers take it alone, and again in a signal handler.
         self._map_lock = RLock()
         self._cuts = 0
-        self._written_cuts = self._durable_cuts = 0
-        """How often bytes were cut off on the disk, and of these cuts how many are on stable storage."""
         self._syncs = 0
         """How many threads wait for the disk, each of them with a descriptor that nobody may close."""
         self._retired: list[tuple[int, Callable[[], object]]] = []
@@ -95,15 +91,6 @@ class SegmentFile:
     def cuts(self) -> int:
         """How often bytes were taken away: while this stays the same, those that are there do too."""
         return self._cuts
-
-    @property
-    def has_undone_cut(self) -> bool:
-        """Whether a crash may leave what was cut off, in the place of what was appended since."""
-        return self._durable_cuts < self._written_cuts
-
-    def doubt_cuts(self) -> None:
-        """Know nothing of what was cut off before: a process that has died may not have synced it."""
-        self._written_cuts += 1
 
     def create(self) -> None:
         """Make the file, empty. Raises OSError."""
@@ -166,29 +153,22 @@ class SegmentFile:
 
     def flush(self) -> None:
         """Return once the content is on stable storage. Raises OSError."""
-        descriptor, cuts = self.begin_sync()
+        descriptor = self.begin_sync()
         try:
             self._filesystem.fsync(descriptor)
-        except BaseException:
-            cuts = 0
-            raise
         finally:
-            self.end_sync(cuts)
+            self.end_sync()
 
-    def begin_sync(self) -> tuple[int, int]:
-        """Return a descriptor for fsync, which stays open until `end_sync`, and what that is given if all goes well.
-
-        That is how often bytes were cut off by now.
-        """
+    def begin_sync(self) -> int:
+        """Return a descriptor for fsync, which stays open until `end_sync`: whatever happens to the file meanwhile."""
         with self.lock:
             descriptor = self._descriptor if self._descriptor >= 0 else self._open()
             self._syncs += 1
-            return descriptor, self._written_cuts
+            return descriptor
 
-    def end_sync(self, cuts: int = 0) -> None:
+    def end_sync(self) -> None:
         """Close what had to stay open. Raises OSError."""
         with self.lock:
-            self._durable_cuts = max(self._durable_cuts, cuts)
             self._syncs -= 1
             self._close_retired()
 
@@ -203,7 +183,6 @@ class SegmentFile:
             if self.path.stat().st_size <= size:
                 return
             self._unmap()
-            self._written_cuts += 1
             self._cut(size)
 
     def take_back(self, size: int) -> None:
@@ -215,7 +194,6 @@ class SegmentFile:
             size = min(size, self.size)
             if self.path.stat().st_size <= size:
                 return
-            self._written_cuts += 1
             if len(self._view) > size:
                 self._cut(size)
             else:

@@ -134,12 +134,6 @@ class SegmentIndexes:
             FileKind.TRANSACTION_INDEX: self.transactions.encode(),
         }
 
-    @property
-    def unsynced(self) -> list[Path]:
-        """The files that may not be on stable storage; an index that was not read is: see `flush`."""
-        indexes = self._offset, self._time, self._transactions
-        return [index.path for index in indexes if index is not None and index.is_unsynced]
-
     def flush(self) -> None:
         """Return once all entries are on stable storage. Raises OSError.
 

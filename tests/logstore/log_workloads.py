@@ -69,8 +69,6 @@ class LogUse:
         self.versions: list[list[StoredBatch]] = [[]]
         self.promise = Promise()
         self._tell = tell
-        self.has_appended: Callable[[], object] = lambda: None
-        """Called after each append."""
         self._sequences: dict[int, int] = {}
 
     # --- what is done
@@ -165,7 +163,6 @@ class LogUse:
         while known < self.log.log_end_offset:
             self.versions[-1] += stored(self.log, known)
             known = self.versions[-1][-1].last_offset + 1
-        self.has_appended()
 
     def _records(self, count: int, size: int) -> list[Record]:
         number = sum(map(len, self.versions))
@@ -181,7 +178,6 @@ class Workload(LogUse):
         self.disk = disk or RecordingDisk()
         self.damage: Damage = "raise"
         super().__init__(PARTITION, self._open(), lambda name, promise: self.disk.tell({name: promise}))
-        self.has_appended = self.disk.take_turn
         self.uses: dict[str, LogUse] = {PARTITION: self}
 
     def truncate_fully(self, offset: int) -> None:
@@ -247,7 +243,6 @@ class DirectoryWorkload:
         partition = TopicPartition("t", number)
         use = LogUse(str(partition), self.directory.create(partition), self._tell)
         self.uses[use.name] = use
-        use.has_appended = self.disk.take_turn
         use.promised()
         return use
 
@@ -605,7 +600,6 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     interrupted_split,
 )
 RANDOM_LIVES = 80
-LAGS = (0, 2, 5, 1_000)
 NAMED_LIVES = (*(life.__name__ for life in LIVES), "directory")
 
 
@@ -616,17 +610,14 @@ def lives(root: Path, numbers: Iterable[int]) -> Iterator[Workload | DirectoryWo
 
 
 def live(name: str, root: Path, disk: RecordingDisk | None = None) -> Workload | DirectoryWorkload:
-    """Live the life of that name in an empty directory, or the random one of that number.
-
-    In some of the random ones the closed segments are flushed some appends later, or by whoever flushes the log.
-    """
+    """Live the life of that name in an empty directory, or the random one of that number."""
     if name == "directory":
         directory = DirectoryWorkload(root, disk=disk)
         directory_life(directory)
         return directory
     if name.isdecimal():
         rng = random.Random(int(name))
-        work = Workload(root, random_config(rng), disk or RecordingDisk(lag=LAGS[int(name) % len(LAGS)]))
+        work = Workload(root, random_config(rng), disk)
         random_life(work, rng)
         return work
     work = Workload(root, disk=disk)

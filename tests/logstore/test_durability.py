@@ -16,6 +16,7 @@ from threading import Thread
 import pytest
 
 from epoch.base.resource_limits import ResourceLimitError
+from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.clock import WatchedClock, now_ms
 from logstore.directory.log_directory import LogDirectory
@@ -31,18 +32,17 @@ from logstore.errors import (
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.only_copy.offset_gaps import Hole
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log.flusher import MOST_UNFLUSHED
 from logstore.log.log import Log
 from logstore.log_config import DAY_MS, LogConfig
 from logstore.topic_partition import TopicPartition
 from tests.crash_states import Replay, State, crash_states, fingerprint, write_state
 from tests.data.replicas import PROJECT
-from tests.disk import FailingDisk, Failure, Unthreaded
+from tests.disk import FailingDisk, Failure
 from tests.interruption import exit_status_of
 from tests.logstore.log.test_compaction_crash_states import CompactedLife, check
 from tests.logstore.log.test_log_crash_states import check_epochs, is_part, whole_batches
 from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
-from tests.recording_disk import Made, RecordingDisk, Renamed, Step, Synced, SyncedDirectory
+from tests.recording_disk import Made, Renamed, Step, Synced, SyncedDirectory
 
 PAGE = (PROJECT / "docs/durability.md").read_text()
 RECORD = Record(0, NOW, None, b"value")
@@ -163,22 +163,6 @@ def test_p7_at_most_one_segment_is_unsynced(work: Workload, place: Path) -> None
     before = work.log.segments[-1].base_offset
     assert before > 0
     assert all(log.log_end_offset >= before for log in after_power_loss(work, place))
-
-
-def test_p7_at_most_four_segments_of_an_only_copy_are_unsynced(place: Path, memory_dir: Path) -> None:
-    root = memory_dir / "late"
-    root.mkdir()
-    work = Workload(root, disk=RecordingDisk(lag=1_000))
-    ends = set()
-    for _ in range(2 * MOST_UNFLUSHED):
-        work.lead(1, 1_300)
-    assert len(work.log.segments) > MOST_UNFLUSHED
-    before = work.log.segments[-MOST_UNFLUSHED].base_offset
-    for log in after_power_loss(work, place):
-        whole_batches(log)
-        ends.add(log.log_end_offset)
-    assert min(ends) >= before > 0
-    assert len(ends) == MOST_UNFLUSHED + 1
 
 
 def test_p8_epochs_are_those_of_the_batches(work: Workload, place: Path) -> None:
@@ -336,7 +320,7 @@ class Interruption(BaseException):
     """What a signal handler raises."""
 
 
-class InterruptedDisk(Unthreaded):
+class InterruptedDisk(FileSystem):
     """Calls something after the next step of a kind."""
 
     def __init__(self, call: Callable[[], object]) -> None:
@@ -800,7 +784,7 @@ def test_p30_what_is_flushed_while_others_append_is_there(work: Workload, place:
     flusher = work.log._flusher
     disk = flusher._filesystem
 
-    class AppendingDisk(Unthreaded):
+    class AppendingDisk(FileSystem):
         def fsync(self, descriptor: int) -> None:
             work.lead(1, 300)
             disk.fsync(descriptor)

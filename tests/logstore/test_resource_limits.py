@@ -17,7 +17,7 @@ import pytest
 
 from epoch.base import mapping
 from epoch.base.resource_limits import OutOfMemoryError, ResourceLimitError
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
@@ -37,7 +37,6 @@ from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 from tests.logstore.directories import assert_sound
 
 USE = """
@@ -318,7 +317,7 @@ def test_records_that_get_no_memory_to_be_encoded_name_the_limit(tmp_path: Path)
         assert (log.failure, log.log_end_offset) == (None, 0)
 
 
-class Forgetful(Unthreaded):
+class Forgetful(FileSystem):
     """Has no memory for a write while it is told so."""
 
     is_full = False

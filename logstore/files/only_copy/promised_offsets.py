@@ -192,15 +192,6 @@ class PromisedOffsets:
         self._next_slot = 1 - self._next_slot
         self._known = promise if is_written else None
 
-    def sync(self) -> None:
-        """Put on stable storage what was noted last. Any thread may call it."""
-        if self._path.exists():
-            descriptor = self._filesystem.open(self._path)
-            try:
-                self._filesystem.fsync(descriptor)
-            finally:
-                self._filesystem.close(descriptor)
-
     def take_back(
         self, recovery_point: int, log_start_offset: int, files: SmallFiles = UNKNOWN_FILES, *, cut_from: int = 0
     ) -> None:

@@ -63,7 +63,7 @@ class OnlyCopy:
             if following is not None and self.policy is DamagePolicy.HOLE:
                 end = damage.following_batch.find_reaching(log, following.position, bound)
         is_followed = following is not None or bool(later)
-        if not self.is_promised(found.next_offset, is_followed=is_followed):
+        if not self._is_promised(found.next_offset, is_followed=is_followed):
             return damage.treatment.Treatment(sets_aside=is_followed)
         end_offset = self._end_of_damage(found, following, later)
         if self.policy is DamagePolicy.RAISE:
@@ -91,8 +91,7 @@ class OnlyCopy:
             what = f"the log ends at offset {end:,}, before its start {log_start_offset:,}"
             self.judge_missing(log_start_offset, promised, what, file)
 
-    def is_promised(self, offset: int, *, is_followed: bool) -> bool:
-        """Whether a record there, which is lost, was on stable storage, or may have been as others follow it."""
+    def _is_promised(self, offset: int, *, is_followed: bool) -> bool:
         if self.was_closed:
             return True
         if self.recovery_point is None:

@@ -21,7 +21,6 @@ from logstore.log.state.root_claims import CutEnd, announce
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
 from tests.crash_states import crash_states
-from tests.disk import Unthreaded
 from tests.logstore.log.test_log_crash_states import StateOnDisk
 from tests.recording_disk import RecordingDisk
 
@@ -137,7 +136,7 @@ def test_what_is_written_while_a_log_is_cut_says_no_more(tmp_path: Path) -> None
         assert claimed(tmp_path) == END
 
 
-class CountingDisk(Unthreaded):
+class CountingDisk(FileSystem):
     """Counts the files that are put in place."""
 
     renamed: list[str]
@@ -206,7 +205,7 @@ def test_a_disk_that_fails_as_claims_are_lowered_takes_its_root_offline(tmp_path
     directory.close()
 
 
-class BreakingDisk(Unthreaded):
+class BreakingDisk(FileSystem):
     """Breaks a call off once a checkpoint file is in place."""
 
     armed = False
@@ -240,7 +239,7 @@ def on_signal() -> Iterator[Callable[[Callable[[], object]], None]]:
     signal.signal(signal.SIGUSR1, before)
 
 
-class SignallingDisk(Unthreaded):
+class SignallingDisk(FileSystem):
     """Putting the next checkpoint file in place is interrupted by a signal."""
 
     armed = False

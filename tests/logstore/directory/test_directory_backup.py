@@ -15,7 +15,7 @@ from logstore.offline.offline_log_directory import open_offline
 from logstore.topic_partition import TopicPartition
 from logstore.verify.verify import verify
 from tests.campaign import run_seed
-from tests.disk import FailingDisk, Unthreaded
+from tests.disk import FailingDisk
 from tests.logstore.log.test_backup import settle
 
 CONFIG = LogConfig(segment_bytes=500, file_delete_delay_ms=0)
@@ -111,7 +111,7 @@ def test_a_backup_that_is_broken_off_anywhere_leaves_the_earlier_one_or_the_new_
 
 
 def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path) -> None:
-    class Deleting(Unthreaded):
+    class Deleting(FileSystem):
         def copy(self, source: Path, target: Path) -> None:
             if source.parent.name == str(SECOND) and SECOND in directory.partitions:
                 directory.delete(SECOND)
@@ -123,7 +123,7 @@ def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path) -> No
 
 
 def test_a_log_that_is_recovered_meanwhile_is_copied_as_it_is_then(tmp_path: Path) -> None:
-    class Recovering(Unthreaded):
+    class Recovering(FileSystem):
         done = False
 
         def copy(self, source: Path, target: Path) -> None:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import ReentrantCallError
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 
 PARTITION = TopicPartition("orders", 0)
 OTHER = TopicPartition("orders", 1)
@@ -27,7 +27,7 @@ CALLS: dict[str, Callable[[LogDirectory], object]] = {
 }
 
 
-class SignallingDisk(Unthreaded):
+class SignallingDisk(FileSystem):
     """The next fsync of a directory is interrupted by a signal."""
 
     armed = False
@@ -39,7 +39,7 @@ class SignallingDisk(Unthreaded):
         super().fsync_directory(path)
 
 
-class DiskSignallingInFsync(Unthreaded):
+class DiskSignallingInFsync(FileSystem):
     """The next fsync of a file is interrupted by a signal."""
 
     armed = False

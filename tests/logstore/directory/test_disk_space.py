@@ -10,13 +10,12 @@ from uuid import UUID
 import pytest
 
 from epoch.base.resource_limits import OUT_OF_SPACE
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.state.disk_space import LOOK_INTERVAL_MS, DiskSpace
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 from tests.small_disk import SmallDisk, small_disk
 
 FIRST, SECOND, MOVED, NEW = (TopicPartition("t", number) for number in range(4))
@@ -135,7 +134,7 @@ def test_only_want_of_space_is_one(tmp_path: Path, number: int) -> None:
 
 
 def test_who_meets_it_again_while_a_root_looks_is_not_passed_over(tmp_path: Path) -> None:
-    class MetMeanwhile(Unthreaded):
+    class MetMeanwhile(FileSystem):
         def fsync(self, descriptor: int) -> None:
             super().fsync(descriptor)
             space.note(OSError(errno.ENOSPC, "no space", "file"))
@@ -148,7 +147,7 @@ def test_who_meets_it_again_while_a_root_looks_is_not_passed_over(tmp_path: Path
 
 
 def test_a_disk_that_fails_while_a_root_looks_takes_it_offline(tmp_path: Path) -> None:
-    class Failing(Unthreaded):
+    class Failing(FileSystem):
         number = 0
 
         def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:

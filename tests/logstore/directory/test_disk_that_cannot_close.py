@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import LogClosedError
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 
 
-class DiskThatCannotClose(Unthreaded):
+class DiskThatCannotClose(FileSystem):
     """Closes each file, and says that it could not."""
 
     fails = False

@@ -24,7 +24,6 @@ from logstore.files.only_copy.space_reserve import BYTES_PER_LOG, RESERVE_BYTES,
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 from tests.small_disk import SmallDisk, small_disk
 
 PARTITIONS = [TopicPartition("t", number) for number in range(3)]
@@ -61,7 +60,7 @@ POISONING: dict[str, tuple[LogConfig, Callable[[Log], object]]] = {
 }
 
 
-class FullAtSyncs(Unthreaded):
+class FullAtSyncs(FileSystem):
     """Finds no space for what was written as late as on syncing it, as network file systems and thin volumes do."""
 
     number = 0
@@ -112,7 +111,7 @@ def test_a_disk_that_is_full_takes_no_partition_offline(disk: SmallDisk) -> None
 
 
 def test_a_disk_that_fails_as_an_append_is_taken_back_from_a_full_one_takes_the_root_offline(tmp_path: Path) -> None:
-    class FailsAfterwards(Unthreaded):
+    class FailsAfterwards(FileSystem):
         is_failing = False
 
         def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
@@ -282,7 +281,7 @@ class TestMakingSpace:
 def test_one_log_that_lacks_something_does_not_keep_what_is_due_from_the_others(
     tmp_path: Path, task: Callable[[LogDirectory], None], number: int
 ) -> None:
-    class Lacking(Unthreaded):
+    class Lacking(FileSystem):
         is_lacking = False
 
         def open(self, path: Path, *, truncate: bool = False) -> int:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.batch.batch_template import BatchTemplate
 from logstore.directory.log_directory import LogDirectory
 from logstore.directory.log_opener import LogOpener
@@ -14,7 +15,6 @@ from logstore.files.partition_metadata import PartitionMetadata
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
-from tests.disk import Unthreaded
 
 ORDERS = TopicPartition("orders", 0)
 TOPIC, OTHER = UUID(int=7), UUID(int=8)
@@ -118,7 +118,7 @@ def test_where_the_partition_is_there_can_be_no_copy_of_it(tmp_path: Path) -> No
             directory.futures.promote(ORDERS)
 
 
-class BreaksAfterRename(Unthreaded):
+class BreaksAfterRename(FileSystem):
     """Fails to sync the directory, or to rename once more, after something took the place of `orders-0`."""
 
     def __init__(self) -> None:

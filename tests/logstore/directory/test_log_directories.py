@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
@@ -25,13 +26,12 @@ from logstore.errors import (
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
 SECONDS = 30
 
 
-class OneFailingDisk(Unthreaded):
+class OneFailingDisk(FileSystem):
     """All below `failing` cannot be written."""
 
     failing: Path | None = None

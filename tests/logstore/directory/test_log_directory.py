@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
@@ -42,7 +43,6 @@ from logstore.log.observers.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.topic_partition import TopicPartition
-from tests.disk import Unthreaded
 from tests.open_files import open_files
 
 ORDERS = TopicPartition("orders", 0)
@@ -60,7 +60,7 @@ class Clock:
         return self.now
 
 
-class FailingDisk(Unthreaded):
+class FailingDisk(FileSystem):
     """The real one, until it fails: all writes and flushes below one directory."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from epoch.base import mapping
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from logstore.batch.record import Record
 from logstore.errors import ReentrantCallError
 from logstore.file_name import FileKind, file_name
@@ -20,7 +20,6 @@ from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
-from tests.disk import Unthreaded
 from tests.open_files import open_files
 
 CONFIG = LogConfig(retention_ms=-1, file_delete_delay_ms=0)
@@ -230,7 +229,7 @@ def test_none_is_mapped_or_cut_in_the_middle_of_a_cut(tmp_path: Path) -> None:
         lambda: begin_file(REAL, path),
     ]
 
-    class HandlingDisk(Unthreaded):
+    class HandlingDisk(FileSystem):
         def truncate(self, path: Path, size: int) -> None:
             for call in refused:
                 with pytest.raises(ReentrantCallError, match="just cutting"):

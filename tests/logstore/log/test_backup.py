@@ -18,7 +18,7 @@ from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.segment.segment_file import SegmentFile
 from tests.campaign import Campaign
-from tests.disk import FailingDisk, Unthreaded
+from tests.disk import FailingDisk
 from tests.logstore.directories import GAPS, assert_sound
 
 CONFIG = LogConfig(segment_bytes=700, index_interval_bytes=150, file_delete_delay_ms=0, retention_ms=-1)
@@ -102,7 +102,7 @@ def change(log: Log, random: Random, epoch: int) -> None:
 def test_every_backup_is_the_log_as_it_was(seed: int, tmp_path: Path) -> None:
     random, times, epoch = Random(seed), list[int](), 0
     backup = tmp_path / "backups" / "t-0"
-    with Log.open(tmp_path / "t-0", CONFIG, filesystem=Unthreaded()) as log:
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
         for _ in range(8):
             for _ in range(random.randrange(12)):
                 change(log, random, epoch := epoch + random.choice([0, 0, 0, 1]))
@@ -118,7 +118,7 @@ def test_every_backup_is_the_log_as_it_was(seed: int, tmp_path: Path) -> None:
         LIVES.report(LIVES.count)
 
 
-class ChangingDisk(Unthreaded):
+class ChangingDisk(FileSystem):
     """Whenever a file is copied, or written as another, something happens to the log first."""
 
     def __init__(self) -> None:
@@ -234,7 +234,7 @@ def test_an_update_that_is_broken_off_anywhere_leaves_the_earlier_backup_or_the_
 
 def test_what_has_not_changed_is_kept(tmp_path: Path) -> None:
     backup = tmp_path / "backups" / "t-0"
-    with prepared(tmp_path, Unthreaded()) as log:
+    with prepared(tmp_path, FileSystem()) as log:
         first = log.backup(backup)
         assert (first.kept_bytes, first.copied_bytes > 1500) == (0, True)
         inodes = {path.name: path.stat().st_ino for path in backup.glob("*.log")}
@@ -249,7 +249,7 @@ def test_what_has_not_changed_is_kept(tmp_path: Path) -> None:
 
 def test_a_backup_shares_no_file_with_its_log(tmp_path: Path) -> None:
     backup = tmp_path / "backups" / "t-0"
-    with prepared(tmp_path, Unthreaded()) as log:
+    with prepared(tmp_path, FileSystem()) as log:
         log.backup(backup)
         before = {path.name: path.read_bytes() for path in backup.iterdir()}
         log.truncate_to(5)
@@ -259,7 +259,7 @@ def test_a_backup_shares_no_file_with_its_log(tmp_path: Path) -> None:
 
 def test_a_backup_follows_a_log_that_was_truncated(tmp_path: Path) -> None:
     backup = tmp_path / "backups" / "t-0"
-    with prepared(tmp_path, Unthreaded()) as log:
+    with prepared(tmp_path, FileSystem()) as log:
         log.backup(backup)
         log.truncate_to(50)
         log.append([b"another history"], leader_epoch=9)
@@ -268,7 +268,7 @@ def test_a_backup_follows_a_log_that_was_truncated(tmp_path: Path) -> None:
 
 
 def test_the_topic_id_comes_along(tmp_path: Path) -> None:
-    with prepared(tmp_path, Unthreaded()) as log:
+    with prepared(tmp_path, FileSystem()) as log:
         (log.directory / PARTITION_METADATA_NAME).write_bytes(b"version: 0\ntopic_id: Br8snZJcSrSaMIBVoJX3aw")
         backup = log.backup(tmp_path / "b" / "t-0").directory
         assert (backup / PARTITION_METADATA_NAME).read_bytes().endswith(b"Br8snZJcSrSaMIBVoJX3aw")
@@ -277,7 +277,7 @@ def test_the_topic_id_comes_along(tmp_path: Path) -> None:
 def test_appends_and_reads_go_on_while_files_are_copied(tmp_path: Path) -> None:
     started, go_on = threading.Event(), threading.Event()
 
-    class Held(Unthreaded):
+    class Held(FileSystem):
         def copy(self, source: Path, target: Path) -> None:
             started.set()
             assert go_on.wait(60)
@@ -300,7 +300,7 @@ def test_appends_and_reads_go_on_while_files_are_copied(tmp_path: Path) -> None:
 
 def test_nothing_but_an_earlier_backup_of_the_same_log_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    with prepared(tmp_path, Unthreaded()) as log, Log.open(tmp_path / "other" / "t-0") as other:
+    with prepared(tmp_path, FileSystem()) as log, Log.open(tmp_path / "other" / "t-0") as other:
         with pytest.raises(FileExistsError, match="is no backup: name a directory that does not exist yet"):
             log.backup(other.directory)
         other.backup(tmp_path / "b" / "t-0")
@@ -318,7 +318,7 @@ def test_nothing_but_an_earlier_backup_of_the_same_log_is_replaced(tmp_path: Pat
 
 def test_a_backup_that_was_written_to_is_a_log_of_its_own(tmp_path: Path) -> None:
     backup = tmp_path / "b" / "t-0"
-    with prepared(tmp_path, Unthreaded()) as log:
+    with prepared(tmp_path, FileSystem()) as log:
         log.backup(backup)
         with Log.open(backup, CONFIG, replicated=True) as copy:
             with pytest.raises(DirectoryLockedError):
@@ -331,7 +331,7 @@ def test_a_backup_that_was_written_to_is_a_log_of_its_own(tmp_path: Path) -> Non
 
 
 def test_a_closed_log_has_no_backup(tmp_path: Path) -> None:
-    log = prepared(tmp_path, Unthreaded())
+    log = prepared(tmp_path, FileSystem())
     log.close()
     with pytest.raises(LogClosedError):
         log.backup(tmp_path / "b" / "t-0")

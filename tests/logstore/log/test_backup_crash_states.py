@@ -26,7 +26,7 @@ def grow(log: Log) -> None:
 
 def cut(log: Log) -> None:
     log.truncate_to(log.log_end_offset - 5)
-    log.append([b"another history"])
+    log.append([b"another history"], leader_epoch=8)
 
 
 def delete(log: Log) -> None:

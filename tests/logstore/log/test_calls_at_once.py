@@ -15,7 +15,6 @@ from logstore.log.log import Log
 from logstore.log.state.log_contents import LogContents
 from logstore.log.timestamp_search import EARLIEST
 from logstore.log_config import LogConfig
-from tests.disk import Unthreaded
 from tests.interleaving import BeforeLine
 
 NOW = 10_000
@@ -52,7 +51,7 @@ def directories(memory_dir: Path) -> Iterator[Path]:
 
 
 def open_log(directory: Path) -> Log:
-    log = Log.open(directory, CONFIG, filesystem=Unthreaded(), clock=lambda: NOW)
+    log = Log.open(directory, CONFIG, clock=lambda: NOW)
     log.truncate_fully_and_start_at(START)
     for offset in range(START, END):
         log.append([Record.of(b"value", timestamp=1)], leader_epoch=offset // 3)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.compaction.batch_cleaner import BatchCleaner
 from logstore.compaction.dirty_section import DirtySection
@@ -32,7 +33,6 @@ from logstore.log_config import DAY_MS, LogConfig
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.verify import verify_partition
-from tests.disk import Unthreaded
 from tests.logstore.directories import assert_sound
 from tests.logstore.log.test_flush import wait_until
 
@@ -41,7 +41,7 @@ PARTITION = TopicPartition("t", 0)
 KEYS = 5
 
 
-class SlowDisk(Unthreaded):
+class SlowDisk(FileSystem):
     """A disk that calls back, once, as the first bytes of a cleaned segment are written."""
 
     def __init__(self) -> None:

@@ -15,6 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from epoch.compiling.awaited_kernel import AwaitedKernel
+from epoch.filesystem import FileSystem
 from logstore.append.append_fast_path import APPEND_ONE
 from logstore.append.append_info import AppendInfo
 from logstore.errors import LogPoisonedError, LogStoreError
@@ -22,7 +23,6 @@ from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
-from tests.disk import Unthreaded
 from tests.logstore.batches import batch, record
 
 CONFIG = LogConfig(index_interval_bytes=100)
@@ -180,7 +180,7 @@ def test_files_that_are_closed_in_between_are_opened_again(tmp_path: Path) -> No
 def test_a_disk_in_place_of_the_real_one_sees_each_write(tmp_path: Path) -> None:
     seen: list[bytes] = []
 
-    class Watched(Unthreaded):
+    class Watched(FileSystem):
         def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
             seen.append(bytes(data))
             super().write(descriptor, data)

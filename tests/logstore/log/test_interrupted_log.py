@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from epoch.errors import InheritedError
+from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
@@ -25,7 +26,6 @@ from logstore.log.reading.isolation import Isolation
 from logstore.log.state.log_state import LogState
 from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
-from tests.disk import Unthreaded
 from tests.interruption import InterruptedDisk as Disk
 from tests.interruption import Interrupter
 from tests.logstore.directories import assert_sound
@@ -44,7 +44,7 @@ def interrupt() -> None:
     raise Interruption
 
 
-class InterruptedDisk(Unthreaded):
+class InterruptedDisk(FileSystem):
     """Raises after the first step that has this name."""
 
     def __init__(self) -> None:
@@ -474,7 +474,7 @@ def test_a_child_that_goes_on_with_the_call_changes_no_file(tmp_path: Path, step
     def content() -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in (tmp_path / "t-0").iterdir()}
 
-    class ForkingDisk(Unthreaded):
+    class ForkingDisk(FileSystem):
         """Forks before or after a step, as a signal handler may; parent and child go on."""
 
         armed = False

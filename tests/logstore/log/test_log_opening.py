@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore import Log
-from tests.disk import NamingDisk, Unthreaded
+from tests.disk import NamingDisk
 
 ROOT_SYNCED = "sync root"
 
@@ -65,7 +66,7 @@ def test_a_log_that_has_files_is_opened_without_another_sync_of_its_name(directo
     assert ROOT_SYNCED not in open_and_close(directory, NamingDisk())
 
 
-class QuickerNeighbour(Unthreaded):
+class QuickerNeighbour(FileSystem):
     """Another process makes the directory just before."""
 
     def mkdir(self, path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
@@ -18,11 +19,10 @@ from logstore.log.log import Log
 from logstore.log.observers.log_observer import LogObserver
 from logstore.topic_partition import TopicPartition
 from tests.disk import FailingDisk as FailingStep
-from tests.disk import Unthreaded
 from tests.logstore.directories import assert_sound
 
 
-class FailingDisk(Unthreaded):
+class FailingDisk(FileSystem):
     """Fails the operations that a test names, after writing the first bytes of what was to be written."""
 
     def __init__(self) -> None:

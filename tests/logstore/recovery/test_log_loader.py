@@ -28,7 +28,7 @@ from logstore.offline.header_scan import scan_headers
 from logstore.recovery.loaded_log import LoadedLog
 from logstore.recovery.log_loader import load_log
 from logstore.segment.open_files import OpenFiles
-from tests.disk import NamingDisk, Unthreaded
+from tests.disk import NamingDisk
 from tests.logstore.batches import batch, record, simple_batch
 from tests.open_files import open_files
 
@@ -92,7 +92,7 @@ def append_of_producer(directory: Path) -> None:
         log.write(written)
 
 
-class WithoutSnapshots(Unthreaded):
+class WithoutSnapshots(FileSystem):
     """Takes no snapshot of producers."""
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
@@ -465,7 +465,7 @@ class TestAfterACleanStop:
         assert load(directory, clean_shutdown=True).epochs.entries == []
 
 
-class DyingDisk(Unthreaded):
+class DyingDisk(FileSystem):
     """Fails its n-th change, and all after it."""
 
     def __init__(self, steps: int) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epoch.filesystem import FileSystem
 from logstore.files.mapped_files import map_file
 from logstore.segment import segment_file
 from logstore.segment.segment_file import SegmentFile
-from tests.disk import Unthreaded
 
 
 def written(path: Path, content: bytes) -> SegmentFile:
@@ -86,7 +86,7 @@ def test_a_released_file_is_opened_again(tmp_path: Path) -> None:
 # --- reads behind appends
 
 
-class WatchedDisk(Unthreaded):
+class WatchedDisk(FileSystem):
     """Does something before the next bytes are read, or after them."""
 
     def __init__(self) -> None:
@@ -235,7 +235,7 @@ def test_a_descriptor_stays_open_while_it_is_read_by(
 
 
 def test_a_descriptor_waits_for_a_sync_and_a_reader(file: SegmentFile, disk: WatchedDisk) -> None:
-    descriptor, _ = file.begin_sync()
+    descriptor = file.begin_sync()
     disk.before = file.release
     assert between(file, 3, 6) == b"two"
     assert disk.closed == []
@@ -247,7 +247,7 @@ def test_a_reader_waits_for_no_writer(tmp_path: Path, mappings: list[int]) -> No
     read: list[bytes] = []
     made: list[SegmentFile] = []
 
-    class Slow(Unthreaded):
+    class Slow(FileSystem):
         def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
             # As a signal handler would, in the thread that holds the file's lock.
             read.append(between(made[0], 0, made[0].size))

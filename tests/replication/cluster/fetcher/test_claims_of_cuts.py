@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from epoch import TruncationProtocol
+from epoch.filesystem import FileSystem
 from logstore import LogDirectory, Record, TopicPartition
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.log.log import Log
 from replication.cluster.fetcher.decisions.fetch_rules import FetchRules
 from replication.cluster.fetcher.fetcher import Fetcher
 from replication.cluster.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from tests.disk import Unthreaded
 from tests.replication.cluster.fetcher.drive import CONFIG, catch_up, open_log
 from tests.replication.cluster.fetcher.leader import Leader
 
@@ -29,7 +29,7 @@ WAYS = {
 }
 
 
-class CountingDisk(Unthreaded):
+class CountingDisk(FileSystem):
     """Counts the checkpoint files that are put in place."""
 
     written = 0

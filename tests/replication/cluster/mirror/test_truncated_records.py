@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig, Record, TopicPartition
 from replication.cluster.fetcher.fetch_observer import Cut
 from replication.cluster.fetcher.removed_records import RemovedRecords
 from replication.cluster.mirror.errors import ForeignDirectoryError
 from replication.cluster.mirror.truncated_records import TruncatedRecords, ensure_apart
-from tests.disk import FailingDisk, Failure, Unthreaded
+from tests.disk import FailingDisk, Failure
 from tests.replication.cli.command import epochlog
 
 ORDERS = TopicPartition("orders", 0)
@@ -121,7 +121,7 @@ def test_a_disk_that_fails_leaves_no_file_that_could_be_taken_for_a_whole_one(tm
 def test_the_file_is_durable_before_it_has_its_name(tmp_path: Path) -> None:
     steps: list[str] = []
 
-    class Watched(Unthreaded):
+    class Watched(FileSystem):
         def fsync(self, descriptor: int) -> None:
             steps.append("fsync")
             REAL.fsync(descriptor)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from logstore.log.state.waiters import ThreadWaiter
 from replication.cluster.controller.decision import Decision
 from replication.cluster.controller.refusal import Refusal
@@ -18,11 +19,10 @@ from replication.cluster.standalone.stored_metadata import StoredMetadata
 from replication.records.leadership.rules import ELR_FEATURE
 from replication.records.metadata.records.control import KRaftVersion
 from replication.wire.error_code import ErrorCode
-from tests.disk import Unthreaded
 from tests.replication.cluster.standalone.joining import CLUSTER, Clock, join
 
 
-class FullDisk(Unthreaded):
+class FullDisk(FileSystem):
     """Has no room once it is told so."""
 
     def __init__(self) -> None:
