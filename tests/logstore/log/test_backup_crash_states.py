@@ -26,7 +26,7 @@ def grow(log: Log) -> None:
 
 def cut(log: Log) -> None:
     log.truncate_to(log.log_end_offset - 5)
-    log.append([b"another history"], leader_epoch=8)
+    log.append([b"another history"])
 
 
 def delete(log: Log) -> None:
