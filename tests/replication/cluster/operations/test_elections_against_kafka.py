@@ -11,6 +11,7 @@ import pytest
 
 from replication.cli.commands.elect import KAFKA_VERSION
 from replication.cluster.operations.election_report import error_text
+from replication.cluster.operations.leader_election import TIMED_OUT
 from replication.wire.error_code import ErrorCode
 from tests.campaign import Campaign
 from tests.oracle.java_exceptions import as_ours
@@ -118,7 +119,7 @@ def with_our_release(printed: str, release: KafkaRelease) -> str:
 
 @pytest.fixture
 def compare(tool: KafkaTools, tmp_path: Path) -> Compare:
-    """See that ours ends as Kafka's tool does, with the same output and the same first line of complaint."""
+    """See that ours ends as Kafka's tool does, with the same output and the same line of complaint."""
     (tmp_path / "quick.properties").write_text("default.api.timeout.ms=20\nrequest.timeout.ms=10\n")
     (tmp_path / "partitions.json").write_text('{"partitions":[{"topic":"a","partition":0}]}')
 
@@ -132,7 +133,7 @@ def compare(tool: KafkaTools, tmp_path: Path) -> Compare:
         expected = as_our_tool(Outcome(theirs.status, printed, theirs.err), *given)
         ours = epochlog("elect", *arguments)
         assert (ours.status, ours.out) == (expected.status, expected.out), arguments
-        assert complaint(ours.err) == complaint(expected.err), arguments
+        assert complaint(without_reason(ours.err)) == complaint(expected.err), arguments
 
     return assert_same
 
@@ -143,6 +144,12 @@ def as_our_tool(theirs: Outcome, *given: str) -> Outcome:
         assert (theirs.status, theirs.out) == (1, "")
         return epochlog("elect", "-h") if given else epochlog("elect")
     return Outcome(theirs.status, as_ours(theirs.out), as_ours(theirs.err.partition("\n")[0]))
+
+
+def without_reason(text: str) -> str:
+    """Leave out the line that ours has before Kafka's where no broker answers: why that is so."""
+    reason, _, rest = text.partition("\n")
+    return rest if reason.startswith("no broker answers: ") and rest.startswith(TIMED_OUT) else text
 
 
 def complaint(text: str) -> object:
