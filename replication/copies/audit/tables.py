@@ -10,6 +10,8 @@ _BYTE, _SHORT, _INT, _LONG = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 _TEXT, _BYTES, _FLAG = pa.string(), pa.binary(), pa.bool_()
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 """Spark's TIMESTAMP."""
+MOST_MILLISECONDS: Final = (2**63 - 1) // 1_000
+"""From here on, before and after 1970, a TIMESTAMP cannot be."""
 _TEXTS: Final = pa.list_(_TEXT)
 _COPY: Final = {"replica": _TEXT, "topic": _TEXT, "partition": _INT}
 

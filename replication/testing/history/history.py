@@ -61,14 +61,14 @@ class History:
     1
     """
 
-    def __init__(self, documents: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, documents: Iterable[Mapping[str, object]]) -> None:
         """Create a history of operations as `Operation.to_json` gives them. Raises HistoryError, with their number."""
         names = _Names()
         sent, polled, steps = _Runs(names), _Runs(names), array("q")
         number = 0
         try:
             for document in documents:
-                get = document.get
+                get: Callable[..., Any] = document.get
                 process, outcome = names.processes[get("process", 0)], OUTCOMES.index(get("outcome", "ok"))
                 steps.extend((process, outcome, bool(get("assigned"))))
                 sent.add(number, get("sent", {}))

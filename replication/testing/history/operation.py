@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Value: TypeAlias = str | int
 Outcome: TypeAlias = Literal["ok", "failed", "unknown"]
@@ -40,9 +40,9 @@ class Operation(NamedTuple):
     assigned: bool = False
     """What was polled may begin anywhere: before it, partitions were assigned, or positions set."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return what stands on a line of a file: records as offset and value, by their partition."""
-        told: dict[str, Any] = {"process": self.process, "outcome": self.outcome}
+        told: dict[str, object] = {"process": self.process, "outcome": self.outcome}
         told |= {"sent": _by_partition(self.sent)} if self.sent else {}
         told |= {"polled": _by_partition(self.polled)} if self.polled else {}
         return told | ({"assigned": True} if self.assigned else {})

@@ -8,15 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import BatchColumns
 from logstore.batch.layout import MAGIC
-from logstore.kernels.gather import gather
-from logstore.offline.columns.arrow_arrays import binaries
-from replication.copies.audit.tables import TIMESTAMP
+from replication.copies.audit.tables import MOST_MILLISECONDS, TIMESTAMP
 
 _MICROSECONDS: Final = 1_000
-MOST_MILLISECONDS: Final = (2**63 - 1) // _MICROSECONDS
-"""From here on, before and after 1970, a TIMESTAMP cannot be."""
 
 ROWS_REPEATED: Final = 16_384
 """What is repeated at least so often is a part of what was repeated before."""
@@ -55,13 +51,3 @@ def flags_of(columns: BatchColumns, bit: int) -> NDArray[np.bool_]:
     """Read a flag that only batches of magic 2 have."""
     flags: Any = (columns.attributes & bit != 0) & (columns.magic == MAGIC)
     return flags  # type: ignore[no-any-return]  # an array
-
-
-def keys_of(records: RecordColumns) -> pa.Array:
-    """Copy the keys, null where there is none."""
-    return binaries(gather(records.data, records.key_start, records.key_length), records.key_length >= 0)
-
-
-def values_of(records: RecordColumns) -> pa.Array:
-    """Copy the values, null where there is none."""
-    return binaries(gather(records.data, records.value_start, records.value_length), records.value_length >= 0)

@@ -20,7 +20,8 @@ from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.kernels.gather import gather_headers
 from logstore.offline.columns.arrow_arrays import binaries, booleans, lists, texts
 from logstore.offline.columns.parts import parts_of
-from replication.copies.audit.log_rows.arrow_arrays import Constants, flags_of, keys_of, timestamps, values_of
+from replication.copies.audit.log_rows.arrow_arrays import Constants, flags_of, timestamps
+from replication.copies.audit.log_rows.record_arrays import keys_of, values_of
 from replication.copies.audit.log_rows.transaction_outcomes import ABORTED, UNDECIDED
 from replication.copies.audit.tables import RECORDS
 

@@ -11,10 +11,10 @@ from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
 from replication.copies.audit.copy_summary import SegmentExtent
-from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS, keys_of
 from replication.copies.audit.log_rows.conditions.condition import ALWAYS, AllOf, Condition, Known, Span
 from replication.copies.audit.log_rows.conditions.key_condition import KEY
 from replication.copies.audit.snapshots.work import Copy
+from replication.copies.audit.tables import MOST_MILLISECONDS
 
 EARLIEST_TIMESTAMP: Final = -(2**63)
 
@@ -100,6 +100,8 @@ class Selection:
             "producer_id": Span.of(columns.producer_id[records.batch]),
         }
         if self.condition.mentions(KEY):
+            from replication.copies.audit.log_rows.record_arrays import keys_of  # noqa: PLC0415  numba loads with it
+
             known[KEY] = Span.of(keys_of(records))
         wanted = _as_mask(self.condition.may_hold(known), len(records))
         return records if wanted.all() else records.take(np.flatnonzero(wanted))

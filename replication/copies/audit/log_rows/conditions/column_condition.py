@@ -4,9 +4,9 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS
 from replication.copies.audit.log_rows.conditions.condition import NEVER, AllOf, AnyOf, Compare, Condition, Matches
 from replication.copies.audit.log_rows.conditions.key_condition import KEY, KeyCompares, KeyIn, KeyIsNull, KeyLike
+from replication.copies.audit.tables import MOST_MILLISECONDS
 
 TEXTS: Final = ("topic", "replica")
 NUMBERS: Final = ("partition", "offset", "leader_epoch", "producer_id")

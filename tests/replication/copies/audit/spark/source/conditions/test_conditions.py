@@ -22,11 +22,11 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from replication.copies.audit.log_rows.arrow_arrays import MOST_MILLISECONDS
 from replication.copies.audit.log_rows.conditions.column_condition import CONDITIONED, NUMBERS, TEXTS, compared
 from replication.copies.audit.log_rows.conditions.condition import ALWAYS, NEVER, AllOf, Condition, Span
 from replication.copies.audit.log_rows.conditions.where import WhereError, parse_where
 from replication.copies.audit.spark.source.pushed_filters import pushed
+from replication.copies.audit.tables import MOST_MILLISECONDS
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = dict[str, Any]
