@@ -17,11 +17,10 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.kernels.gather import gather_headers
+from logstore.kernels.gather import gather, gather_headers
 from logstore.offline.columns.arrow_arrays import binaries, booleans, lists, texts
 from logstore.offline.columns.parts import parts_of
 from replication.copies.audit.log_rows.arrow_arrays import Constants, flags_of, timestamps
-from replication.copies.audit.log_rows.record_arrays import keys_of, values_of
 from replication.copies.audit.log_rows.transaction_outcomes import ABORTED, UNDECIDED
 from replication.copies.audit.tables import RECORDS
 
@@ -64,6 +63,15 @@ def record_rows(
         pieces = -(-max(made.nbytes, 1) // BYTES_GIVEN)
         count = -(-made.num_rows // pieces)
         yield from (made.slice(start, count) for start in range(0, made.num_rows, count))
+
+
+def keys_of(records: RecordColumns) -> pa.Array:
+    """Copy the keys, null where there is none."""
+    return binaries(gather(records.data, records.key_start, records.key_length), records.key_length >= 0)
+
+
+def _values_of(records: RecordColumns) -> pa.Array:
+    return binaries(gather(records.data, records.value_start, records.value_length), records.value_length >= 0)
 
 
 def _array(field: pa.Field, rows: Rows, constants: Constants) -> pa.Array:
@@ -116,7 +124,7 @@ def _of_batch(name: str) -> Callable[[Rows], Any]:
 
 _BY_RECORD: Final[Mapping[str, Callable[[Rows], Any]]] = {
     "key": lambda rows: keys_of(rows.records),
-    "value": lambda rows: values_of(rows.records),
+    "value": lambda rows: _values_of(rows.records),
     "offset": lambda rows: rows.records.offset,
     "timestamp": lambda rows: timestamps(rows.records.timestamp),
     "timestamp_ms": lambda rows: rows.records.timestamp,

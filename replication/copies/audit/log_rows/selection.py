@@ -100,7 +100,7 @@ class Selection:
             "producer_id": Span.of(columns.producer_id[records.batch]),
         }
         if self.condition.mentions(KEY):
-            from replication.copies.audit.log_rows.record_arrays import keys_of  # noqa: PLC0415  numba loads with it
+            from replication.copies.audit.log_rows.record_rows import keys_of  # noqa: PLC0415  numba loads with it
 
             known[KEY] = Span.of(keys_of(records))
         wanted = _as_mask(self.condition.may_hold(known), len(records))
