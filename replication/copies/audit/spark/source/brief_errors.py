@@ -4,8 +4,7 @@ Spark puts the traceback that ends in an error before what the error says, of th
 """
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar
 
@@ -19,28 +18,25 @@ Result = TypeVar("Result")
 
 
 def told_briefly(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Make a method raise errors as `told_errors` does."""
+    """Make a method raise errors as `brief` gives them. Others are faults, and keep their traceback."""
 
     @wraps(method)
     def told(*arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
-        with told_errors():
+        try:
             return method(*arguments, **named)
+        except (*OURS, OSError) as error:
+            raise brief(error) from None
 
     return told
 
 
-@contextmanager
-def told_errors() -> Iterator[None]:
-    """Raise errors of ours, and the system's about a file, without their traceback; others are faults, and keep theirs.
+def brief(error: Exception) -> Exception:
+    """Return an error of ours, or the system's about a file, without its traceback; another one as it is.
 
     The system's become an UnreadableLocationError, which says what to do.
     """
-    try:
-        yield
-    except OURS as error:
-        raise error.with_traceback(None) from None
-    except OSError as error:
-        if error.filename is None or error.errno is None:
-            raise
-        place = shown(os.fsdecode(error.filename))
-        raise UnreadableLocationError(place, error).with_traceback(None) from None
+    if isinstance(error, OURS):
+        return error.with_traceback(None)
+    if not isinstance(error, OSError) or error.filename is None or error.errno is None:
+        return error
+    return UnreadableLocationError(shown(os.fsdecode(error.filename)), error)

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from replication.copies.audit.log_rows.chosen_logs import ChosenLogs
 from replication.copies.audit.log_rows.conditions.condition import AllOf
 from replication.copies.audit.log_rows.options.source_options import SourceOptions
-from replication.copies.audit.spark.source.brief_errors import told_briefly, told_errors
+from replication.copies.audit.spark.source.brief_errors import OURS, brief, told_briefly
 from replication.copies.audit.spark.source.pushed_filters import pushed
 from replication.copies.audit.spark.worker_modules import keep_modules
 from replication.copies.audit.tables import Columns
@@ -32,9 +32,11 @@ class KafkaLogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the logs of one task; see `ChosenLogs.rows`."""
-        with told_errors():
+        try:
             yield from self.logs.rows(partition.value)
             keep_modules()
+        except (*OURS, OSError) as error:
+            raise brief(error) from None
 
 
 class PushingReader(KafkaLogReader):
