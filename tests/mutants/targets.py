@@ -38,6 +38,12 @@ LOADER: Final = (
     f"{RECOVERY}/test_left_over_files.py",
     f"{RECOVERY}/test_segment_split.py",
     f"{RECOVERY}/test_recovery_estimate.py",
+    f"{RECOVERY}/test_only_copy.py",
+    f"{RECOVERY}/test_damaged_start.py",
+    f"{RECOVERY}/test_recovered_epochs.py",
+    f"{RECOVERY}/test_misplaced_batches.py",
+    "tests/logstore/log/test_only_copy.py",
+    "tests/logstore/log/test_remote_beginning.py",
     "tests/logstore/test_durability.py",
 )
 
@@ -72,7 +78,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "logstore/recovery/segment_walk.py": (f"{RECOVERY}/test_segment_recovery.py", *LOADER),
     "logstore/recovery/segment_split.py": LOADER,
     "replication/copies/audit/log_rows/conditions/column_condition.py": CONDITIONS,
-    "replication/copies/audit/log_rows/conditions/condition.py": CONDITIONS,
+    "replication/copies/audit/log_rows/conditions/condition.py": (*CONDITIONS, f"{SOURCE}/test_rows.py"),
     "replication/copies/audit/log_rows/conditions/key_condition.py": CONDITIONS,
     "replication/copies/audit/spark/source/pushed_filters.py": CONDITIONS,
     "replication/copies/audit/log_rows/conditions/where.py": (*CONDITIONS, f"{SOURCE}/test_data_source.py"),
