@@ -92,6 +92,30 @@ def test_the_primitives(tmp_path: Path) -> None:
     assert list(directory.iterdir()) == []
 
 
+def test_a_time_of_modification_is_set_to_the_nanosecond(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    REAL.set_modified(file, 1_795_247_755_123_456_700)
+    assert file.stat().st_mtime_ns == 1_795_247_755_123_456_700
+
+
+def test_a_tree_is_removed_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:
+    outside, tree = tmp_path / "outside", tmp_path / "tree"
+    for directory in (outside, tree / "a" / "b"):
+        directory.mkdir(parents=True)
+        (directory / "file").write_bytes(b"content")
+    (tree / "a" / "link").symlink_to(outside)
+    REAL.remove_tree(tree)
+    assert not tree.exists()
+    assert (outside / "file").read_bytes() == b"content"
+
+
+def test_a_directory_below_a_missing_one_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as refused:
+        REAL.mkdir(tmp_path / "missing" / "t-0")
+    assert refused.value.__notes__ == [f"{tmp_path / 'missing'} does not exist: make it first, or correct the path"]
+
+
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     for step in (REAL.fsync_directory, lambda path: REAL.open(path / "file")):

@@ -42,8 +42,11 @@ LOADER: Final = (
     f"{RECOVERY}/test_damaged_start.py",
     f"{RECOVERY}/test_recovered_epochs.py",
     f"{RECOVERY}/test_misplaced_batches.py",
+    f"{RECOVERY}/test_epoch_order.py",
     "tests/logstore/log/test_only_copy.py",
     "tests/logstore/log/test_remote_beginning.py",
+    "tests/logstore/log/test_older_files.py",
+    "tests/logstore/log/test_full_disk.py",
     "tests/logstore/test_durability.py",
 )
 
@@ -82,7 +85,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/copies/audit/log_rows/conditions/key_condition.py": CONDITIONS,
     "replication/copies/audit/spark/source/pushed_filters.py": CONDITIONS,
     "replication/copies/audit/log_rows/conditions/where.py": (*CONDITIONS, f"{SOURCE}/test_data_source.py"),
-    "replication/copies/audit/log_rows/index_bounds.py": (f"{SOURCE}/test_rows.py",),
+    "replication/copies/audit/log_rows/index_bounds.py": (
+        f"{SOURCE}/test_rows.py",
+        "tests/replication/copies/audit/test_store_ranges.py",
+    ),
     "replication/copies/audit/log_rows/transaction_outcomes.py": (f"{SOURCE}/test_transactions.py",),
     "replication/cluster/broker/partitions/follower_progress.py": LED,
     "replication/cluster/broker/partitions/followers.py": (
