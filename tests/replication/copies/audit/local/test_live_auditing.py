@@ -97,7 +97,7 @@ def test_what_stands_still_later_is_known_in_the_end(moving: LiveBrokers, tmp_pa
     assert [branch["log_end_offset"] for branch in told["busy"]["branches"]] == [101, 101]
     assert troubles(audited) == []
     again = {"topic": "busy", "partition": 0, "reads": 2, "moved": []}
-    assert document["live"] == {"passes": 2, "patience": 60.0, "read_again": [again], "gone": []}
+    assert document["live"] == {"passes": 2, "patience": 60.0, "read_again": [again], "gone": [], "bootstrap": None}
     validate("demo", document, part="audit")
 
 
@@ -182,7 +182,7 @@ def test_where_nothing_moves_it_gives_what_an_audit_of_snapshots_gives() -> None
     forked = [each for each in still.document["partitions"] if each["forks"]]
     assert len(forked) == 2
     again = [{"topic": each["topic"], "partition": each["partition"], "reads": 2, "moved": []} for each in forked]
-    assert live.document["live"] == {"passes": 2, "patience": 60.0, "read_again": again, "gone": []}
+    assert live.document["live"] == {"passes": 2, "patience": 60.0, "read_again": again, "gone": [], "bootstrap": None}
     assert still.document["live"] is None
     for key in ("findings", "snapshots"):
         assert live.document[key] == still.document[key], key
