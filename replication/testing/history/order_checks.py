@@ -45,7 +45,9 @@ def _steps(history: History, records: Records, begins_anew: Column) -> _Steps:
     for column in (process, records.run_partition, era):
         same &= column[order[1:]] == column[order[:-1]]
     across = records.run_end[order[:-1][same]] - 1, records.run_start[order[1:][same]]
-    within = np.setdiff1d(np.arange(len(records)), records.run_end - 1, assume_unique=True)
+    has_next = np.ones(len(records), dtype=np.bool_)
+    has_next[records.run_end - 1] = False
+    within = np.flatnonzero(has_next)
     return _Steps(np.append(within, across[0]), np.append(within + 1, across[1]))
 
 
