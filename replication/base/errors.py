@@ -344,11 +344,16 @@ class LogTruncatedError(ReplicationError, OSError):
         """Create it where records below an offset, the last of a leader epoch, are cut off from `cut` on at least."""
         offset, leader_epoch = read
         what = f"was read up to offset {offset}, and its records {cut}..{offset - 1} are cut off now"
+        # An unclean election cuts off what was acknowledged, too.
+        aside = "aside, as they may be the last copy of what was acknowledged"
         if is_certain:
-            advice = f"remove their rows, and read on with startingOffsets of {_offsets_json(partition, cut)}"
+            advice = f"set their rows {aside}, and read on with startingOffsets of {_offsets_json(partition, cut)}"
         else:
             what += f", perhaps more: the log has nothing of leader epoch {leader_epoch} any more, which wrote the last"
-            advice = "find the rows that it lacks with replication.audit.reconcile, or read it from its beginning"
+            advice = (
+                f"find the rows that it lacks with replication.audit.reconcile and set them {aside}, before you read "
+                "it from its beginning"
+            )
         return cls(partition, path, f"{partition} {what}; {advice}")
 
     @classmethod
