@@ -10,7 +10,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.turns import IN_EVERY_RUN, affordable, changed_files, dealt, is_due, main, place, read, tests_of, write
+from tests.turns import (
+    CHANGED_SECONDS,
+    IN_EVERY_RUN,
+    affordable,
+    changed_files,
+    dealt,
+    importers,
+    is_due,
+    main,
+    place,
+    read,
+    tests_of,
+    write,
+)
 
 PROJECT = Path(__file__).parents[1]
 CAMPAIGN = """
@@ -83,10 +96,30 @@ def test_what_a_commit_changed_is_tested_in_any_run_as_far_as_the_time_goes() ->
     changed = ["logstore/log/log.py", "tests/epoch/test_bulk.py", "README.md"]
     assert list(tests_of(changed))[:2] == ["tests/logstore/log/test_log.py", "tests/epoch/test_bulk.py"]
     measured = {"tests/a.py": 60.0, "tests/b.py": 50.0, "tests/c.py": 40.0}
-    assert list(affordable(["tests/b.py", "tests/short.py", "tests/b.py", "tests/a.py", "tests/c.py"], measured)) == [
-        "tests/b.py",
-        "tests/a.py",
-    ]
+    files = ["tests/b.py", "tests/short.py", "tests/b.py", "tests/a.py", "tests/c.py"]
+    assert list(affordable(files, measured, limit=120.0)) == ["tests/b.py", "tests/a.py"]
+
+
+def test_files_that_import_what_changed_are_its_tests_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.turns.PROJECT", tmp_path)
+    (tmp_path / "one.py").write_text("import logstore.log.log\n")
+    (tmp_path / "two.py").write_text("import os\n\nfrom logstore.log.log import Log\n")
+    (tmp_path / "other.py").write_text('from logstore.log.logs import Logs\n"""from logstore.log.log import Log"""\n')
+    files = ["one.py", "two.py", "other.py"]
+    assert list(importers(["README.md", "logstore/log/log.py"], files)) == ["one.py", "two.py"]
+    assert list(importers(["logstore/log.py"], files)) == []
+
+
+def test_a_run_has_another_share_of_what_imports_much_that_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tests.turns.changed_files", lambda: ["logstore/log/log.py"])
+    monkeypatch.setenv("TURNS", "7")
+    beyond: set[frozenset[str]] = set()
+    for seed in (4_000_000, 4_000_007):  # with the same hand
+        monkeypatch.setenv("CAMPAIGN_SEED", str(seed))
+        extra = frozenset(filter(is_due, read())) - set(dealt_to(seed % 7)) - IN_EVERY_RUN
+        assert 0 < sum(read()[name] for name in extra) <= CHANGED_SECONDS
+        beyond.add(extra)
+    assert len(beyond) == 2
 
 
 def test_what_changed_is_what_git_knows_and_nothing_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

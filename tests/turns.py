@@ -2,13 +2,16 @@
 
 Parallel workers begin with what takes longest, so that all end at about the same time. With TURNS=7 the files that take
 long are dealt into seven hands of about the same time, and the seed says which hand a run has. What is short, or was
-not measured yet, is in every run; so is what has changed within a day before the last commit, as far as two minutes go.
+not measured yet, is in every run. So are, as far as four minutes go, the tests of what has changed within a day before
+the last commit, and after them those that import it.
 
 `make test` writes what it measures to build/test-seconds.txt; `python -m tests.turns build/test-seconds.txt` takes that
 into tests/seconds.txt.
 """
 
 import os
+import random
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +25,8 @@ PROJECT: Final = Path(__file__).parents[1]
 SECONDS: Final = Path(__file__).with_name("seconds.txt")
 SHORT_SECONDS: Final = 5.0
 """What takes less is not worth a line in that file."""
-CHANGED_SECONDS: Final = 120.0
+CHANGED_SECONDS: Final = 240.0
+"""How long the tests of what has changed may take, one after the other, beside the run's own hand."""
 IN_EVERY_RUN: Final = frozenset({"tests/replication/testing/test_process_history.py", "tests/test_wheel.py"})
 """What is least like any other test, or what all users have."""
 
@@ -82,7 +86,10 @@ def _left_out(turns: int, seed: int) -> frozenset[str]:
     in_turn = {file: seconds for file, seconds in measured.items() if file not in IN_EVERY_RUN}
     due = set(dealt(in_turn, turns)[seed % turns])
     if turns > 1:
-        due.update(affordable(tests_of(changed_files()), in_turn))
+        changed = changed_files()
+        importing = sorted(importers(changed, in_turn.keys() - due))
+        random.Random(seed).shuffle(importing)
+        due.update(affordable([*tests_of(changed), *importing], {file: in_turn[file] for file in in_turn.keys() - due}))
     return frozenset(in_turn.keys() - due)
 
 
@@ -90,6 +97,15 @@ def tests_of(changed: Iterable[str]) -> Iterator[str]:
     """Yield the files whose tests are those of changed ones: tests mirror the packages."""
     for path in map(Path, changed):
         yield str(path if path.parts[0] in {"tests", "bench"} else "tests" / path.with_name(f"test_{path.name}"))
+
+
+def importers(changed: Iterable[str], files: Iterable[str]) -> Iterator[str]:
+    """Yield those of some files with tests that import a changed module by its name."""
+    names = {str(path.with_suffix("")).replace("/", ".") for path in map(Path, changed) if path.suffix == ".py"}
+    for file in files:
+        imported = re.findall(r"^(?:from|import) ([\w.]+)", (PROJECT / file).read_text(), re.MULTILINE)
+        if not names.isdisjoint(imported):
+            yield file
 
 
 def affordable(files: Iterable[str], measured: Mapping[str, float], limit: float = CHANGED_SECONDS) -> Iterator[str]:
