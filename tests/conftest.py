@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from logstore.text import address_secrets
 from tests.campaign import REPORT, run_seed
 from tests.oracle.java import spark_options
 from tests.oracle.release import KafkaRelease, releases_of_this_run
@@ -71,6 +72,14 @@ def release(request: pytest.FixtureRequest) -> KafkaRelease:
     """The Kafka beside which a test runs: each of them where all campaigns are full."""
     named: KafkaRelease = request.param
     return named
+
+
+@pytest.fixture(autouse=True)
+def _secrets_of_one_test() -> Iterator[None]:
+    """Forget the secrets that a test's addresses had: `word` would be hidden from what all tests after it read."""
+    before = list(address_secrets._hidden)
+    yield
+    address_secrets._hidden[:] = before
 
 
 @pytest.fixture
