@@ -123,6 +123,8 @@ _NAMES_BY_MODULE = {
     "log.cursors.cursor": ("Cursor",),
     "log.reading.tail": ("Tail",),
     "log.timestamp_search": ("TimestampedOffset",),
+    "text.mask_salt": ("MaskSaltError", "mask_salt"),
+    "text.record_mask": ("MaskForm", "RecordMask"),
     "topic_partition": ("TopicPartition", "parse_directory_name"),
     "indexes.transaction_index": ("AbortedTransaction", "TransactionIndex"),
     "warming.warm": ("warm",),

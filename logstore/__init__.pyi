@@ -126,6 +126,10 @@ from logstore.recovery.recovery_estimate import RecoveryEstimate as RecoveryEsti
 from logstore.recovery.recovery_report import RecoveryReport as RecoveryReport
 from logstore.segment.open_files import OpenFiles as OpenFiles
 from logstore.segment.read_view import ReadView as ReadView
+from logstore.text.mask_salt import MaskSaltError as MaskSaltError
+from logstore.text.mask_salt import mask_salt as mask_salt
+from logstore.text.record_mask import MaskForm as MaskForm
+from logstore.text.record_mask import RecordMask as RecordMask
 from logstore.topic_partition import TopicPartition as TopicPartition
 from logstore.topic_partition import parse_directory_name as parse_directory_name
 from logstore.warming.warm import warm as warm

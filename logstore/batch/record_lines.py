@@ -8,9 +8,12 @@ a string where they are valid UTF-8, else base64 under a name that says so.
 import base64
 import json
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from logstore.batch.record import Record
+
+if TYPE_CHECKING:
+    from logstore.text.record_mask import RecordMask
 
 TEXT_LINE: Final = b"%b%d timestamp: %d sequence: %d key_size: %d value_size: %d headers: [%b] key: %b value: %b\n"
 TEXT_HEADER: Final = b"%b: %b"
@@ -32,13 +35,16 @@ TEXT_ESCAPES: Final = tuple(
 """How a line of text shows each byte."""
 
 
-def text_line(prefix: bytes, record: Record, sequence: int) -> bytes:
+def text_line(prefix: bytes, record: Record, sequence: int, mask: "RecordMask | None" = None) -> bytes:
     r"""Write a record as a line of text. `prefix` goes before the offset; `sequence` is the producer's, -1 for none.
+
+    Where its contents are masked the sizes are still theirs.
 
     >>> text_line(b"offset: ", Record(7, 1000, b"k", b"caf\xc3\xa9"), -1)
     b'offset: 7 timestamp: 1000 sequence: -1 key_size: 1 value_size: 5 headers: [] key: k value: caf\\xc3\\xa9\n'
     """
-    headers = [TEXT_HEADER % (escape(key.encode()), _text(value)) for key, value in record.headers]
+    seen = record if mask is None else mask.record(record)
+    headers = [TEXT_HEADER % (escape(key.encode()), _text(value)) for key, value in seen.headers]
     return TEXT_LINE % (
         prefix,
         record.offset,
@@ -47,27 +53,28 @@ def text_line(prefix: bytes, record: Record, sequence: int) -> bytes:
         _size(record.key),
         _size(record.value),
         HEADER_SEPARATOR.join(headers),
-        _text(record.key),
-        _text(record.value),
+        _text(seen.key),
+        _text(seen.value),
     )
 
 
-def json_line(prefix: bytes, record: Record, sequence: int) -> bytes:
+def json_line(prefix: bytes, record: Record, sequence: int, mask: "RecordMask | None" = None) -> bytes:
     r"""Write a record as a line of JSON. `prefix` opens the object and goes before the offset.
 
     >>> json_line(b'{"offset": ', Record(7, 1000, None, b"\xff"), -1)
     b'{"offset": 7, "timestamp": 1000, "sequence": -1, "key": null, "value_base64": "/w==", "headers": []}\n'
     """
+    seen = record if mask is None else mask.record(record)
     headers = [
-        JSON_HEADER % (json_field(b"key", key.encode()), json_field(b"value", value)) for key, value in record.headers
+        JSON_HEADER % (json_field(b"key", key.encode()), json_field(b"value", value)) for key, value in seen.headers
     ]
     return JSON_LINE % (
         prefix,
         record.offset,
         record.timestamp,
         sequence,
-        json_field(b"key", record.key),
-        json_field(b"value", record.value),
+        json_field(b"key", seen.key),
+        json_field(b"value", seen.value),
         HEADER_SEPARATOR.join(headers),
     )
 

@@ -24,11 +24,13 @@ from replication.cli.output.printing import (
 )
 from replication.cli.output.prose import wrapped
 from replication.cli.settings.connection import CommandConfig
+from replication.cli.settings.masking import MaskFormOption, MaskOption, MaskSaltOption, mask_of
 from replication.cli.settings.topics_option import TopicsOption, chosen_topics
 from replication.copies.salvage.reason import Reason
 from replication.copies.salvage.salvage_options import ConflictRule
 
 if TYPE_CHECKING:
+    from logstore.text.record_mask import RecordMask
     from replication.copies.salvage.columns.doubtful_transactions import TransactionInDoubt
     from replication.copies.salvage.conflict import Conflict, KeyWrite
     from replication.copies.salvage.partition_report import PartitionReport
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 MOST: Final = 10
 """Conflicts of a partition that are printed; `--json` has all."""
 _QUOTED: Final = 40
-"""Bytes of a key or value that are printed."""
+"""Bytes of a key or value that are printed, fewer than are remembered of it."""
 
 _STATES: Final = {
     "open-transaction": "its transaction has no end in any copy",
@@ -117,6 +119,9 @@ def salvage(
             help="Topics that are compacted, besides those that a broker has already compacted.",
         ),
     ] = "",
+    mask: MaskOption = None,
+    mask_as: MaskFormOption = None,
+    mask_salt: MaskSaltOption = None,
     json: JsonOption = False,
 ) -> None:
     """Bring back what an unclean election cut off: the records that other copies hold and the kept one lacks.
@@ -124,6 +129,8 @@ def salvage(
     Control markers, aborted and open transactions, records that the kept copy holds too, and keys that were written on
     both sides are left out, with the reason. The copies are only read; of what they share by their leader epochs,
     little is read.
+
+    With --mask nothing can be brought back from what is written: it is for looking at, and for passing on.
 
     Exit status 1 if an operator has to decide about records that are left out, if unexpected damage or differences were
     found, or if the kept copy lacks a partition and --topics does not name it; 2 if one could not be read, or its kept
@@ -140,6 +147,9 @@ def salvage(
     _ensure_one_target(output, produce_to, dry_run=dry_run)
     if produce_to is None and (to_topic or command_config):
         raise typer.BadParameter("it goes with --produce", param_hint="--to-topic, --command-config")
+    masking = mask_of(mask, mask_as, mask_salt)
+    if masking is not None and produce_to is not None:
+        raise typer.BadParameter("masked records are not to be put back; write them to a file", param_hint="--mask")
     client = None if produce_to is None else cluster_client(produce_to, command_config)
     failures = Failures()
     options = SalvageOptions(conflicts, same_key_value, frozenset(separated(compacted)))
@@ -154,14 +164,17 @@ def salvage(
         with _progress(plan, json=json) as watched:
             reports = list(watched(plan.dry_run(on_error=failures)))
     else:
-        with _target(output, copies) as write, _progress(plan, json=json) as watched:
+        with _target(output, copies, masking) as write, _progress(plan, json=json) as watched:
             reports = list(watched(plan.reports(write, on_error=failures)))
+    if masking is not None:
+        reports = [each.masked(masking) for each in reports]
     if json:
         print_json(
             {
                 "kept": plan.kept,
                 "to": None if output is None else str(output),
                 "produced": production and production_as_json(production, dry_run=dry_run),
+                "masked": [] if masking is None else list(masking.parts),
                 "conflict_rule": conflicts.value,
                 "salvaged": sum(each.salvaged for each in reports),
                 "partitions": [each.as_json() for each in reports],
@@ -173,7 +186,7 @@ def salvage(
     else:
         told = [] if production is None else production_lines(production, dry_run=dry_run)
         if output is not None:
-            told = wrapped(f"Written to {output}.")
+            told = wrapped(f"Written to {output}{'' if masking is None else ', masked: not to be put back'}.")
         for line in _lines(plan, reports, told, "to salvage" if dry_run else "salvaged"):
             print(line)
     if failures.matter(reports):
@@ -210,14 +223,16 @@ def _progress(
         yield watched
 
 
-def _target(to: Path, copies: list[Path]) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
+def _target(
+    to: Path, copies: list[Path], mask: "RecordMask | None"
+) -> "AbstractContextManager[Callable[[SalvagedRecord], object]]":
     from replication.copies.salvage.files.target import ensure_writable, open_target
 
     try:
         ensure_writable(to, copies)
     except ModuleNotFoundError as error:
         raise MissingPackageError("to write Parquet, `salvage` needs", error, "arrow") from error
-    return open_target(to, copies)
+    return open_target(to, copies, mask=mask)
 
 
 def _lines(plan: "SalvagePlan", reports: "list[PartitionReport]", written: Iterable[str], done: str) -> Iterator[str]:
@@ -321,18 +336,16 @@ def _conflict(conflict: "Conflict") -> str:
         f"{write.source} has {_value(write)} of {_time(write.timestamp)}, epoch {write.leader_epoch}"
         for write in (conflict.losing, conflict.other)
     )
-    return f"Key {_quoted(conflict.key, len(conflict.key))}: {'; '.join(sides)}."
+    return f"Key {_quoted(conflict.key)}: {'; '.join(sides)}."
 
 
 def _value(write: "KeyWrite") -> str:
-    if write.value is None or write.value_size is None:
-        return "a tombstone"
-    return _quoted(write.value, write.value_size)
+    return "a tombstone" if write.value is None else _quoted(write.value)
 
 
-def _quoted(content: bytes, size: int) -> str:
+def _quoted(content: bytes) -> str:
     text = content[:_QUOTED].decode(errors="backslashreplace")
-    return f'"{shown(text)}{"..." if size > _QUOTED else ""}"'
+    return f'"{shown(text)}{"..." if len(content) > _QUOTED else ""}"'
 
 
 def _times(report: "PartitionReport") -> str:

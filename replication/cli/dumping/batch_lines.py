@@ -54,9 +54,13 @@ VARYING: Final = "%s"
 class BatchLines:
     """Gives batches their lines."""
 
-    def __init__(self, compose: Callable[[dict[str, object]], str]) -> None:
-        """`compose` makes a line from BATCH_FIELDS and their values, of which some are the placeholder %s."""
+    def __init__(self, compose: Callable[[dict[str, object]], str], *, shows_crc: bool) -> None:
+        """`compose` makes a line from BATCH_FIELDS and their values, of which some are the placeholder %s.
+
+        Where contents are masked the checksum is not shown: who guesses what is in a batch would know that he is right.
+        """
         self._compose = compose
+        self._shows_crc = shows_crc
         self._templates: dict[tuple[int, int, bool], str] = {}
 
     def line(self, batch: Batch, *, is_valid: bool) -> bytes:
@@ -80,7 +84,7 @@ class BatchLines:
             batch.base_timestamp,
             batch.max_timestamp,
             batch.size,
-            batch.crc,
+            batch.crc if self._shows_crc else "null",
         )
         return (template % values).encode()
 

@@ -38,16 +38,21 @@ def dump_log(
     if not records:
         for item in items:
             _write_item(item, printer)
-    elif _holds_metadata(path):
+    elif _holds_metadata(path) and not _masks_values(printer):
         for item in items:
             _write_item(item, printer)
             _write_metadata(item, printer, offsets)
-    elif path.stat().st_size <= SMALL_LOG:
+    elif printer.mask is not None or path.stat().st_size <= SMALL_LOG:
         for item in items:
             _write_item(item, printer)
             _write_records(item, printer, offsets)
     else:
         _render_records(items, printer, offsets)
+
+
+def _masks_values(printer: Printer) -> bool:
+    """Return whether values are masked, of which metadata and control records consist."""
+    return printer.mask is not None and printer.mask.values
 
 
 def _watched(items: Iterator[Batch | Gap], progress: Advance) -> Iterator[Batch | Gap]:
@@ -117,7 +122,7 @@ def _write_records(item: Batch | Gap, printer: Printer, offsets: OffsetRange) ->
             if not offsets.holds(record.offset):
                 continue
             if item.is_control:
-                printer.entry("control_record", _control_fields(item, record))
+                printer.entry("control_record", _control_fields(item, record, printer))
             else:
                 printer.write(printer.record_line(record, _sequence(item, record)))
     except LogStoreError as error:
@@ -152,14 +157,17 @@ def _sequence(batch: Batch, record: Record) -> int:
     return batch.base_sequence + record.offset - batch.base_offset & LAST_SEQUENCE
 
 
-def _control_fields(batch: Batch, record: Record) -> Fields:
-    """Explain a control record; the value of one that a later Kafka has brought stays as it is."""
+def _control_fields(batch: Batch, record: Record, printer: Printer) -> Fields:
+    """Explain a control record; the value of one that a later Kafka has brought stays as it is.
+
+    Where values are masked, only what ends a transaction is explained: others name hosts.
+    """
     from replication.cli.dumping.metadata_records import control_message_fields
 
     try:
         control = ControlRecord.of(record)
         marker = control.end_transaction_marker()
-        message = control_message_fields(record) if marker is None else None
+        message = control_message_fields(record) if marker is None and not _masks_values(printer) else None
     except (CorruptControlRecordError, MetadataError) as error:
         raise error.with_position(file=batch.file, position=batch.position, offset=record.offset) from error
     fields = {
@@ -169,4 +177,5 @@ def _control_fields(batch: Batch, record: Record) -> Fields:
     }
     if marker is not None:
         return {**fields, "version": marker.version, "coordinator_epoch": marker.coordinator_epoch}
-    return {**fields, **(message or {"version": control.version, "value": control.value})}
+    value = control.value if printer.mask is None else printer.mask.value(control.value)
+    return {**fields, **(message or {"version": control.version, "value": value})}

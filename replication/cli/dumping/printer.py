@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from logstore.batch.any_batch import Batch
 from logstore.batch.record import Record
 from logstore.batch.record_lines import escape, json_line, text_line
+from logstore.text.record_mask import RecordMask
 from replication.base.json_object import SCHEMA_VERSION
 from replication.cli.dumping.batch_lines import VARYING, BatchLines
 from replication.cli.output.failure import error_as_json
@@ -25,6 +26,8 @@ class Printer(Protocol):
 
     is_json: bool
     found_damage: bool
+    mask: RecordMask | None
+    """What contents of records are shown through."""
     record_prefix: bytes
     """What goes before a record's offset in its line."""
 
@@ -67,12 +70,13 @@ class TextPrinter:
     is_json = False
     record_prefix = b"| offset: "
 
-    def __init__(self, out: Output, *, headings: bool) -> None:
+    def __init__(self, out: Output, *, headings: bool, mask: RecordMask | None = None) -> None:
         """Write to `out`, each file under a heading if requested."""
         self._out = out
+        self.mask = mask
         self._headings = headings
         self._files = 0
-        self._batches = BatchLines(lambda fields: _pairs(fields) + "\n")
+        self._batches = BatchLines(lambda fields: _pairs(fields) + "\n", shows_crc=mask is None)
         self.found_damage = False
 
     def begin(self, file: str) -> None:
@@ -103,7 +107,7 @@ class TextPrinter:
 
     def record_line(self, record: Record, sequence: int) -> bytes:
         """See `Printer`."""
-        return text_line(self.record_prefix, record, sequence)
+        return text_line(self.record_prefix, record, sequence, self.mask)
 
     def write(self, lines: Lines) -> None:
         """See `Printer`."""
@@ -118,11 +122,12 @@ class JsonPrinter:
 
     is_json = True
 
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: Output, *, mask: RecordMask | None = None) -> None:
         """Write to `out`."""
         self._out = out
+        self.mask = mask
         self._file = self._prefix = ""
-        self._batches = BatchLines(self._compose)
+        self._batches = BatchLines(self._compose, shows_crc=mask is None)
         self.record_prefix = b""
         self.found_damage = False
 
@@ -130,7 +135,7 @@ class JsonPrinter:
         """See `Printer`."""
         self._file = file
         self._prefix = json_text({"schema_version": SCHEMA_VERSION, "file": file}).removesuffix("}")
-        self._batches = BatchLines(self._compose)
+        self._batches = BatchLines(self._compose, shows_crc=self.mask is None)
         self.record_prefix = f'{self._prefix}, "kind": "record", "offset": '.encode()
 
     def entry(self, kind: str, fields: Fields) -> None:
@@ -159,7 +164,7 @@ class JsonPrinter:
 
     def record_line(self, record: Record, sequence: int) -> bytes:
         """See `Printer`."""
-        return json_line(self.record_prefix, record, sequence)
+        return json_line(self.record_prefix, record, sequence, self.mask)
 
     def write(self, lines: Lines) -> None:
         """See `Printer`."""

@@ -13,8 +13,10 @@ from epoch.base.resource_limits import ResourceLimitError
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.columns.arrow_records import RECORDS
+from logstore.offline.columns.masked_rows import masked_rows
 from logstore.offline.log_file import LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
+from logstore.text.record_mask import RecordMask
 from replication.base.new_target import new_target
 from replication.cli.dumping.offset_range import END, OffsetRange
 from replication.cli.output.failure import CommandError
@@ -33,8 +35,9 @@ class RecordFileError(CommandError):
 class RecordFile:
     """A file of records that is being written."""
 
-    def __init__(self, writer: pq.ParquetWriter, offsets: OffsetRange) -> None:
+    def __init__(self, writer: pq.ParquetWriter, offsets: OffsetRange, mask: RecordMask | None) -> None:
         self._writer = writer
+        self._mask = mask
         self._start = min(max(offsets.start, 0), _LAST)
         self._end = None if offsets.stop == END else min(offsets.stop, _LAST)
         self.records = 0
@@ -64,7 +67,7 @@ class RecordFile:
         size = 0
         try:
             for batch in batches:
-                waiting.append(batch)
+                waiting.append(batch if self._mask is None else masked_rows(batch, self._mask))
                 size += batch.nbytes
                 if size >= _BYTES_AT_ONCE:
                     self._write_group(waiting)
@@ -80,15 +83,15 @@ class RecordFile:
 
 
 @contextmanager
-def record_file(path: Path, offsets: OffsetRange) -> Iterator[RecordFile]:
-    """Begin a file that takes its name once all is written.
+def record_file(path: Path, offsets: OffsetRange, mask: RecordMask | None = None) -> Iterator[RecordFile]:
+    """Begin a file that takes its name once all is written, with contents as the mask leaves them.
 
     Raises RecordFileError where it exists or the disk is full, and OSError.
     """
     ensure_new(path)
     with new_target(path, "a file", _refused) as part, open(part, "xb") as file:
         with pq.ParquetWriter(file, RECORDS, compression="zstd") as writer:
-            yield RecordFile(writer, offsets)
+            yield RecordFile(writer, offsets, mask)
         file.flush()
         os.fsync(file.fileno())
 

@@ -1,9 +1,10 @@
 """What was salvaged of one partition and what was not, as `epochlog salvage` reports it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from logstore.text.record_mask import RecordMask
 from replication.copies.salvage.columns.doubtful_transactions import TransactionInDoubt
 from replication.copies.salvage.columns.tally import LeftOut, Tally
 from replication.copies.salvage.common_part import Difference
@@ -75,6 +76,10 @@ class PartitionReport:
         """Whether somebody has to decide about records, or a copy is damaged or differs where it should not."""
         is_unsound = bool(self.damage or self.damage_below or self.differences)
         return is_unsound or bool(self.transactions) or not IN_DOUBT.isdisjoint(self.counts)
+
+    def masked(self, mask: RecordMask) -> "PartitionReport":
+        """Return the report with the keys and values in it masked: those of conflicts."""
+        return replace(self, conflicts=[each.masked(mask) for each in self.conflicts])
 
     def as_json(self) -> dict[str, Any]:
         """Return the report as `epochlog salvage --json` prints it."""

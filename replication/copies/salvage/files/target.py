@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
 
+from logstore.text.record_mask import RecordMask
 from replication.base.new_target import new_target
 from replication.copies.salvage.errors import TargetError
 from replication.copies.salvage.files.json_lines import json_lines
@@ -58,13 +59,16 @@ def form_of(path: Path) -> Form:
 
 
 @contextmanager
-def open_target(path: Path, copies: Iterable[Path] = ()) -> Iterator[Write]:
+def open_target(path: Path, copies: Iterable[Path] = (), *, mask: RecordMask | None = None) -> Iterator[Write]:
     """Give a function that writes a record; the target takes its name once all were written and are on the disk.
 
     `.parquet` and `.jsonl` are files, a name without a suffix is a directory as brokers have it. Raises TargetError
     where it exists, has another suffix or lies in one of `copies`, or the disk is full, ModuleNotFoundError without
     pyarrow for Parquet, and OSError: then, or where the block raises, nothing of it is left.
+
+    With a mask it is a target of the same form, with right checksums, to look at and to pass on: nothing leads back
+    from it to the records.
     """
     ensure_writable(path, copies)
     with new_target(path, "a target", TargetError) as part, form_of(path)(part) as write:
-        yield write
+        yield write if mask is None else lambda record: write(mask.record(record))
