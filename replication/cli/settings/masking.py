@@ -21,7 +21,8 @@ MaskFormOption = Annotated[
     MaskForm | None,
     typer.Option(
         "--mask-as",
-        help="What stands in their place: a keyed hash, which is the same for the same content, or the length. "
+        metavar="FORM",
+        help="What stands in their place: hash, which is keyed and the same for the same content, or length. "
         "[default: hash]",
         show_default=False,
     ),
