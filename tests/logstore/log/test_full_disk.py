@@ -1,5 +1,7 @@
 """A full disk can be freed by the log that has filled it, and a log on it can be closed and opened."""
 
+import errno
+import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,6 +21,7 @@ from tests.logstore.log.test_log_crash_states import StateOnDisk, check_promise,
 from tests.logstore.log_workloads import NOW, PARTITION, Promise, Workload
 
 CONFIG = LogConfig(segment_bytes=16_384, file_delete_delay_ms=0)
+LARGE = LogConfig(segment_bytes=1 << 20, file_delete_delay_ms=0)
 SMALL = LogConfig(segment_bytes=8_192, file_delete_delay_ms=0)
 NAME = "t-0"
 CRASHES = Campaign("crashes on a full disk", full=20_000, share=40)
@@ -147,6 +150,64 @@ def test_a_log_whose_process_died_is_opened(disk: BoundedDisk, full: Log) -> Non
         log.delete_old_segments()
         log.append([b"y" * 5_000])
     assert_unremarkable(disk.path / NAME)
+
+
+@pytest.fixture
+def damaged(disk: BoundedDisk) -> Callable[[int], Path]:
+    """A log with a record that was flushed and two that were not, damaged in one of them; its disk is full.
+
+    What is to be set aside finds no space in what the log itself has kept free.
+    """
+
+    def damage(record: int) -> Path:
+        log = opened(disk, LARGE)
+        log.append([b"promised"])
+        log.flush()
+        log.append([b"not promised"])
+        log.append([b"x" * (RESERVE_BYTES + BLOCK)])
+        log.abandon()
+        [path] = (disk.path / NAME).glob("*.log")
+        content = bytearray(path.read_bytes())
+        content[content.index([b"promised", b"not promised"][record])] ^= 1
+        path.write_bytes(content)
+        disk.fill()
+        return path
+
+    return damage
+
+
+def test_damage_that_nobody_was_promised_does_not_keep_a_log_closed_if_there_is_no_space_to_set_it_aside(
+    disk: BoundedDisk, damaged: Callable[[int], Path]
+) -> None:
+    damaged(1)
+    with opened(disk, LARGE) as log:
+        assert values(log) == [b"promised"]
+        assert [dropped.set_aside for dropped in log.report.dropped] == [""]
+
+
+def test_nothing_that_was_promised_is_cut_without_being_set_aside(
+    disk: BoundedDisk, damaged: Callable[[int], Path]
+) -> None:
+    path = damaged(0)
+    before = path.read_bytes()
+    with pytest.raises(OSError, match="No space left"):
+        Log.open(disk.path / NAME, LARGE, filesystem=disk, damage="cut")
+    assert path.read_bytes() == before
+
+
+def test_a_disk_that_fails_otherwise_keeps_a_log_closed_where_something_is_to_be_set_aside(
+    disk: BoundedDisk, damaged: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = damaged(1)
+    before = path.read_bytes()
+
+    def fail(_descriptor: int, _data: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(disk, "write", fail)
+    with pytest.raises(OSError, match="Input/output error"):
+        opened(disk, LARGE)
+    assert path.read_bytes() == before
 
 
 def test_nothing_that_is_kept_is_anybody_elses_business(tmp_path: Path) -> None:

@@ -182,6 +182,28 @@ class TestDamageBelowTheRecoveryPoint:
             assert (log.log_end_offset, log.report.dropped) == (end, [])
 
 
+def test_what_is_missing_between_segments_is_said(directory: Path) -> None:
+    missing, following = (int(path.stem) for path in segments(directory)[1:3])
+    middle_segment_missing(directory)
+    said = f"the batches end at offset {missing - 1}, and the next segment begins at {following}: a segment is missing"
+    with pytest.raises(DamagedLogError, match=f"{said}, or this one its end"):
+        Log.open(directory, CONFIG)
+
+
+@pytest.mark.parametrize("damage", ["hole", "cut"])
+def test_a_log_of_deleted_records_only_is_not_opened_without_its_last_segment(directory: Path, damage: Damage) -> None:
+    with Log.open(directory, CONFIG) as log:
+        end = log.flush()
+        log.delete_records(end)
+        log.delete_old_segments()
+    all_segments_missing(directory)
+    for _ in range(2):
+        with pytest.raises(DamagedLogError, match=f"has no segment any more, which began at offset {end} or before"):
+            Log.open(directory, CONFIG)
+    with Log.open(directory, CONFIG, damage=damage) as log:
+        assert (log.log_start_offset, log.append([b"more"]).first_offset) == (end, end)
+
+
 def test_a_batch_that_kept_all_but_its_offset_is_in_the_hole_too(tmp_path: Path) -> None:
     """No checksum covers the offset, and zeros are one."""
     with Log.open(tmp_path / "t-0") as log:
