@@ -83,6 +83,10 @@ class RecordMask:
         """Return what is shown of a value, or of a header's; None where there is none."""
         return self.masked(content) if self.values and content is not None else content
 
+    def name_in_key(self, name: str) -> str:
+        """Return what is shown of a name that a key consists of: a group's, or a transactional id."""
+        return self.masked(name.encode(errors="surrogateescape")).decode() if self.keys else name
+
     def header(self, name: str) -> str:
         """Return what is shown of a header's name."""
         return self.masked(name.encode(errors="surrogateescape")).decode() if self.values else name

@@ -29,6 +29,7 @@ from replication.cli.output.printing import (
     print_table,
 )
 from replication.cli.settings.connection import CommandConfig
+from replication.cli.settings.masking import MaskFormOption, MaskOption, MaskSaltOption, mask_of
 from replication.cli.settings.topics_option import TopicsOption, chosen_topics
 
 MOST_ROWS = 40
@@ -150,6 +151,9 @@ def audit(
         ),
     ] = None,
     overwrite: OverwriteOption = False,
+    mask: MaskOption = None,
+    mask_as: MaskFormOption = None,
+    mask_salt: MaskSaltOption = None,
     json: JsonOption = False,
 ) -> None:
     """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
@@ -162,6 +166,7 @@ def audit(
     With --live the brokers may be running: each verdict is of copies that did not change while they were read.
     With --bootstrap nothing is read from disks: each broker is asked for its replicas as consumers ask, which takes
     READ on the topics, and what they answer is compared up to the high watermark.
+    With --mask keys, names of groups and transactional ids are masked too: keys of Kafka's own topics are made of them.
 
     Examples:
       epochlog audit broker-1 broker-2 broker-3 --report audit.html
@@ -215,6 +220,7 @@ def audit(
         "full": full,
         "rotate": rotate,
         "live": live or bootstrap is not None,
+        "mask": mask_of(mask, mask_as, mask_salt),
         **({} if patience is None else {"patience": patience}),
     }
     with interruptible():

@@ -22,6 +22,7 @@ from replication.cli.output.printing import (
     shown,
 )
 from replication.cli.output.prose import print_status, wrapped
+from replication.cli.settings.masking import MaskFormOption, MaskOption, MaskSaltOption, mask_of
 from replication.cli.settings.topics_option import TopicsOption, chosen_topics
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ def incident(
         bool, typer.Option("--verbose", help="Print all that is known of each partition, and every entry.")
     ] = False,
     overwrite: OverwriteOption = False,
+    mask: MaskOption = None,
+    mask_as: MaskFormOption = None,
+    mask_salt: MaskSaltOption = None,
     json: JsonOption = False,
 ) -> None:
     """From dead brokers' directories to a decision: what is damaged, who diverged where and when, what each choice of
@@ -95,7 +99,7 @@ def incident(
 
     files = AuditFiles(report, None, None, overwrite=overwrite)
     files.ensure_writable()
-    options = {"topics": chosen_topics(topics)}
+    options = {"topics": chosen_topics(topics), "mask": mask_of(mask, mask_as, mask_salt)}
     with interruptible():
         document = AuditRun(snapshots, Engine.AUTO, None, None, files).document(options, json=json)
         earlier = AuditRun(before, Engine.AUTO, None, None, files).document(options, json=json) if before else None

@@ -104,18 +104,19 @@ def shown_in_files(place: Path) -> set[bytes]:
 
 def _contents(file: Path) -> bytes:
     if file.suffix == ".parquet":
-        return b"".join(map(_bytes_of, pq.read_table(file).to_pylist()))
+        return b"".join(map(bytes_of, pq.read_table(file).to_pylist()))
     if file.suffix == ".log":
         with LogFile.open(file) as log:
-            return b"".join(_bytes_of(list(record)) for batch in log.batches() for record in batch.records())
+            return b"".join(bytes_of(list(record)) for batch in log.batches() for record in batch.records())
     return b""
 
 
-def _bytes_of(value: Any) -> bytes:
+def bytes_of(value: Any) -> bytes:
+    """Return all that is in rows, with bytes as they are."""
     if isinstance(value, bytes):
         return value
     if isinstance(value, dict):
-        return b"".join(_bytes_of(part) for pair in value.items() for part in pair)
+        return b"".join(bytes_of(part) for pair in value.items() for part in pair)
     if isinstance(value, (list, tuple)):
-        return b"".join(map(_bytes_of, value))
+        return b"".join(map(bytes_of, value))
     return json.dumps(value, default=str).encode()

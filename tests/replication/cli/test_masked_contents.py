@@ -164,3 +164,28 @@ def test_masked_records_are_not_put_back_into_a_cluster(tmp_path: Path) -> None:
     outcome = epochlog("salvage", *roots, "--kept", "broker-0", "--produce", "127.0.0.1:1", *MASK)
     assert (outcome.status, outcome.out) == (2, "")
     assert "masked records are not to be put back" in outcome.err
+
+
+@pytest.mark.parametrize("command", ["audit", "incident"])
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_an_audit_shows_and_writes_no_contents(command: str, as_json: tuple[str, ...], tmp_path: Path) -> None:
+    roots = planted_copies(tmp_path / "copies")
+    for name, masking in (("plain", ()), ("masked", MASK)):
+        place = tmp_path / name
+        place.mkdir()
+        files = ["--report", place / "audit.html"]
+        if command == "audit":
+            files += ["--output", place / "tables", "--metrics", place / "audit.prom", "--history", place / "history"]
+            files += ["--trends", place / "trends.html"]
+        outcome = epochlog(command, *roots, *files, *as_json, *masking)
+        assert bool(shown(outcome)) is (name == "plain")
+        assert bool(shown_in_files(place)) is (name == "plain")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_differences_between_copies_show_no_contents(suffix: str, tmp_path: Path) -> None:
+    roots = planted_copies(tmp_path / "copies")
+    for name, masking in (("plain", ()), ("masked", MASK)):
+        file = (tmp_path / name).with_suffix(suffix)
+        epochlog("audit", *roots, "--differences", file, *masking)
+        assert bool(shown_in_files(file)) is (name == "plain")

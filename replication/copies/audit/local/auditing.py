@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from logstore.text.record_mask import RecordMask
 from logstore.topic_partition import TopicPartition
 from replication.copies.audit.coordinators.commits import with_read_positions
 from replication.copies.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS
@@ -58,6 +59,7 @@ def audit_locally(
     rotate: int | None = None,
     live: bool = False,
     patience: float = 60.0,
+    mask: RecordMask | None = None,
     workers: int | None = None,
     progress: Advance = lambda _bytes: None,
 ) -> LocalAudit:
@@ -87,6 +89,7 @@ def audit_locally(
         rotate=rotate,
         live=live,
         patience=patience,
+        mask=mask,
     )
     return carry_out(plan_locally(snapshots, options, workers=workers), workers=workers, progress=progress)
 

@@ -123,7 +123,7 @@ class LocalAudit(AuditOutcome):
         copies = [row for row in self.examined if row.get("summary") is not None]
         for rows in by_partition(copies).values():
             for where in disagreement_rows(rows):
-                yield from ({**row, **self._run} for row in difference_rows(where))
+                yield from ({**row, **self._run} for row in difference_rows(where, self.plan.options.mask))
 
     def close(self) -> None:
         """Nothing is kept but the tables."""

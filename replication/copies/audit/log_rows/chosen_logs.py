@@ -187,8 +187,9 @@ class ChosenLogs:
 
     def _rows_of(self, listed: ListedCopy, directory: Path, selection: Selection) -> RowsOf:
         outcomes = cache(partial(_outcomes, listed, directory, is_committed=self.chosen.is_committed))
-        reader = BatchReader if self.chosen.rows is Rows.BATCHES else RecordReader
-        return reader(selection, outcomes, self.chosen.is_committed).rows
+        if self.chosen.rows is Rows.BATCHES:
+            return BatchReader(selection, outcomes, self.chosen.is_committed).rows
+        return RecordReader(selection, outcomes, self.chosen.is_committed, self.chosen.mask).rows
 
     def _listed(self, ranges: tuple[ByteRange, ...], chosen: Copy, whole: Copy) -> ListedCopy:
         ranges = ranges or tuple(ByteRange(segment.base_offset, 0, segment.size) for segment in chosen.segments)

@@ -16,7 +16,9 @@ from logstore.offline.columns.decoded_records import (
     decoded_records,
     is_countable,
 )
+from logstore.offline.columns.masked_rows import masked_rows
 from logstore.offline.log_file import LogFile
+from logstore.text.record_mask import RecordMask
 from replication.copies.audit.log_rows.conditions.condition import ALWAYS
 from replication.copies.audit.log_rows.corrupt_rows import CorruptRows, cannot_be_decoded, wrong_checksum
 from replication.copies.audit.log_rows.record_rows import needs_records, record_rows
@@ -40,6 +42,8 @@ class RecordReader:
     outcomes: Outcomes
     is_committed: bool
     """Whether control records, what was aborted, and all from the first open transaction on are left out."""
+    mask: RecordMask | None = None
+    """What contents are given through; what is asked for is found by the contents themselves."""
 
     def rows(self, log: LogFile, columns: BatchColumns, corrupt: CorruptRows) -> Iterator[pa.RecordBatch]:
         """Give the records of batches, in the order of the file; see `SegmentReader`."""
@@ -58,7 +62,8 @@ class RecordReader:
                     yield from corrupt.give(cannot_be_decoded(columns, row, records.error), *place)
                 else:
                     chosen = self.selection.records(records, columns)
-                    yield from record_rows(chosen, columns, outcome, corrupt.constants, corrupt.schema)
+                    made = record_rows(chosen, columns, outcome, corrupt.constants, corrupt.schema)
+                    yield from made if self.mask is None else (masked_rows(each, self.mask) for each in made)
                 del records  # before the next are decompressed
 
     def _decoded(self, log: LogFile, columns: BatchColumns, rows: NDArray[np.int64], schema: pa.Schema) -> Decoded:

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from logstore.text.record_mask import RecordMask
 from replication.base.errors import NotAllowedError
 from replication.copies.audit.snapshots.arguments import (
     brokers_in,
     flag_in,
     history_in,
+    mask_in,
     patience_in,
     replication_factor_in,
     rotate_in,
@@ -45,6 +47,8 @@ class AuditOptions:
     """Whether brokers write to what is audited: partitions that move while they are read are read again."""
     patience: float = 60.0
     """With `live`, for how many seconds after all was read once that goes on."""
+    mask: RecordMask | None = None
+    """What names of groups and transactional ids, and the keys and values of differences, are given through."""
 
     def checked(self) -> Self:
         """Return them as what they should be. Raises WrongTypeError, NotAllowedError."""
@@ -63,6 +67,7 @@ class AuditOptions:
             rotate=rotate_in(self.rotate, history=self.history),
             live=self.live,
             patience=patience_in(self.patience),
+            mask=mask_in(self.mask),
         )
 
     @property

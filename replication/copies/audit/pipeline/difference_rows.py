@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Any, Final
 
+from logstore.text.record_mask import RecordMask
 from replication.copies.audit.comparison.comparison import compare
 from replication.copies.audit.comparison.record_differences import (
     DifferenceKind,
@@ -36,8 +37,8 @@ def disagreement_rows(rows: Sequence[Row]) -> Iterator[Row]:
             }
 
 
-def difference_rows(row: Row) -> Iterator[Row]:
-    """Read again where two copies disagree, and give a row for each record."""
+def difference_rows(row: Row, mask: RecordMask | None = None) -> Iterator[Row]:
+    """Read again where two copies disagree, and give a row for each record, with contents as the mask leaves them."""
     left, right = (examined_copy({name: row[f"{side}_{name}"] for name in OF_COPY}) for side in _SIDES)
     where = Disagreement(DifferenceKind(row["kind"]), row["first"], row["last"])
     for each in record_differences(where, left, right):
@@ -46,17 +47,18 @@ def difference_rows(row: Row) -> Iterator[Row]:
             "partition": row["partition"],
             "offset": each.offset,
             "kind": each.kind.value,
-            **_of_side("left", left.replica, each.left),
-            **_of_side("right", right.replica, each.right),
+            **_of_side("left", left.replica, each.left, mask),
+            **_of_side("right", right.replica, each.right, mask),
         }
 
 
-def _of_side(side: str, replica: str, held: HeldRecord | None) -> dict[str, Any]:
+def _of_side(side: str, replica: str, held: HeldRecord | None, mask: RecordMask | None) -> dict[str, Any]:
+    record = None if held is None else held.record if mask is None else mask.record(held.record)
     fields: dict[str, Any] = {
         "leader_epoch": held.leader_epoch if held else None,
-        "timestamp": _microseconds(held.record.timestamp) if held else None,
-        "key": held.record.key if held else None,
-        "value": held.record.value if held else None,
+        "timestamp": _microseconds(record.timestamp) if record else None,
+        "key": record.key if record else None,
+        "value": record.value if record else None,
     }
     return {side: replica, **{f"{side}_{name}": value for name, value in fields.items()}}
 

@@ -46,6 +46,8 @@ def describe(
     `snapshots`, `live` (None of snapshots), `history` (None until it is compared with an earlier run), `metrics`, and
     `errors`, the files that could not be written, of which a command may add some.
     """
+    if plan.options.mask is not None:
+        stranded = stranded.masked(plan.options.mask)
     partitions = sorted(partitions, key=lambda each: (each["topic"], each["partition"]))
     findings = sorted([*findings, *stranded.findings()], key=_worst_first)
     seconds = time.time() - plan.begun

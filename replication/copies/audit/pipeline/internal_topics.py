@@ -1,9 +1,10 @@
 """What Kafka's own topics show once partitions are judged: consumers and transactions that a new leader strands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from logstore.text.record_mask import RecordMask
 from replication.copies.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, StrandedOffset
 from replication.copies.audit.coordinators.hanging_transactions import HangingTransaction
 from replication.copies.audit.examination.copy_examiner import Row
@@ -37,6 +38,16 @@ class Stranded:
     """What groups have committed beyond what a leader shares with the log that they have read."""
     transactions: Sequence[HangingTransaction] = ()
     """Those that nobody will end."""
+
+    def masked(self, mask: RecordMask) -> "Stranded":
+        """Return them with the names masked that the keys of records consist of: groups, and transactional ids."""
+        return Stranded(
+            [replace(each, group=mask.name_in_key(each.group)) for each in self.offsets],
+            [
+                each._replace(transactional_id=each.transactional_id and mask.name_in_key(each.transactional_id))
+                for each in self.transactions
+            ],
+        )
 
     def findings(self) -> Iterator[dict[str, Any]]:
         """Give them as rows of the table `findings`."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
+from logstore.text.record_mask import RecordMask
 from replication.base.errors import NotAllowedError, WrongTypeError
 from replication.copies.audit.snapshots.work import MOST_TASKS
 
@@ -91,6 +92,13 @@ def flag_in(name: str, argument: bool) -> bool:
     """Return the bool in an argument. Raises WrongTypeError."""
     if not isinstance(argument, bool):
         raise WrongTypeError(name, argument, "True or False")
+    return argument
+
+
+def mask_in(argument: RecordMask | None) -> RecordMask | None:
+    """Return the mask in an argument. Raises WrongTypeError."""
+    if argument is not None and not isinstance(argument, RecordMask):
+        raise WrongTypeError("mask", argument, "None or a RecordMask")
     return argument
 
 

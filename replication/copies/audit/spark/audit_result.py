@@ -85,7 +85,7 @@ class Audit(AuditOutcome):
 
         What only lags, and what retention or the cleaner has removed, is no difference.
         """
-        return self.of_run(differences(self.examined))
+        return self.of_run(differences(self.examined, self.plan.options.mask))
 
     @cached_property
     def batches(self) -> DataFrame:

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.storagelevel import StorageLevel
 
+from logstore.text.record_mask import RecordMask
 from replication.copies.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.audit_plan import AuditPlan, plan_audit
@@ -45,6 +46,7 @@ def audit(
     history: str | Path | None = None,
     full: bool = False,
     rotate: int | None = None,
+    mask: RecordMask | None = None,
     progress: Callable[[int], None] = lambda _bytes: None,
     found: Sequence[Snapshot] | None = None,
 ) -> Audit:
@@ -61,7 +63,8 @@ def audit(
     changed since are not read again, unless `full`; with `rotate` some of them are in each run, so that all are within
     so many runs. `Audit.keep` adds what was found. On a cluster it must be one that
     all executors write to. `found` is what `find_snapshots` has returned for the same snapshots, where that was asked
-    already: large ones take long to list. WrongTypeError and NotAllowedError name the values that an argument may have.
+    already: large ones take long to list. Keys and values of `differences`, names of groups and transactional ids are
+    given through the `mask`. WrongTypeError and NotAllowedError name the values that an argument may have.
 
     While `Audit.document` is made, `progress` is called with the number of bytes of log that were examined, Spark's
     pages describe the jobs, and an interrupt ends them. Audits of one session are independent, and closed separately.
@@ -79,6 +82,7 @@ def audit(
         history=history,
         full=full,
         rotate=rotate,
+        mask=mask,
     )
     return carry_out(spark, plan_audit(snapshots, options, found), progress=progress)
 

@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from logstore.offline.columns.masked_rows import masked_rows
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.text.record_mask import RecordMask
 from logstore.topic_partition import TopicPartition
 from replication.copies.audit.log_rows.arrow_arrays import timestamps
 from replication.copies.audit.snapshots.snapshot import Snapshot, ensure_listed, find_snapshots
@@ -65,6 +67,7 @@ class _Job:
     copies: Sequence[Copy]
     kept: str
     options: SalvageOptions
+    mask: RecordMask | None
 
     @contextmanager
     def salvage(self, on_error: OnError) -> Iterator[PartitionSalvage | None]:
@@ -87,6 +90,8 @@ class _Job:
         topic, partition = self.topic_partition
         with self.salvage(lambda _, error: errors.append(error)) as salvage:
             report = salvage.report(DISCARD, lambda _, error: errors.append(error)) if salvage else None
+        if report and self.mask:
+            report = report.masked(self.mask)
         row: Row = {**dict.fromkeys(REPORTS), "topic": topic, "partition": partition, "errors": list(map(str, errors))}
         if report:
             row |= {
@@ -101,7 +106,8 @@ class _Job:
         """Give the salvaged records; none of a partition that cannot be read, which its report says."""
         with self.salvage(_pass_over) as salvage:
             for block in filter(len, salvage.blocks(_pass_over)) if salvage else ():
-                yield from _rows(block)
+                for rows in _rows(block):
+                    yield rows if self.mask is None else masked_rows(rows, self.mask)
 
 
 def salvage(
@@ -111,12 +117,13 @@ def salvage(
     options: SalvageOptions | None = None,
     *,
     topics: Sequence[str] = (),
+    mask: RecordMask | None = None,
 ) -> SparkSalvage:
     """Find what the kept copy of a cluster lacks and others hold, as `replication.salvage.plan_salvage` does.
 
     `copies` are what `find_snapshots` takes, and its errors are raised; `kept` is the name of a snapshot, or a broker's
     `node.id`. The records of a partition are those of the local salvage, and are in its order within the partition.
-    Raises UnknownBrokerError, NothingChosenError.
+    With a `mask` keys, values and headers are given through it. Raises UnknownBrokerError, NothingChosenError.
 
     >>> found = salvage(start_session(), ["s3://backups/broker-1", "s3://backups/broker-2"], kept="broker-2")
     >>> found.records.where("topic = 'orders'").write.parquet("s3://recovered/orders")
@@ -129,7 +136,7 @@ def salvage(
     for copy in (copy for snapshot in snapshots for copy in snapshot.copies()):
         if copy.topic_partition in of_partition:
             of_partition[copy.topic_partition].append(copy)
-    jobs = [_Job(partition, held, chosen.kept, options) for partition, held in of_partition.items()]
+    jobs = [_Job(partition, held, chosen.kept, options, mask) for partition, held in of_partition.items()]
     send_packages(spark)
     numbers = spark.range(0, len(jobs), 1, max(1, min(len(jobs), MOST_TASKS)))
     return SparkSalvage(

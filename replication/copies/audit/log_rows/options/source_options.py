@@ -9,9 +9,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Self, TypeVar
 
+from logstore.shown_text import shown
 from logstore.text.address_secrets import take_in
+from logstore.text.mask_salt import mask_salt
+from logstore.text.record_mask import MaskForm, RecordMask
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.base.chosen_topics import is_pattern
+from replication.base.errors import UnreadableLocationError
 from replication.copies.audit.log_rows.conditions.column_condition import among
 from replication.copies.audit.log_rows.conditions.condition import (
     AllOf,
@@ -56,6 +60,9 @@ OPTIONS: Final = (
     "minPartitions",
     "maxRecordsPerPartition",
     "includeHeaders",
+    "mask",
+    "maskAs",
+    "maskSalt",
     "pushdown",
 )
 OLD_NAMES: Final = {"first_offset": "startingOffsets", "last_offset": "endingOffsets"}
@@ -125,6 +132,8 @@ class SourceOptions:
     """About how many tasks there are at least."""
     task_records: int | None
     """About how many records a task reads at most."""
+    mask: RecordMask | None
+    """What contents of records are given through."""
     pushes_filters: bool
 
     @classmethod
@@ -174,6 +183,7 @@ class SourceOptions:
             min_tasks=_number(given, "minPartitions", f"a whole number of tasks from 1 to {MOST_TASKS:,}", MOST_TASKS)
             or 1,
             task_records=_number(given, "maxRecordsPerPartition", "a whole number of records from 1 on"),
+            mask=_mask(given, rows),
             pushes_filters=_chosen(given, "pushdown", _FLAGS, default=False),
         )
 
@@ -306,6 +316,35 @@ def _number(options: Mapping[str, str], option: str, allowed: str, most: int | N
     if not (_DIGITS.fullmatch(text) and 0 < int(text) <= (most or int(text))):
         raise refused_option(option, text, allowed)
     return int(text)
+
+
+def _mask(options: Mapping[str, str], rows: Rows) -> RecordMask | None:
+    """Return what masks contents; the salt itself is no option, as Spark shows these."""
+    for option in ("mask", "maskAs", "maskSalt"):
+        if option in options and rows is not Rows.RECORDS:
+            raise refused_option(option, options[option], f"nothing with rows {rows.value}, which have no contents")
+        if option in options and "mask" not in options:
+            raise refused_option(option, options[option], "nothing without the option mask, which says what is masked")
+    if "mask" not in options:
+        return None
+    form = _chosen(options, "maskAs", {each.value: each for each in MaskForm}, MaskForm.HASH)
+    if form is MaskForm.LENGTH and "maskSalt" in options:
+        raise refused_option("maskSalt", options["maskSalt"], "nothing with maskAs length, which has no salt")
+    salt = None if form is MaskForm.LENGTH else _salt(options.get("maskSalt"))
+    try:
+        return RecordMask.of(options["mask"], form, salt)
+    except ValueError as error:
+        raise refused_option("mask", options["mask"], "keys, values or keys,values") from error
+
+
+def _salt(file: str | None) -> bytes:
+    """Read the salt. Raises MaskSaltError, and UnreadableLocationError."""
+    if file is not None and not _is_path(file):
+        raise refused_option("maskSalt", file, "a file where the driver runs, with at least 16 bytes")
+    try:
+        return mask_salt(file)
+    except OSError as error:
+        raise UnreadableLocationError(shown(file or ""), error) from error
 
 
 def _refuse_parts(options: Mapping[str, str], rows: Rows) -> None:

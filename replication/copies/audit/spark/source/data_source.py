@@ -37,6 +37,8 @@ class KafkaLogSource(DataSource):
     - `isolation`: `read_uncommitted` (the default), or `read_committed`, what consumers of committed records are given
     - `mode`: PERMISSIVE, DROPMALFORMED or FAILFAST (the default for records), for what cannot be read
     - `failOnDataLoss`: `true` (the default for records) to end a query that would lack offsets, or have some twice
+    - `mask`: `keys`, `values` or `keys,values`: what is masked in records, `maskAs` `hash` or `length`, with a salt of
+      the file `maskSalt`
     - `taskBytes`: about how many bytes one task reads
     - `pushdown`: `true` to take over each query's filters, for DataFrames that are queried once
 

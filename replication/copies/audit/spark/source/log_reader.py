@@ -7,7 +7,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from replication.copies.audit.log_rows.chosen_logs import ChosenLogs
-from replication.copies.audit.log_rows.conditions.condition import AllOf
+from replication.copies.audit.log_rows.conditions.condition import AllOf, Condition
+from replication.copies.audit.log_rows.conditions.key_condition import KEY
 from replication.copies.audit.log_rows.options.source_options import SourceOptions
 from replication.copies.audit.spark.source.brief_errors import OURS, brief, told_briefly
 from replication.copies.audit.spark.source.pushed_filters import pushed
@@ -44,8 +45,13 @@ class PushingReader(KafkaLogReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802  Spark's name
         """Leave out what the filters do, as far as that spares reading; Spark applies all of them again."""
-        taken = list(pushed(filters))
+        taken = [(each, condition) for each, condition in pushed(filters) if not self._is_of_masked(condition)]
         self.logs.chosen = self.logs.chosen.where(AllOf(tuple(condition for _, condition in taken)))
         names = ", ".join(str(each) for each, _ in taken)
         print(f"kafka-log: filters that spare reading: {names or 'none'}", file=sys.stderr)  # noqa: T201  Spark's log
         return iter(filters)
+
+    def _is_of_masked(self, condition: Condition) -> bool:
+        """Return whether a filter is about masked keys, which it means, and not those in the log."""
+        mask = self.logs.chosen.mask
+        return mask is not None and mask.keys and condition.mentions(KEY)
