@@ -22,11 +22,13 @@ WARM_UPS = 2
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
-    """A session of two cores, as long as this file is measured."""
+    """A session of two cores, as long as this file is measured; or that of tests, which goes on."""
     require_java_for_spark()
+    is_ours = SparkSession.getActiveSession() is None
     session = start_session("local[2]")
     yield session
-    session.stop()
+    if is_ours:
+        session.stop()
 
 
 def bench_records_all_columns(benchmark: BenchmarkFixture, spark: SparkSession) -> None:

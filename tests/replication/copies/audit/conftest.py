@@ -17,6 +17,9 @@ def _java() -> None:
 
 @pytest.fixture(scope="session")
 def spark(_java: None) -> Iterator[SparkSession]:
+    """The session of all tests of a worker. Who starts one beside it has the same, and must not stop it."""
     session = start_session("local[2,4]", settings={"spark.sql.shuffle.partitions": "4"})
-    yield session
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(session.sparkContext, "stop", lambda: pytest.fail("Spark was stopped, and other tests need it"))
+        yield session
     session.stop()
