@@ -27,6 +27,7 @@ from replication.cli.output.printing import (
     print_table,
     progress_bar,
 )
+from replication.cli.settings.masking import MaskFormOption, MaskOption, MaskSaltOption, mask_of
 
 if TYPE_CHECKING:
     from replication.copies.audit.local_judging import JudgedPartition, Missing
@@ -54,6 +55,9 @@ def advise(
         ),
     ] = False,
     replication_factor: ReplicationFactorOption = None,
+    mask: MaskOption = None,
+    mask_as: MaskFormOption = None,
+    mask_salt: MaskSaltOption = None,
     json: JsonOption = False,
 ) -> None:
     """Recommend a leader for each partition: the replica that Kafka would elect, and the one that loses least; of the
@@ -64,7 +68,8 @@ def advise(
     was read; 1 if the replicas do not agree, so that any choice loses records, or if one is damaged or missing, or if
     it is unknown whether a controller's copy has all metadata.
 
-    One root is enough if it is a controller's: what it may lack is then reported.
+    One root is enough if it is a controller's: what it may lack is then reported. With --mask values, settings, users
+    and addresses by which copies of the metadata differ are masked.
 
     Examples:
       epochlog advise broker-1 broker-2 broker-3
@@ -74,6 +79,7 @@ def advise(
     from replication.copies.audit.local_judging import missing_among
     from replication.copies.planning.replica import ensure_replicas, open_copies
 
+    masking = mask_of(mask, mask_as, mask_salt)
     failures = Failures()
     replicas = open_copies(roots, on_error=failures)
     if len(roots) == len(replicas) == 1:
@@ -83,6 +89,8 @@ def advise(
         ensure_replicas(roots, replicas)
         missing = missing_among(replicas, replication_factor)
     quorum = advise_on_quorum(replicas, failures)
+    if quorum is not None and masking is not None:
+        quorum = quorum.masked(masking)
     if epochs_only:
         status = advise_by_epochs(replicas, missing, failures, quorum, json=json)
     else:

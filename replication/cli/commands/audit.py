@@ -15,6 +15,7 @@ from replication.base.counted import counted
 from replication.cli.judging.audit_engines import AuditRun, Engine, MasterOption
 from replication.cli.judging.audit_files import AuditFiles, OverwriteOption
 from replication.cli.judging.comparison import ReplicationFactorOption
+from replication.cli.judging.disguise import Disguise, ShareOption
 from replication.cli.judging.network_run import NetworkRun
 from replication.cli.output.printing import (
     EXIT_CLEAN,
@@ -154,6 +155,7 @@ def audit(
     mask: MaskOption = None,
     mask_as: MaskFormOption = None,
     mask_salt: MaskSaltOption = None,
+    share: ShareOption = False,
     json: JsonOption = False,
 ) -> None:
     """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
@@ -204,7 +206,7 @@ def audit(
             raise typer.BadParameter("copies are read from disks; it goes with --bootstrap", param_hint=option)
     if live:
         _ensure_fit_for_running_brokers(engine, master, workers, differences)
-    files = AuditFiles(report, output, history, differences, metrics, trends, overwrite)
+    files = AuditFiles(report, output, history, differences, metrics, trends, overwrite, share)
     run = (
         AuditRun(snapshots or [], engine, master, workers, files)
         if bootstrap is None
@@ -220,16 +222,19 @@ def audit(
         "full": full,
         "rotate": rotate,
         "live": live or bootstrap is not None,
-        "mask": mask_of(mask, mask_as, mask_salt),
+        "mask": mask_of(mask, mask_as, mask_salt, share=share),
         **({} if patience is None else {"patience": patience}),
     }
     with interruptible():
         document = run.document(options, json=json)
+    disguise = Disguise.of(document) if share else None
+    if disguise is not None:
+        document = disguise.document(document)
     files.write_report(document)
     files.write_trends()
     files.write_metrics(document, exit_status(document, written=not files.failures))
     if json:
-        print_json({**document, "errors": files.failures})
+        print_json({**document, "errors": disguise.document(files.failures) if disguise else files.failures})
     else:
         _tell(document)
     for failure in files.failures:

@@ -11,7 +11,8 @@ from replication.cli.commands.audit import exit_status, interruptible
 from replication.cli.judging.audit_engines import AuditRun, Engine
 from replication.cli.judging.audit_files import AuditFiles, OverwriteOption
 from replication.cli.judging.comparison import Failures
-from replication.cli.judging.quorum_report import advise_on_snapshots, status_of
+from replication.cli.judging.disguise import Disguise, ShareOption
+from replication.cli.judging.quorum_report import advise_on_snapshots, passed_on, status_of
 from replication.cli.output.printing import (
     EXIT_CLEAN,
     EXIT_CRITICAL,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from replication.base.next_step import Step
     from replication.copies.audit.incident.incident import Incident
 
+_BROKER: Final = "BROKER:9092"
+"""Stands for brokers that are not named."""
 MOST: Final = 5
 """Entries of a section that are printed; `--verbose`, `--json` and the page have all."""
 MOST_PARTITIONS: Final = 15
@@ -60,7 +63,7 @@ def incident(
             metavar="HOST:PORT,...",
             help="Brokers, for the commands that are printed; no broker is contacted.",
         ),
-    ] = "BROKER:9092",
+    ] = _BROKER,
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write the audit's page, with pictures.")
     ] = None,
@@ -80,6 +83,7 @@ def incident(
     mask: MaskOption = None,
     mask_as: MaskFormOption = None,
     mask_salt: MaskSaltOption = None,
+    share: ShareOption = False,
     json: JsonOption = False,
 ) -> None:
     """From dead brokers' directories to a decision: what is damaged, who diverged where and when, what each choice of
@@ -97,24 +101,33 @@ def incident(
     """  # noqa: D205  typer takes the first paragraph whole
     from replication.copies.audit.incident.incident import incident_of
 
-    files = AuditFiles(report, None, None, overwrite=overwrite)
+    masking = mask_of(mask, mask_as, mask_salt, share=share)
+    files = AuditFiles(report, None, None, overwrite=overwrite, share=share)
     files.ensure_writable()
-    options = {"topics": chosen_topics(topics), "mask": mask_of(mask, mask_as, mask_salt)}
+    options = {"topics": chosen_topics(topics), "mask": masking}
     with interruptible():
         document = AuditRun(snapshots, Engine.AUTO, None, None, files).document(options, json=json)
         earlier = AuditRun(before, Engine.AUTO, None, None, files).document(options, json=json) if before else None
     failures = Failures()
     quorum = None if topics else advise_on_snapshots(document["snapshots"], failures)
+    if quorum is not None and masking is not None:
+        quorum = quorum.masked(masking)
+    disguise = Disguise.of(document, *([earlier] if earlier else [])) if share else None
+    if disguise is not None:
+        document, earlier = disguise.document(document), disguise.document(earlier)
+        quorum = quorum and passed_on(quorum, disguise)
+        bootstrap = _BROKER
     files.write_report(document, quorum)
     found = incident_of(document, bootstrap, quorum, before=earlier)
     status = max(exit_status(document, written=not files.failures), status_of(quorum))
     if failures.as_json():
         status = max(status, EXIT_FAILED)
     if json:
-        print_json({**found.as_json(), "errors": [*files.failures, *failures.as_json()]})
+        printed = {**found.as_json(), "errors": [*files.failures, *failures.as_json()]}
+        print_json(disguise.document(printed) if disguise else printed)
     else:
         for line in _lines(found, everything=verbose):
-            print(line)
+            print(disguise.text(line) if disguise else line)
         if status != EXIT_CLEAN:
             print()
             print_status(status, _WHY.get(status) or _why_findings(found))

@@ -12,6 +12,7 @@ import typer
 
 from replication.base.errors import ReplicationError
 from replication.base.new_target import is_replaced, replaced_target
+from replication.cli.judging.disguise import Disguise
 from replication.cli.output.failure import error_as_json
 from replication.cli.output.new_copy import is_full_disk, new_copy
 from replication.cli.output.printing import told
@@ -42,11 +43,17 @@ class AuditFiles:
     trends: Path | None = None
     overwrite: bool = False
     """Whether files may be replaced; a directory never is."""
+    share: bool = False
+    """Whether what is written, but for the history, names neither copies nor hosts and paths."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     """As `--json` prints them."""
 
     def ensure_writable(self) -> None:
         """Raise BadParameter before the long work, not after it, if its results could not be written."""
+        if self.output is not None and self.share:
+            raise typer.BadParameter(
+                "the tables name files and copies; --json, --report and --differences do not", param_hint="--share"
+            )
         if self.output is not None and self.output.exists():
             raise typer.BadParameter(
                 f"{self.output} exists; name a directory that does not exist yet", param_hint="--output"
@@ -98,7 +105,10 @@ class AuditFiles:
 
         with self._noted("--differences", self.differences, OSError, ReplicationError, *kinds):
             self._ensure_new(self.differences)
-            write_differences(audited.difference_rows(), self.differences)
+            rows = audited.difference_rows()
+            if self.share:
+                rows = map(Disguise.of(audited.document).document, rows)
+            write_differences(rows, self.differences)
 
     def write_history(self, audited: "AuditOutcome") -> None:
         """Keep the run for the next one."""
@@ -115,9 +125,14 @@ class AuditFiles:
 
         with self._noted("--trends", self.trends, OSError, ReplicationError):
             runs, errors = History.at(self.history).runs(MOST_RUNS)
+            unread = list(map(str, errors))
+            if self.share:
+                disguise = Disguise()
+                disguise.take_in_findings(line for run in runs for line in run.findings)
+                runs, unread = list(map(disguise.run, runs)), list(map(disguise.text, unread))
             if runs:
                 self._ensure_new(self.trends)
-                write_page(self.trends, render_trends(runs, list(map(str, errors))))
+                write_page(self.trends, render_trends(runs, unread))
 
     def write_report(self, document: Mapping[str, Any], quorum: "QuorumAdvice | None" = None) -> None:
         """Write the page."""

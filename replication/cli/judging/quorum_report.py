@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from replication.cli.judging.disguise import Disguise
 from replication.cli.output.printing import EXIT_CLEAN, EXIT_CRITICAL, EXIT_FAILED, EXIT_FINDINGS, print_table, shown
 from replication.cli.output.prose import wrapped
 
@@ -62,6 +64,23 @@ def advise_on_snapshots(snapshots: Sequence[Mapping[str, Any]], on_error: "OnErr
         except PARTITION_ERRORS as error:
             on_error(METADATA_PARTITION, error)
     return advise_quorum(copies) if copies else None
+
+
+def passed_on(advice: "QuorumAdvice", disguise: Disguise) -> "QuorumAdvice":
+    """Return the advice with other words for the names and places of the copies, and for hosts."""
+    for voter in advice.voters.voters if advice.voters else ():
+        disguise.take_in_hosts(",".join(voter.endpoints))
+    return replace(
+        advice,
+        copies=tuple(
+            replace(each, copy=replace(each.copy, name=disguise.text(each.copy.name))) for each in advice.copies
+        ),
+        recommended=advice.recommended and disguise.text(advice.recommended),
+        misleading=tuple(map(disguise.text, advice.misleading)),
+        doubts=tuple(map(disguise.text, advice.doubts)),
+        backup=disguise.step(advice.backup),
+        steps_after_backup=tuple(map(disguise.step, advice.steps_after_backup)),
+    )
 
 
 def status_of(advice: "QuorumAdvice | None") -> int:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from logstore.text.mask_salt import mask_salt
-from logstore.text.record_mask import MaskForm, RecordMask
+from logstore.text.record_mask import PARTS, MaskForm, RecordMask
 
 MaskOption = Annotated[
     str | None,
@@ -38,8 +38,13 @@ MaskSaltOption = Annotated[
 ]
 
 
-def mask_of(parts: str | None, form: MaskForm | None, salt: Path | None) -> RecordMask | None:
-    """Return what the options say; None where nothing is masked. Raises BadParameter, MaskSaltError and OSError."""
+def mask_of(parts: str | None, form: MaskForm | None, salt: Path | None, *, share: bool = False) -> RecordMask | None:
+    """Return what the options say; None where nothing is masked. Raises BadParameter, MaskSaltError and OSError.
+
+    With `share` all is masked, whatever is named.
+    """
+    if share:
+        parts = ",".join(PARTS)
     if parts is None:
         if form is not None or salt is not None:
             option = "--mask-salt" if form is None else "--mask-as"

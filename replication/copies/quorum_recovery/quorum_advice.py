@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from logstore.text.record_mask import RecordMask
 from replication.base.errors import SameBrokerError
 from replication.base.next_step import Step
 from replication.copies.planning.named_roots import ensure_one_cluster
@@ -39,6 +40,12 @@ class CopyStanding:
     def is_forked(self) -> bool:
         """Whether it has records that the recommended copy has not."""
         return self.common_end is not None and self.common_end < self.copy.log.end_offset
+
+    def masked(self, mask: RecordMask) -> "CopyStanding":
+        """Return it with what the records of the metadata say masked, as far as it is more than who leads what."""
+        if self.differences is None:
+            return self
+        return replace(self, differences=tuple(each.masked(mask) for each in self.differences))
 
     def as_json(self) -> dict[str, Any]:
         """Return the standing as `--json` prints it."""
@@ -99,6 +106,10 @@ class QuorumAdvice:
         """Whether metadata that was committed is in none of the copies with which a controller starts."""
         best = self.best
         return bool(self.copies) and (best is None or best.position.end_offset < self.committed_end)
+
+    def masked(self, mask: RecordMask) -> "QuorumAdvice":
+        """Return the advice with what the records of the metadata say masked: see `Difference.masked`."""
+        return replace(self, copies=tuple(each.masked(mask) for each in self.copies))
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as `epochlog advise --json` prints it."""

@@ -1,5 +1,6 @@
 """In what two images differ, as names and plain values: what a cluster would forget that went from one to the other."""
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,6 +9,7 @@ from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from logstore.files.partition_metadata import format_uuid
+from logstore.text.record_mask import RecordMask
 from replication.records.metadata.configurations import ConfigResource, ConfigResourceType
 from replication.records.metadata.image import ClusterImage
 from replication.records.metadata.nodes import BrokerRegistration, ControllerRegistration
@@ -55,6 +57,12 @@ class Subject(StrEnum):
     MIGRATION = "migration from ZooKeeper"
 
 
+_PUBLIC: Final = frozenset({Subject.TOPIC, Subject.PARTITION, Subject.FEATURE, Subject.PRODUCER_IDS, Subject.MIGRATION})
+"""Of which no mask takes anything: names of topics, numbers and ids."""
+_NODES: Final = frozenset({Subject.BROKER, Subject.CONTROLLER})
+"""Whose names are numbers."""
+
+
 class Change(StrEnum):
     """What became of it."""
 
@@ -80,6 +88,16 @@ class Difference:
             return Change.ADDED
         return Change.REMOVED if self.after is None else Change.CHANGED
 
+    def masked(self, mask: RecordMask) -> "Difference":
+        """Return the difference with its texts masked where values are, as records of the metadata consist of them.
+
+        Topics, their partitions and features stay, and so do numbers of nodes and names of settings.
+        """
+        if not mask.values or self.subject in _PUBLIC:
+            return self
+        name = self.name if self.subject in _NODES else _masked_text(self.name, mask)
+        return replace(self, name=name, before=_masked(self.before, mask), after=_masked(self.after, mask))
+
     def as_json(self) -> dict[str, Any]:
         """Return the difference as `--json` prints it."""
         return {
@@ -89,6 +107,21 @@ class Difference:
             "before": None if self.before is None else dict(self.before),
             "after": None if self.after is None else dict(self.after),
         }
+
+
+def _masked(values: Mapping[str, Any] | None, mask: RecordMask) -> Mapping[str, Any] | None:
+    if values is None:
+        return None
+    texts = {name: json.dumps(value) for name, value in values.items() if not _is_number(value)}
+    return {**values, **{name: _masked_text(text, mask) for name, text in texts.items()}}
+
+
+def _is_number(value: object) -> bool:
+    return value is None or isinstance(value, (int, float))
+
+
+def _masked_text(text: str, mask: RecordMask) -> str:
+    return mask.masked(text.encode(errors="surrogateescape")).decode()
 
 
 def image_differences(before: ClusterImage, after: ClusterImage) -> Iterator[Difference]:

@@ -43,6 +43,7 @@ OPTIONS = {
     "--replica": ("the copy whose log counts", {"NAME"}),
     "--replication-factor": ("how many copies there should be", {"N"}),
     "--report": ("the audit's page", {"FILE.html"}),
+    "--share": ("mask contents, names of copies, hosts and paths", {FLAG}),
     "--topics": ("a choice of topics", {"NAMES"}),
     "--validate": ("report what keeps a broker from starting, start nothing", {FLAG}),
     "--yes": ("ask for no confirmation", {FLAG}),
