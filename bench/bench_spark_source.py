@@ -10,7 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.processor import processor_seconds
 from bench.replica import RECORDS, one_batch, partition
-from replication.audit import start_session
+from replication.audit import count_records, start_session
 from tests.conftest import require_java_for_spark
 
 FULL, SMALL = 1 << 30, 4 << 20
@@ -45,6 +45,17 @@ def bench_count_of_records(benchmark: BenchmarkFixture, spark: SparkSession) -> 
     place, size, count = made(FULL, SMALL, benchmark)
     table = logs(spark, place, rows="records", columns="partition")
     costs = measured(benchmark, lambda: expect(table, count))
+    note(benchmark, costs, size, count)
+
+
+def bench_count_records(benchmark: BenchmarkFixture, spark: SparkSession) -> None:
+    """The same number, counted in the tasks that read."""
+    place, size, count = made(FULL, SMALL, benchmark)
+
+    def query() -> None:
+        assert count_records(spark, place) == count
+
+    costs = measured(benchmark, query)
     note(benchmark, costs, size, count)
 
 

@@ -4,8 +4,8 @@
 >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
 ...     audited.partitions.where("verdict != 'identical'").show()
 
-Names load their modules on first use; only `audit`, `explain_offsets`, `prepare_session`, `reconcile`,
-`salvage` and `start_session` need Spark.
+Names load their modules on first use; only `audit`, `count_records`, `explain_offsets`,
+`prepare_session`, `reconcile`, `salvage` and `start_session` need Spark.
 """
 
 from replication.base.lazy_names import lazy_names
@@ -36,6 +36,7 @@ _NAMES_BY_MODULE = {
     "copies.audit.snapshots.snapshot": ("Snapshot", "find_snapshots"),
     "copies.audit.spark.audit_result": ("Audit",),
     "copies.audit.spark.auditing": ("audit",),
+    "copies.audit.spark.count_job": ("count_records",),
     "copies.audit.spark.explain_job": ("explain_offsets",),
     "copies.audit.spark.reconcile_job": ("Reconciliation", "reconcile"),
     "copies.audit.spark.salvaging": ("SparkSalvage", "salvage"),

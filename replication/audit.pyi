@@ -27,6 +27,7 @@ from replication.copies.audit.snapshots.snapshot import Snapshot as Snapshot
 from replication.copies.audit.snapshots.snapshot import find_snapshots as find_snapshots
 from replication.copies.audit.spark.audit_result import Audit as Audit
 from replication.copies.audit.spark.auditing import audit as audit
+from replication.copies.audit.spark.count_job import count_records as count_records
 from replication.copies.audit.spark.explain_job import explain_offsets as explain_offsets
 from replication.copies.audit.spark.reconcile_job import Reconciliation as Reconciliation
 from replication.copies.audit.spark.reconcile_job import reconcile as reconcile

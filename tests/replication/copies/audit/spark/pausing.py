@@ -97,11 +97,11 @@ class PausingExaminer:
     examiner: Any
     pause: Pause
 
-    def row(self, job: Job) -> dict[str, Any]:
-        row: dict[str, Any] = self.examiner.row(job)
-        if job.copy is not None:
-            self.pause.here()
-        return row
+    def rows(self, jobs: Sequence[Job]) -> Iterator[dict[str, Any]]:
+        for job, row in zip(jobs, self.examiner.rows(jobs), strict=True):
+            if job.copy is not None:
+                self.pause.here()
+            yield row
 
 
 def pausing(pause: Pause) -> Callable[[Sequence[bytes], NewExaminer], Examine]:
