@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from errno import ENOENT
 from fnmatch import fnmatchcase
 from typing import Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from replication.base.errors import NotAllowedError, UnreadableLocationError
 from replication.copies.audit.snapshots.snapshot import ARGUMENT
@@ -80,8 +80,18 @@ def _below(storage: Storage, parts: Sequence[str]) -> Iterator[Storage]:
     if not parts:
         yield storage
         return
-    pattern = parts[0].replace("[^", "[!")
-    names = storage.directories()
+    pattern = (parts[0] if storage.is_local else unquote(parts[0])).replace("[^", "[!")
+    names = _names_in(storage)
     matches = {name for name in names if fnmatchcase(name, pattern) and name.startswith(".") <= pattern.startswith(".")}
     for name in sorted(looked_into(matches) if _WILD.search(pattern) else matches):
         yield from _below(storage.child(name), parts[1:])
+
+
+def _names_in(storage: Storage) -> list[str]:
+    """Name the directories in one; none where one choice of a pattern leads to no directory."""
+    try:
+        return storage.directories()
+    except UnreadableLocationError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return []
+        raise

@@ -1,6 +1,7 @@
 """One door to the directories of snapshots: local ones, and all that pyarrow reads (s3, gs, hdfs)."""
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -15,7 +16,7 @@ from epoch.filesystem import REAL
 from logstore.errors import NotALogDirectoryError
 from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
-from logstore.text.address_secrets import take_in
+from logstore.text.address_secrets import redacted, take_in
 from replication.base.errors import UnreadableLocationError
 from replication.copies.audit.snapshots.remote.remote_directory import Altered, RemoteDirectory, untold
 from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
@@ -34,6 +35,8 @@ class Unlisted(Files):
         self.reason: str = reason
 
 
+_SIGNS: Final = re.compile("[%?#]")
+"""What in a name would mean something else in a URI."""
 DEPTH: Final = LEVELS + 1
 """Levels below what is named: roots in it, or in directories in it, and partitions in those."""
 
@@ -49,6 +52,10 @@ class Storage:
 
     def __post_init__(self) -> None:
         take_in(self.uri)
+        try:
+            urlsplit(self.uri)
+        except ValueError as error:
+            raise UnreadableLocationError(redacted(shown(self.uri)), error) from error
 
     @property
     def is_local(self) -> bool:
@@ -90,7 +97,7 @@ class Storage:
         if self.is_local:
             return Storage(_uri_of(self.path / relative))
         split = urlsplit(self.uri)
-        return Storage(urlunsplit(split._replace(path=f"{split.path.rstrip('/')}/{relative}")))
+        return Storage(urlunsplit(split._replace(path=f"{split.path.rstrip('/')}/{_SIGNS.sub(_escaped, relative)}")))
 
     @property
     def parent(self) -> "Storage":
@@ -307,7 +314,9 @@ class Storage:
             directory, _, name = entry.path[len(base) + 1 :].rpartition("/")
             levels = directory.count("/") + 1 if directory else 0
             if entry.is_file and levels <= depth:
-                tree.setdefault(directory, {})[name] = entry.stored.size
+                for place in (directory, *_above(directory)):
+                    tree.setdefault(place, {})
+                tree[directory][name] = entry.stored.size
         return tree
 
     @contextmanager
@@ -332,6 +341,12 @@ def _is_there(copy: Callable[[Files], None], files: Files) -> bool:
     return True
 
 
+def _above(directory: str) -> Iterator[str]:
+    """Name the directories above one; those of a store have no files of their own, but have those below."""
+    while directory := directory.rpartition("/")[0]:
+        yield directory
+
+
 def _files_in(entries: Iterable[StoredEntry]) -> Files:
     return {entry.name: entry.stored.size for entry in entries if entry.is_file}
 
@@ -343,6 +358,10 @@ def _stored(entry: os.DirEntry[str]) -> StoredFile | None:
     except FileNotFoundError:
         return None
     return StoredFile(stat.st_size, stat.st_mtime_ns) if stat else None
+
+
+def _escaped(sign: re.Match[str]) -> str:
+    return f"%{ord(sign[0]):02X}"
 
 
 @lru_cache(1024)  # copies of one root are asked for its path again and again

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
@@ -133,6 +133,9 @@ class LoopbackStore:
         return Answer(206, part, headers)
 
     def _listed(self, query: dict[str, str]) -> Answer:
+        is_encoded = "encoding-type" in query
+        named = partial(quoted, is_encoded=is_encoded)
+        encoding = "<EncodingType>url</EncodingType>" if is_encoded else ""
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         keys: list[tuple[str, int]] = []
         prefixes: set[str] = set()
@@ -146,18 +149,18 @@ class LoopbackStore:
                 keys.append((key, size))
         keys = keys[: int(query.get("max-keys", "100000"))]
         contents = "".join(
-            f"<Contents><Key>{quoted(key)}</Key><Size>{size}</Size>"
+            f"<Contents><Key>{named(key)}</Key><Size>{size}</Size>"
             "<LastModified>2023-11-14T22:13:20.000Z</LastModified><ETag>x</ETag></Contents>"
             for key, size in keys
         )
         common = "".join(
-            f"<CommonPrefixes><Prefix>{quoted(each)}</Prefix></CommonPrefixes>" for each in sorted(prefixes)
+            f"<CommonPrefixes><Prefix>{named(each)}</Prefix></CommonPrefixes>" for each in sorted(prefixes)
         )
         count = len(keys) + len(prefixes)
         body = (
             '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">'
-            f"<Name>{BUCKET}</Name><Prefix>{quoted(prefix)}</Prefix><KeyCount>{count}</KeyCount>"
-            f"<EncodingType>url</EncodingType><IsTruncated>false</IsTruncated>{contents}{common}</ListBucketResult>"
+            f"<Name>{BUCKET}</Name><Prefix>{named(prefix)}</Prefix><KeyCount>{count}</KeyCount>"
+            f"{encoding}<IsTruncated>false</IsTruncated>{contents}{common}</ListBucketResult>"
         )
         return Answer(200, body.encode(), {"Content-Type": "application/xml"})
 
@@ -197,8 +200,8 @@ class LoopbackStore:
         return Handler
 
 
-def quoted(key: str) -> str:
-    return escape(quote(key))
+def quoted(key: str, *, is_encoded: bool) -> str:
+    return escape(quote(key) if is_encoded else key)
 
 
 def refused(status: int, code: str, **headers: str) -> Answer:

@@ -1,11 +1,14 @@
 """What an audit asks a store for: one listing of each root and copy, and each object once where its digest is known."""
 
+import os
 import random
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from threading import Barrier, Lock
+from threading import Barrier, Event, Lock, Timer
+from typing import NoReturn
 
 import pytest
 
@@ -15,7 +18,10 @@ from replication.copies.audit.examination.copies_ahead import AHEAD, AHEAD_BYTES
 from replication.copies.audit.snapshots.remote import remote_directory
 from replication.copies.audit.snapshots.remote.patience import patience_with
 from replication.copies.audit.snapshots.remote.remote_directory import PARTS
-from replication.copies.audit.snapshots.remote.requests import IN_FLIGHT, ByteBudget, at_once
+from replication.copies.audit.snapshots.remote.requests import HELD_BYTES, IN_FLIGHT, ByteBudget, at_once, held
+from replication.copies.audit.snapshots.remote.store_failure import Again
+from replication.copies.audit.snapshots.remote.transfer import AGREED
+from replication.copies.audit.snapshots.snapshot import list_snapshots
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 from tests.replication.copies.audit.loopback_store import LISTING, Answer, LoopbackStore, refused
@@ -213,3 +219,76 @@ def test_no_more_bytes_are_held_at_once_than_the_budget_has() -> None:
         pass
     assert held == 0
     assert 0 < most <= 10
+
+
+def test_who_interrupts_leaves_no_call_behind_that_writes() -> None:
+    begun, written, may_write = Event(), Event(), Event()
+
+    def call() -> None:
+        begun.set()
+        may_write.wait(timeout=30)
+        written.set()
+
+    def interrupted() -> NoReturn:
+        begun.wait(timeout=30)
+        Timer(0.05, may_write.set).start()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), at_once([call]):
+        interrupted()
+    assert written.is_set()
+
+
+def test_a_forked_process_may_hold_what_threads_of_the_other_one_hold() -> None:
+    begun, may_end = Event(), Event()
+
+    def hold() -> None:
+        with held(HELD_BYTES):
+            begun.set()
+            may_end.wait(timeout=60)
+
+    with at_once([hold]):
+        begun.wait(timeout=30)
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            with held(1):
+                os._exit(0)
+        ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        may_end.set()
+    assert ended == 0
+
+
+def test_each_part_of_a_large_file_is_asked_for_as_often_as_a_small_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote_directory, "CHUNK", 1_000)
+    log = tmp_path / "broker/t-0/00000000000000000000.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(bytes(4_096))
+    with LoopbackStore(tmp_path).running() as store:
+        store.set_fault(lambda key: key.endswith(".log"), lambda *_: refused(403, "AccessDenied"), range(1_000))
+        with (
+            pytest.raises(OSError, match="access denied") as denied,
+            Storage(store.address("broker")).local_copy("t-0"),
+        ):
+            pass
+        assert store.asked["broker/t-0/00000000000000000000.log"] == 5 * Again.ONCE_MORE.value
+    assert str(denied.value).count("access denied") == 1
+
+
+@pytest.mark.parametrize("name", ["two words", "brok\u00e9r", "day=00%3A00", "what?", "a#b"])
+def test_a_directory_of_any_name_is_asked_for_over_other_connections_too(name: str, tmp_path: Path) -> None:
+    log = tmp_path / name / "t-0/00000000000000000000.log"
+    log.parent.mkdir(parents=True)
+    log.write_bytes(b"x")
+    with LoopbackStore(tmp_path).running() as store:
+        store.set_fault(lambda key: key.endswith(".log"), lambda *_: refused(500, "InternalError"), range(AGREED))
+        (root,) = (
+            root.storage
+            for snapshot in list_snapshots([store.address("")])
+            for root in snapshot.roots
+            if "t-0" in root.partitions
+        )
+        with root.local_copy("t-0") as directory:
+            assert (directory / log.name).read_bytes() == b"x"

@@ -35,22 +35,31 @@ class Place(NamedTuple):
         """
         split = urlsplit(uri)
         if split.scheme != "s3":
-            return cls.of(uri)
+            return cls._opened(uri)
         bucket = _kept_bucket(os.getpid(), number, urlunsplit(split._replace(path="")))
-        return cls(bucket.filesystem, f"{bucket.path}{unquote(split.path).rstrip('/')}")
+        return cls(*bucket).below(split.path)
 
     @classmethod
     def of(cls, uri: str) -> Self:
-        """Open the one that a URI names, without pyarrow's own retries, which try what hangs for minutes.
+        """Open the one that a URI names over connections of its own. Raises OSError."""
+        split = urlsplit(uri)
+        if split.scheme != "s3":
+            return cls._opened(uri)
+        return cls._opened(urlunsplit(split._replace(path=""))).below(split.path)
 
-        Raises OSError.
-        """
+    @classmethod
+    def _opened(cls, uri: str) -> Self:
+        """Open what a URI names, without pyarrow's own retries, which try what hangs for minutes."""
         from pyarrow.fs import FileSystem  # noqa: PLC0415  start-up time
 
         with without_secrets():
             timeouts, plain = _taken_out(uri)
             place = cls(*FileSystem.from_uri(plain))
         return place._asked_once(timeouts) if place.filesystem.type_name == "s3" else place
+
+    def below(self, path: str) -> Self:
+        """Return a directory of a bucket, whose path may have signs in it that pyarrow takes in no URI."""
+        return self._replace(path=f"{self.path}{unquote(path).rstrip('/')}")
 
     def _asked_once(self, timeouts: dict[str, float]) -> Self:
         from pyarrow.fs import AwsStandardS3RetryStrategy  # noqa: PLC0415  start-up time

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from logstore.file_name import INDEX_KINDS, FileKind, parse_file_name
 from replication.copies.audit.snapshots.remote.patience import Patience, patience_with
 from replication.copies.audit.snapshots.remote.place import Place, without_secrets
-from replication.copies.audit.snapshots.remote.requests import ANSWERS, HELD_BYTES, at_once
+from replication.copies.audit.snapshots.remote.requests import HELD_BYTES, at_once, held
 from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
 from replication.copies.audit.snapshots.remote.stored_digest import StoredDigest
 from replication.copies.audit.snapshots.remote.stored_file import StoredEntry
@@ -76,8 +76,9 @@ def _write(file: RemoteFile, copy: BinaryIO, part: range) -> None:
     """Write a part of a file to the same place in another one."""
     for position in range(part.start, part.stop, CHUNK):
         size = min(CHUNK, part.stop - position)
-        with ANSWERS.held(size):
-            os.pwrite(copy.fileno(), block(file, position, size), position)
+        with held(size):
+            data = block(file, position, size)
+            os.pwrite(copy.fileno(), data, position)
 
 
 def _open(filesystem: "FileSystem", path: str) -> Any:

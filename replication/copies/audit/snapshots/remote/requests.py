@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import lru_cache
 from threading import Condition
 from typing import Final
@@ -37,24 +37,30 @@ class ByteBudget:
                 self._changed.notify_all()
 
 
-ANSWERS: Final = ByteBudget(HELD_BYTES)
+@lru_cache(maxsize=1)
+def _answers(_process: int) -> ByteBudget:
+    """Return what is left to hold: a forked process has none of the threads that would give back what they hold."""
+    return ByteBudget(HELD_BYTES)
+
+
+def held(size: int) -> AbstractContextManager[None]:
+    """Hold so many bytes of answers for as long as it is entered."""
+    return _answers(os.getpid()).held(size)
 
 
 @contextmanager
 def at_once(calls: Iterable[Callable[[], object]]) -> Iterator[None]:
     """Make these calls beside what is done while it is entered, and wait for them. Raises what the first raises."""
     pool = _pool(os.getpid())
-    futures: list[Future[object]] = [pool.submit(call) for call in calls]
+    futures: list[Future[object]] = []
     try:
+        futures.extend(pool.submit(call) for call in calls)
         yield
         for future in futures:
             future.result()
-    except Exception:
-        wait([future for future in futures if not future.cancel()])  # what they write to goes now
-        raise
     finally:
-        for future in futures:
-            future.cancel()
+        # What they write to goes now, also where somebody interrupts: a number of a closed file may be another's next.
+        wait([future for future in futures if not future.cancel()])
 
 
 @lru_cache(maxsize=1)

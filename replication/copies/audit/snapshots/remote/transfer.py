@@ -10,6 +10,11 @@ from replication.copies.audit.snapshots.remote.traffic import TRAFFIC
 
 T = TypeVar("T")
 
+
+class GivenUpError(OSError):
+    """What a store failed to do as often as it was worth asking for: whoever asked for a part need not ask again."""
+
+
 ONCE: Final = 1
 AGREED: Final = 2
 """How many transfers must be the same of what has no checksums."""
@@ -48,7 +53,7 @@ def fetched(
     One that `is_sure` is enough by itself.
 
     What fails is tried again as often as its kind is worth it, and as long as there is patience with its store. That
-    something is not there counts once it was not there twice. Raises OSError.
+    something is not there counts once it was not there twice. Raises OSError; GivenUpError where it failed.
     """
     seen: list[T] = []
     failures: list[OSError] = []
@@ -86,14 +91,16 @@ def fetched(
 def _pause_after(failures: Sequence[OSError], seconds: float, patience: Patience) -> None:
     """Wait before the next attempt, or raise what the last one has come to where there is none."""
     error = failures[-1]
+    if isinstance(error, GivenUpError):
+        raise error
     kind = failure_of(error)
     if not patience.is_left:
         reason = "it was not asked again, as requests that failed have kept this process waiting too long"
-        raise OSError(f"{kind.describe(str(error))}: {reason}") from error
+        raise GivenUpError(f"{kind.describe(str(error))}: {reason}") from error
     if len(failures) >= kind.again.value or (
         len(failures) > 1 and seconds > PATIENCE_SECONDS and kind.again is not Again.TWICE_MORE
     ):
-        raise OSError(kind.describe(str(error))) from error
+        raise GivenUpError(kind.describe(str(error))) from error
     pause = min(PAUSE_SECONDS * 2 ** (len(failures) - 1), LONGEST_PAUSE_SECONDS)
     time.sleep(pause)
     patience.waited(pause)

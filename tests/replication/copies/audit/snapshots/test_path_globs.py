@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from replication.base.errors import NotAllowedError, UnreadableLocationError
 from replication.copies.audit.snapshots.path_globs import MOST_ALTERNATIVES, matching
+from replication.copies.audit.snapshots.storage import Storage
 from tests.replication.copies.audit.loopback_store import LoopbackStore
 
 DIRECTORIES = ["b1", "b2", "b10", "b1/data", "b2/data", "b10/data-0", ".b3", "a{1,2}", "w[x]", "c=1"]
@@ -87,3 +88,25 @@ def test_what_may_not_be_listed_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UnreadableLocationError, match="Not a directory"):
         matching([f"{tmp_path}/file/*"])
+
+
+@pytest.mark.parametrize("of_store", [False, True])
+def test_a_choice_that_leads_to_no_directory_leaves_the_others(place: Path, *, of_store: bool) -> None:
+    with LoopbackStore(place).running() as store:
+        above = store.address("{}").format if of_store else f"{place}/{{}}".format
+        assert matching([above("{b1,none}/d*")]) == [above("b1/data")]
+
+
+def test_names_in_a_store_have_any_signs(tmp_path: Path) -> None:
+    for name in ("day=00%3A00", "day=00:00", "two words"):
+        (tmp_path / name / "t-0").mkdir(parents=True)
+        (tmp_path / name / "t-0/file").write_bytes(b"x")
+    with LoopbackStore(tmp_path).running() as store:
+        found = matching([store.address("day=*"), store.address("two%20w*")])
+        assert found == [store.address(name) for name in ("day=00%253A00", "day=00:00", "two words")]
+        assert [Storage(uri).directories() for uri in found] == [["t-0"]] * 3
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(UnreadableLocationError, match=r"^s3://\*\*\*@b\[1-3\]/x: "):
+        matching(["s3://keykeykey:secret@b[1-3]/x"])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from replication.copies.audit.snapshots.remote import transfer
 from replication.copies.audit.snapshots.remote.patience import Patience
-from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, block, fetched
+from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, GivenUpError, block, fetched
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +116,15 @@ def test_once_what_fails_has_taken_too_long_nothing_is_asked_again() -> None:
     with pytest.raises(OSError, match=r"status 429.*: it was not asked again, as requests that failed have kept"):
         fetched(answering([OSError("status 429"), b"sound"]), ONCE, patience)
     assert fetched(answering([b"sound", b"sound"]), AGREED, patience) == b"sound"
+
+
+def test_what_was_given_up_is_not_asked_for_again() -> None:
+    asked = []
+
+    def fetch_part(look: int) -> bytes:
+        asked.append(look)
+        raise OSError("AWS Error ACCESS_DENIED")
+
+    with pytest.raises(GivenUpError, match=r"^access denied: AWS Error ACCESS_DENIED; allow these"):
+        fetched(lambda _look: fetched(fetch_part, ONCE, Patience()), AGREED, Patience())
+    assert asked == [0, 1]
