@@ -15,7 +15,7 @@ from replication.base.counted import counted
 from replication.cli.judging.audit_engines import AuditRun, Engine, MasterOption
 from replication.cli.judging.audit_files import AuditFiles, OverwriteOption
 from replication.cli.judging.comparison import ReplicationFactorOption
-from replication.cli.judging.disguise import Disguise, ShareOption
+from replication.cli.judging.disguise import ShareOption
 from replication.cli.judging.network_run import NetworkRun
 from replication.cli.output.printing import (
     EXIT_CLEAN,
@@ -227,7 +227,7 @@ def audit(
     }
     with interruptible():
         document = run.document(options, json=json)
-    disguise = Disguise.of(document) if share else None
+    disguise = files.disguise(document) if share else None
     if disguise is not None:
         document = disguise.document(document)
     files.write_report(document)

@@ -11,7 +11,7 @@ from replication.cli.commands.audit import exit_status, interruptible
 from replication.cli.judging.audit_engines import AuditRun, Engine
 from replication.cli.judging.audit_files import AuditFiles, OverwriteOption
 from replication.cli.judging.comparison import Failures
-from replication.cli.judging.disguise import Disguise, ShareOption
+from replication.cli.judging.disguise import ShareOption
 from replication.cli.judging.quorum_report import advise_on_snapshots, passed_on, status_of
 from replication.cli.output.printing import (
     EXIT_CLEAN,
@@ -112,7 +112,7 @@ def incident(
     quorum = None if topics else advise_on_snapshots(document["snapshots"], failures)
     if quorum is not None and masking is not None:
         quorum = quorum.masked(masking)
-    disguise = Disguise.of(document, *([earlier] if earlier else [])) if share else None
+    disguise = files.disguise(document, *([earlier] if earlier else [])) if share else None
     if disguise is not None:
         document, earlier = disguise.document(document), disguise.document(earlier)
         quorum = quorum and passed_on(quorum, disguise)

@@ -67,6 +67,12 @@ class AuditFiles:
         if self._local_history is not None:
             _ensure_directory_writable(self._local_history, "--history")
 
+    def disguise(self, *documents: Mapping[str, Any]) -> Disguise:
+        """Return what takes names and places out of documents, and of what is said of the files."""
+        disguise = Disguise.of(*documents)
+        disguise.take_in_paths([self.report, self.metrics, self.trends, self.differences, self._local_history])
+        return disguise
+
     def ensure_apart_from(self, copies: Iterable[Path]) -> None:
         """Refuse to write into what is audited. Raises BadParameter."""
         directories = (("--output", self.output), ("--history", self._local_history))
@@ -107,7 +113,7 @@ class AuditFiles:
             self._ensure_new(self.differences)
             rows = audited.difference_rows()
             if self.share:
-                rows = map(Disguise.of(audited.document).document, rows)
+                rows = map(self.disguise(audited.document).document, rows)
             write_differences(rows, self.differences)
 
     def write_history(self, audited: "AuditOutcome") -> None:
@@ -127,7 +133,7 @@ class AuditFiles:
             runs, errors = History.at(self.history).runs(MOST_RUNS)
             unread = list(map(str, errors))
             if self.share:
-                disguise = Disguise()
+                disguise = self.disguise()
                 disguise.take_in_findings(line for run in runs for line in run.findings)
                 runs, unread = list(map(disguise.run, runs)), list(map(disguise.text, unread))
             if runs:
@@ -142,7 +148,7 @@ class AuditFiles:
 
         with self._noted("--report", self.report, OSError):
             self._ensure_new(self.report)
-            write_page(self.report, render(document, quorum=quorum))
+            write_page(self.report, render(document, quorum=quorum, is_shared=self.share))
 
     def write_metrics(self, document: Mapping[str, Any], status: int) -> None:
         """Write the file for Prometheus; the audit is to end with this exit status."""

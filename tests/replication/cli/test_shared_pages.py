@@ -1,11 +1,13 @@
 """`--share`: what leaves the machine shows neither contents of records nor where the copies are, and whose."""
 
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from logstore.shown_text import shown
 from replication.cli.judging.disguise import Disguise
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.planted import planted_copies, shown_in, shown_in_files
@@ -55,6 +57,7 @@ def test_a_shared_page_names_no_contents_and_no_places(command: str, as_json: tu
             assert "copy-1" in seen(outcome)
             assert "copy-2" in files_in(place)
             assert "/copy-2/t-0" in files_in(place), "commands are still told apart"
+        assert ("Made to be passed on" in files_in(place)) is (name == "shared")
 
 
 def test_what_stays_visible_is_what_the_help_says(tmp_path: Path) -> None:
@@ -166,6 +169,26 @@ def test_other_words_for_names_and_places(text: str, shared: str) -> None:
     disguise = Disguise.of(DOCUMENT)
     assert disguise.text(text) == shared
     assert disguise.text(shared) == shared, "what is shared already stays as it is"
+
+
+def test_paths_with_blanks_and_quotes_are_found_in_each_form(tmp_path: Path) -> None:
+    place = tmp_path / "mary's own" / "\x1b[0m logs"
+    place.mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(place)
+    disguise = Disguise.of({"snapshots": [{"name": "b\x1b", "roots": [str(link)]}], "live": None, "history": None})
+    disguise.take_in_paths([tmp_path / "to mary" / "audit.html", "a", None])
+    for text, shared in (
+        (f"{link}/t-0", "/copy-1/t-0"),
+        (f"{place}/t-0: torn", "/copy-1/t-0: torn"),
+        (f"{shown(str(place))}/t-0: torn", "/copy-1/t-0: torn"),
+        (f"cp -a {shlex.quote(str(place))} x", "cp -a '/copy-1' x"),
+        (f"{place.parent} is full", "PATH is full"),
+        ("a path is a path", "a path is a path"),
+        (f"--report {tmp_path}/to mary/audit.html was not written", "--report PATH was not written"),
+        ("b\x1b: \\x1b, b\\x1b", "copy-1: \\x1b, copy-1"),
+    ):
+        assert disguise.text(text) == shared
 
 
 def test_topics_keep_their_names_in_documents() -> None:

@@ -28,14 +28,20 @@ MOST_CARDS: Final = 100
 OPEN_CARDS: Final = 10
 """Cards of which more is seen than the verdict before they are opened."""
 
+SHARED: Final = (
+    '<p class="soft">Made to be passed on: copies have numbers in place of names and directories, hosts and other '
+    "paths are left out, and contents of records are masked. Commands are for whoever has the copies.</p>"
+)
+
 Cards = Mapping[tuple[str, int], str]
 """The id of the card of each partition that has one."""
 
 
-def render(document: Json, *, quorum: "QuorumAdvice | None" = None) -> str:
+def render(document: Json, *, quorum: "QuorumAdvice | None" = None, is_shared: bool = False) -> str:
     """Make the page of an audit, from the object that `epochlog audit --json` prints.
 
     With the advice on a `quorum` of controllers, what there is to do about them comes first.
+    One that is shared says that names and places were taken out of it, which is for the caller to do.
     The page needs nothing beside itself: styles, script, pictures and data are in it. It says of partitions that are
     identical only how many they are.
     """
@@ -50,6 +56,7 @@ def render(document: Json, *, quorum: "QuorumAdvice | None" = None) -> str:
     body = [
         f"<main><h1>{escape(title)}</h1>",
         *_reading(document),
+        *([SHARED] if is_shared else []),
         *summary(document, told, cards),
         *_first_steps(document, told, todo, quorum, plan),
         *_cards(told, todo, cards, last_steps(document["snapshots"], is_live=document.get("live") is not None)),
