@@ -40,7 +40,7 @@ class AnomalyKind(StrEnum):
     """Somebody read what nobody had sent."""
     INT_POLL_SKIP = "int-poll-skip"
     POLL_SKIP = "poll-skip"
-    """A consumer passed over a record that others read."""
+    """A consumer passed over a record that others read, and that is of no operation that failed."""
     INT_NONMONOTONIC_POLL = "int-nonmonotonic-poll"
     NONMONOTONIC_POLL = "nonmonotonic-poll"
     """A consumer went back to what lies at or before what it had read."""

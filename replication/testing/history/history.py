@@ -79,6 +79,7 @@ class History:
         names.ensure_known()
         self.sent: Final = Records(sent)
         self.polled: Final = Records(polled)
+        _ensure_placed(self.polled)
         table = _numbers(steps).reshape(-1, 3)
         self.process: Final[Column] = np.ascontiguousarray(table[:, 0])
         self.outcome: Final[Column] = np.ascontiguousarray(table[:, 1])
@@ -166,6 +167,12 @@ class _Runs:
                 offsets = tuple(NONE if offset is None else offset for offset in offsets)
             self.offsets.extend(offsets)
             self.values.extend(map(self._names.numbers[partition].__getitem__, values))
+
+
+def _ensure_placed(polled: Records) -> None:
+    if len(rows := np.flatnonzero(polled.offset < 0)):
+        number = int(polled.operation[rows[0]]) + 1
+        raise HistoryError(f"operation {number:,} is not understood: what is polled has an offset, from 0 on")
 
 
 def _numbers(column: "array[int]") -> Column:

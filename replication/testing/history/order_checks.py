@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from replication.testing.history.anomaly import AnomalyKind, Found
-from replication.testing.history.history import NONE, Column, History, Records
+from replication.testing.history.history import FAILED, NONE, Column, History, Records
 from replication.testing.history.versions import Mask, Versions, entries, first_rows, places
 
 
@@ -24,31 +24,33 @@ def order_anomalies(versions: Versions) -> Iterator[Found]:
     """Yield what is wrong with the order in which processes read and sent, by kind."""
     history = versions.history
     polled, sent = history.polled, history.sent
-    reads, sends = _steps(history, polled, history.assigned), _steps(history, sent, np.zeros_like(history.assigned))
+    reads = _steps(history, polled, np.arange(len(polled)), history.assigned)
     back = reads.where(polled.offset[reads.after] <= polled.offset[reads.before])
     yield from _found(polled, back, AnomalyKind.INT_NONMONOTONIC_POLL, AnomalyKind.NONMONOTONIC_POLL)
+    sends = _steps(history, sent, np.flatnonzero(versions.acknowledged), np.zeros_like(history.assigned))
     back = sends.where(sent.offset[sends.after] <= sent.offset[sends.before])
-    back = back.where(versions.acknowledged[back.before] & versions.acknowledged[back.after])
     yield from _found(sent, back, AnomalyKind.INT_NONMONOTONIC_SEND, AnomalyKind.NONMONOTONIC_SEND)
-    yield from _skips(polled, reads)
+    yield from _skips(versions, reads)
     yield _intermediate(versions, reads)
 
 
-def _steps(history: History, records: Records, begins_anew: Column) -> _Steps:
-    """Return each record with the next of its process and partition, unless that begins anew."""
+def _steps(history: History, records: Records, rows: Column, begins_anew: Column) -> _Steps:
+    """Return each of these records with the next of them of its process and partition, unless that begins anew."""
     by_process = np.argsort(history.process, kind="stable")
     era = np.empty(len(history), dtype=np.int64)
     era[by_process] = np.cumsum(begins_anew[by_process])
-    process, era = history.process[records.run_operation], era[records.run_operation]
-    order = np.lexsort((records.run_partition, process))
+    run = np.repeat(np.arange(len(records.run_end)), records.run_end - records.run_start)[rows]
+    first = np.flatnonzero(np.diff(run, prepend=NONE))
+    last = np.append(first, len(run))[1:] - 1
+    operation, partition = records.run_operation[run[first]], records.run_partition[run[first]]
+    process, era = history.process[operation], era[operation]
+    order = np.lexsort((partition, process))
     same = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
-    for column in (process, records.run_partition, era):
+    for column in (process, partition, era):
         same &= column[order[1:]] == column[order[:-1]]
-    across = records.run_end[order[:-1][same]] - 1, records.run_start[order[1:][same]]
-    has_next = np.ones(len(records), dtype=np.bool_)
-    has_next[records.run_end - 1] = False
-    within = np.flatnonzero(has_next)
-    return _Steps(np.append(within, across[0]), np.append(within + 1, across[1]))
+    across = rows[last[order[:-1][same]]], rows[first[order[1:][same]]]
+    within = np.flatnonzero(run[1:] == run[:-1])
+    return _Steps(np.append(rows[within], across[0]), np.append(rows[within + 1], across[1]))
 
 
 def _found(
@@ -62,15 +64,19 @@ def _found(
         yield Found(kind, operations[chosen], records.partition[rows], records.offset[rows], records.value[rows])
 
 
-def _skips(polled: Records, steps: _Steps) -> Iterator[Found]:
-    """Find steps over what somebody read."""
+def _skips(versions: Versions, steps: _Steps) -> Iterator[Found]:
+    """Find steps over what somebody read, but for what failed, which only readers of uncommitted records are given."""
+    history = versions.history
+    sent, polled = history.sent, history.polled
     place = places(polled.partition, polled.offset)
-    first = first_rows(place, int(place.max(initial=NONE)) + 1)
-    read = first != NONE
-    rank, rows = np.cumsum(read) - 1, first[read]
-    before, after = rank[place[steps.before]], rank[place[steps.after]]
-    ahead = after - before > 1
-    between = polled.operation[rows[before[ahead] + 1]]
+    outcome = entries(history.outcome, entries(sent.operation, versions.sender))
+    counts = np.flatnonzero(outcome != FAILED)
+    first = first_rows(place[counts], int(place.max(initial=NONE)) + 1)
+    rows = counts[first[first != NONE]]
+    upto = np.cumsum(first != NONE)
+    passed, reached = upto[place[steps.before]], upto[place[steps.after] - 1]
+    ahead = (place[steps.after] > place[steps.before]) & (reached > passed)
+    between = polled.operation[rows[passed[ahead]]]
     yield from _found(polled, steps.where(ahead), AnomalyKind.INT_POLL_SKIP, AnomalyKind.POLL_SKIP, between)
 
 

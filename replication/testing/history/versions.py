@@ -91,8 +91,9 @@ def places(partition: Column, offset: Column) -> Column:
     least, most = np.full(count, np.iinfo(np.int64).max), np.full(count, NONE)
     np.minimum.at(least, partition, offset)
     np.maximum.at(most, partition, offset)
-    widths = np.where(most >= least, most - least + 1, 0)
-    if widths.astype(np.float64).sum() < 8 * len(offset) + 1_000:
+    spans = np.where(most >= least, most - least, NONE)
+    if (spans.astype(np.float64) + 1).sum() < 8 * len(offset) + 1_000:
+        widths = spans + 1
         found: Column = (np.cumsum(widths) - widths - least)[partition] + offset
         return found
     order = np.lexsort((offset, partition))

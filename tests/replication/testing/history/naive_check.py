@@ -38,6 +38,11 @@ class NaiveCheck:
     def sender_of(self, read: Seen) -> Seen | None:
         return self.sender.get((read.record.partition, read.record.value))
 
+    def counts_as_read(self, read: Seen) -> bool:
+        """Return whether it was not of a failed operation."""
+        sender = self.sender_of(read)
+        return sender is None or self.operations[sender.operation].outcome != "failed"
+
     def is_read(self, sent: Seen) -> bool:
         return any(self.sender_of(read) == sent for read in self.polled)
 
@@ -88,15 +93,15 @@ class NaiveCheck:
             if last <= first:
                 yield AnomalyKind.INT_NONMONOTONIC_POLL if within else AnomalyKind.NONMONOTONIC_POLL
             partition = before.record.partition
-            others = (read.record for read in self.polled if read.record.partition == partition)
+            others = (
+                read.record for read in self.polled if read.record.partition == partition and self.counts_as_read(read)
+            )
             if any(first < (other.offset or 0) < last for other in others):
                 yield AnomalyKind.INT_POLL_SKIP if within else AnomalyKind.POLL_SKIP
             following = self.following(self.sender_of(before))
             if following is not None and first < following < last:
                 yield AnomalyKind.INTERMEDIATE_READ
-        for before, after in self._steps(self.sent, begins_anew=False):
-            if before not in self.acknowledged or after not in self.acknowledged:
-                continue
+        for before, after in self._steps(self.acknowledged, begins_anew=False):
             if (after.record.offset or 0) <= (before.record.offset or 0):
                 within = before.operation == after.operation
                 yield AnomalyKind.INT_NONMONOTONIC_SEND if within else AnomalyKind.NONMONOTONIC_SEND

@@ -48,6 +48,8 @@ def test_one_value_in_two_partitions_is_two_records() -> None:
         ('{"sent": {"a": [[0, 1], [2]]}}', "shorter"),
         ('{"polled": {"a": [[0.5, 1]]}}', "float"),
         ('{"polled": {"a": [["0", 1]]}}', "str"),
+        ('{"polled": {"a": [[null, 1]]}}', "has an offset"),
+        ('{"polled": {"a": [[-1, 1]]}}', "has an offset"),
         ('{"polled": {"a": [[9223372036854775808, 1]]}}', "too large|too big"),
         ('{"polled": {"a": [[0, []]]}}', "unhashable"),
         ('{"outcome": "fine"}', "'fine'|not in tuple"),

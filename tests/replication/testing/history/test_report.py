@@ -106,6 +106,26 @@ def test_an_operation_of_unknown_outcome_may_have_happened_or_not() -> None:
     assert not counts([*sent, polls((A, 0, "x"), (A, 1, "y"))])
 
 
+@pytest.mark.parametrize("outcome", ["failed", "unknown", "ok"])
+def test_what_a_producer_sent_later_lies_earlier_whatever_came_between(outcome: str) -> None:
+    between = sends((A, None, "y"), outcome=outcome)
+    assert AnomalyKind.NONMONOTONIC_SEND in counts([sends((A, 5, "x")), between, sends((A, 3, "z"))])
+    assert AnomalyKind.NONMONOTONIC_SEND not in counts([sends((A, 3, "x")), between, sends((A, 5, "z"))])
+
+
+def test_who_reads_what_is_committed_skips_what_failed_beside_who_reads_all() -> None:
+    sent = [sends((A, 0, "x")), sends((A, 1, "y"), outcome="failed"), sends((A, 2, "z"))]
+    of_all = polls((A, 0, "x"), (A, 1, "y"), (A, 2, "z"), process=8)
+    assert counts([*sent, of_all, polls((A, 0, "x"), (A, 2, "z"))]) == {AnomalyKind.ABORTED_READ: 1}
+    skips = polls((A, 1, "y"), (A, 3, "w"))
+    assert counts([*sent, of_all, sends((A, 3, "w")), skips])[AnomalyKind.INT_POLL_SKIP] == 1
+
+
+def test_offsets_are_as_large_as_kafkas() -> None:
+    last = 2**63 - 1
+    assert not counts([sends((A, 0, "x"), (A, last, "y")), polls((A, 0, "x"), (A, last, "y"))])
+
+
 def test_a_value_that_was_sent_twice_cannot_be_judged() -> None:
     with pytest.raises(HistoryError, match="'x' was sent to orders-0 twice, by operations 1 and 3"):
         check(History.of([sends((A, 0, "x")), sends((B, 0, "x")), sends((A, 1, "x"))]))
