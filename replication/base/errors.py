@@ -367,6 +367,17 @@ class LogTruncatedError(ReplicationError, OSError):
             f"{_offsets_json(partition, begin)}",
         )
 
+    @classmethod
+    def recreated(cls, partition: TopicPartition, path: str | PathLike[str], offset: int, begin: int) -> Self:
+        """Create it where the log is of another topic of the same name."""
+        return cls(
+            partition,
+            path,
+            f"{partition} was read up to offset {offset}, and its topic was deleted since and created again, with "
+            "other records at the same offsets; keep the rows of both apart, and read the new one with startingOffsets "
+            f"of {_offsets_json(partition, begin)}",
+        )
+
 
 def _offsets_json(partition: TopicPartition, offset: int) -> str:
     return json.dumps({partition.topic: {str(partition.partition): offset}})

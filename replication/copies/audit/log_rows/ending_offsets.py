@@ -25,18 +25,19 @@ def ending_offsets(
 ) -> str:
     """Return where a read of the latest offsets ends now, as JSON: an offset and a leader epoch by partition.
 
-    `paths` and `options` are those of a read with `kafka-log`, of one copy of each partition; what bounds its offsets
-    or times counts for nothing. With `isolation` of `read_committed` it ends where the first transaction begins that is
-    still open. The text is the `endingOffsets` of this read, and the `startingOffsets` of the next one: that ends with
-    LogTruncatedError where the log was truncated in between. Raises NotAllowedError where a partition has several
-    copies, and what a read raises.
+    The topic's id stands beside them where the copy has it. `paths` and `options` are those of a read with `kafka-log`,
+    of one copy of each partition; what bounds its offsets or times counts for nothing. With `isolation` of
+    `read_committed` it ends where the first transaction begins that is still open. The text is the `endingOffsets` of
+    this read, and the `startingOffsets` of the next one: that ends with LogTruncatedError where the log was truncated
+    in between, or its topic created again. Raises NotAllowedError where a partition has several copies, and what a read
+    raises.
 
     >>> end = ending_offsets("/backup/broker-1", {"topics": "orders"})
     """
     several = [paths] if isinstance(paths, str | PathLike) else list(paths)
     asked = {name: value for name, value in (options or {}).items() if name.lower() not in _BOUNDS}
     chosen = SourceOptions.of({"rows": "records", **asked, "paths": json.dumps([fspath(each) for each in several])})
-    ends: defaultdict[str, dict[str, Mapping[str, int]]] = defaultdict(dict)
+    ends: defaultdict[str, dict[str, Mapping[str, int | str]]] = defaultdict(dict)
     for copy in _one_of_each(chosen):
         topic, partition = copy.topic_partition
         ends[topic][str(partition)] = _end_of(copy, is_committed=chosen.is_committed).to_json()
@@ -60,9 +61,9 @@ def _one_of_each(chosen: SourceOptions) -> list[Copy]:
 
 def _end_of(copy: Copy, *, is_committed: bool) -> ReadEnd:
     with opened_heads(copy, None if is_committed else MAX_OFFSET) as heads:
-        end = _end_before(heads, MAX_OFFSET)
+        end = _end_before(heads, MAX_OFFSET)._replace(topic_id=heads.topic_id)
         begun = _begun(copy, heads) if is_committed else MAX_OFFSET
-        return end if begun >= end.offset else _end_before(heads, begun)._replace(offset=begun)
+        return end if begun >= end.offset else _end_before(heads, begun)._replace(offset=begun, topic_id=end.topic_id)
 
 
 def _end_before(heads: LogHeads, offset: int) -> ReadEnd:

@@ -9,15 +9,20 @@ from replication.copies.audit.log_rows.read_ends.log_heads import LogHeads
 def ensure_kept(end: ReadEnd, partition: TopicPartition, place: str, heads: LogHeads) -> None:
     """Raise LogTruncatedError unless a log still has the record before the end; raises OSError.
 
+    A topic that was created again has none of the records, whatever its offsets and epochs are.
+
     `place` is where the log is. A record that the cleaner removed counts as kept where the epochs around it allow
     for its own.
     """
+    topic_id = heads.topic_id
+    if end.offset and end.topic_id and topic_id and end.topic_id != topic_id:
+        raise LogTruncatedError.recreated(partition, place, end.offset, heads.begin or 0)
     begin = heads.begin
     if begin is not None and end.offset < begin:
         raise LogTruncatedError.below(partition, place, end.offset, begin)
     if end.offset and not _is_kept(end, heads):
         cut, is_certain = _cut(end, heads)
-        raise LogTruncatedError.cut(partition, place, end, cut, is_certain=is_certain)
+        raise LogTruncatedError.cut(partition, place, (end.offset, end.leader_epoch), cut, is_certain=is_certain)
 
 
 def _is_kept(end: ReadEnd, heads: LogHeads) -> bool:

@@ -1,7 +1,7 @@
 """The sound batches of a log next to an offset, by their headers."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +11,8 @@ import numpy as np
 
 from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
+from logstore.errors import CorruptMetadataError
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, format_uuid
 from logstore.offline.log_file import LogFile
 from logstore.verify.log_pieces import DamagedBytes, read_pieces
 from replication.copies.audit.copy_summary import SegmentExtent
@@ -40,6 +42,14 @@ class LogHeads:
     def begin(self) -> int | None:
         """The first offset that the log may have; None without a segment."""
         return self.segments[0].base_offset if self.segments else None
+
+    @property
+    def topic_id(self) -> str | None:
+        """The topic's id as Kafka writes it; None where the copy has none that can be understood. Raises OSError."""
+        with suppress(CorruptMetadataError):
+            metadata = PartitionMetadata.of(self.directory)
+            return format_uuid(metadata.topic_id) if metadata else None
+        return None
 
     def before(self, offset: int) -> Head | None:
         """Return the last batch that begins below an offset. Raises OSError."""
@@ -86,7 +96,7 @@ class LogHeads:
 @contextmanager
 def opened_heads(copy: Copy, offset: int | None) -> Iterator[LogHeads]:
     """Open the log of a copy; of a remote one the files next to an offset are fetched, or all. Raises OSError."""
-    only = None if offset is None else set(_files_beside(copy, offset))
+    only = None if offset is None else {PARTITION_METADATA_NAME, *_files_beside(copy, offset)}
     with Storage(copy.root).local_copy(copy.directory, only=only) as directory:
         yield LogHeads(directory, copy.segments)
 

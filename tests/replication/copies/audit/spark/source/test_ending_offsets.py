@@ -4,12 +4,14 @@ import json
 import shutil
 from pathlib import Path
 from typing import NamedTuple
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.batch.control import ControlType
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.audit import LogTruncatedError, NotAllowedError, NothingChosenError, ending_offsets
 from tests.logstore.batches import TRANSACTIONAL, batch, record
 from tests.replication.copies.audit.loopback_store import LoopbackStore
@@ -173,6 +175,28 @@ def test_what_a_store_holds_ends_and_goes_on_the_same(tmp_path: Path) -> None:
     assert "secret" not in str(refused.value)
 
 
+def test_a_topic_that_was_created_again_is_another_one(tmp_path: Path) -> None:
+    root = write(tmp_path / "b", [0, 0])
+    metadata = root / "t-0" / PARTITION_METADATA_NAME
+    PartitionMetadata(UUID(int=7 << 64)).write(metadata)
+    end = ending_offsets(root)
+    write(root, [0, 0, 0])
+    assert len(read(root, startingOffsets=end)) == COUNT
+    PartitionMetadata(UUID(int=7 << 64)).write(metadata)
+    assert len(read(root, startingOffsets=end)) == COUNT
+    PartitionMetadata(UUID(int=8 << 64)).write(metadata)
+
+    with LoopbackStore(tmp_path).running() as store:
+        for place in (str(root), store.address("b")):
+            with pytest.raises(LogTruncatedError, match="was deleted since and created again") as refused:
+                read(place, startingOffsets=end)
+            advised = str(refused.value).rpartition("startingOffsets of ")[2]
+            assert len(read(place, startingOffsets=advised)) == 3 * COUNT
+        assert ending_offsets(store.address("b"), {"isolation": "read_committed"}) == ending_offsets(root) != end
+    metadata.write_text("nonsense")
+    assert len(read(root, startingOffsets=end)) == COUNT
+
+
 def test_a_partition_has_one_end(tmp_path: Path) -> None:
     for name in ("a", "b"):
         write(tmp_path / name, [0])
@@ -193,6 +217,7 @@ def test_a_partition_has_one_end(tmp_path: Path) -> None:
         {"offset": "1", "leader_epoch": 0},
         {"offset": 1},
         {"offset": 1, "leader_epoch": 0, "more": 0},
+        {"offset": 1, "leader_epoch": 0, "topic_id": 0},
         {"offset": 1, "leader_epoch": 1 << 31},
     ],
 )
