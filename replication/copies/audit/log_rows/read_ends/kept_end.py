@@ -38,10 +38,7 @@ def _is_kept(end: ReadEnd, heads: LogHeads) -> bool:
 
 def _cut(end: ReadEnd, heads: LogHeads) -> tuple[int, bool]:
     """Return from which offset on the log is another one, and whether a batch of the epoch is left to show it."""
-    cut, is_known = 0, False
-    for head in heads.all_below(end.offset):
-        is_known |= head.leader_epoch == end.leader_epoch
-        if head.leader_epoch > end.leader_epoch:
-            break
-        cut = head.last_offset + 1
-    return min(cut, end.offset - 1), is_known
+    for head in heads.downwards(end.offset):
+        if head.leader_epoch <= end.leader_epoch:
+            return min(head.last_offset + 1, end.offset - 1), head.leader_epoch == end.leader_epoch
+    return 0, False

@@ -1,6 +1,6 @@
 """The sound batches of a log next to an offset, by their headers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -33,10 +33,12 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LogHeads:
-    """A log's batches, in those of its files that are there, as far as they were listed."""
+    """A log's batches, as far as its files were listed."""
 
     directory: Path
     segments: Sequence[SegmentExtent]
+    fetch: Callable[[Path, int], object]
+    """Called with the file of a segment that is not there yet, and its size."""
 
     @property
     def begin(self) -> int | None:
@@ -74,16 +76,18 @@ class LogHeads:
                     return _head(columns, int(rows[0]))
         return None
 
-    def all_below(self, offset: int) -> Iterator[Head]:
-        """Give all batches that begin below an offset. Raises OSError."""
-        for segment in self.segments:
-            for columns in self._pieces(segment, 0) if segment.base_offset < offset else ():
-                yield from (_head(columns, int(row)) for row in np.flatnonzero(columns.base_offset < offset))
+    def downwards(self, offset: int) -> Iterator[Head]:
+        """Give the batches that begin below an offset, the last one first. Raises OSError."""
+        for segment in reversed(self.segments):
+            for columns in reversed([*self._pieces(segment, 0)] if segment.base_offset < offset else ()):
+                yield from (_head(columns, int(row)) for row in np.flatnonzero(columns.base_offset < offset)[::-1])
 
     def _pieces(self, segment: SegmentExtent, offset: int) -> Iterator[BatchColumns]:
         """Read batches with right checksums from the one on that may hold an offset, or from an earlier one."""
         path = self.directory / segment.file
-        if not segment.size or not path.exists():  # of a remote copy not all are fetched
+        if segment.size and not path.exists():
+            self.fetch(path, segment.size)
+        if not segment.size or not path.exists():
             return
         with LogFile.open(path) as opened:
             log = LogFile(opened.data[: segment.size], path)
@@ -95,10 +99,19 @@ class LogHeads:
 
 @contextmanager
 def opened_heads(copy: Copy, offset: int | None) -> Iterator[LogHeads]:
-    """Open the log of a copy; of a remote one the files next to an offset are fetched, or all. Raises OSError."""
+    """Open the log of a copy; of a remote one the files next to an offset are fetched, or all. Raises OSError.
+
+    Others of it are fetched once they are looked at: what is next to an offset may be damaged, or gone.
+    """
+    storage = Storage(copy.root)
+
+    def fetch(path: Path, size: int) -> None:
+        if not copy.is_local:
+            storage.fetch_part(copy.directory, path, size, range(size))
+
     only = None if offset is None else {PARTITION_METADATA_NAME, *_files_beside(copy, offset)}
-    with Storage(copy.root).local_copy(copy.directory, only=only) as directory:
-        yield LogHeads(directory, copy.segments)
+    with storage.local_copy(copy.directory, only=only) as directory:
+        yield LogHeads(directory, copy.segments, fetch)
 
 
 def _files_beside(copy: Copy, offset: int) -> Iterator[str]:

@@ -175,6 +175,47 @@ def test_what_a_store_holds_ends_and_goes_on_the_same(tmp_path: Path) -> None:
     assert "secret" not in str(refused.value)
 
 
+def spoiled(log: Path) -> Path:
+    """Damage the last batch of a segment."""
+    content = log.read_bytes()
+    log.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    return log
+
+
+@pytest.mark.parametrize(
+    ("epochs", "end"),
+    [
+        ({0: 0, 12: 0}, (9, 1)),
+        ({0: 0, 12: 1}, (9, 1)),
+        ({0: 0, 3: 1, 6: 2, 9: 2, 12: 2}, (12, 1)),
+        ({0: 0, 3: 2, 6: 2, 9: 2}, (12, 1)),
+        ({0: 0, 3: 0, 6: 0, 9: 0}, (12, 0)),
+        ({0: 0, 3: 0, 6: 0, 9: 0}, (9, 0)),
+    ],
+)
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_of_a_store_files_further_away_are_looked_at_too(
+    epochs: dict[int, int], end: tuple[int, int], tmp_path: Path, *, is_damaged: bool
+) -> None:
+    root = write_root(tmp_path / "b", {"t-0": [ABatch(*each) for each in placed(epochs)]}, segment_batches=1)
+    if is_damaged:
+        spoiled(max((root / "t-0").glob("*.log")))
+    told = {}
+    with LoopbackStore(tmp_path).running() as store:
+        for place in (str(root), store.address("b")):
+            bound = json.dumps({"t": {"0": {"offset": end[0], "leader_epoch": end[1]}}})
+            try:
+                told[place] = str(read(place, startingOffsets=bound)), ending_offsets(place)
+            except LogTruncatedError as error:
+                told[place] = str(error).partition(": ")[2], ending_offsets(place)
+    of_disk, of_store = told.values()
+    assert of_disk == of_store
+
+
+def placed(epochs: dict[int, int]) -> list[tuple[int, int, int]]:
+    return [(offset, COUNT, epoch) for offset, epoch in epochs.items()]
+
+
 def test_a_topic_that_was_created_again_is_another_one(tmp_path: Path) -> None:
     root = write(tmp_path / "b", [0, 0])
     metadata = root / "t-0" / PARTITION_METADATA_NAME
