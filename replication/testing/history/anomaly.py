@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from logstore.shown_text import shown
 from replication.testing.history.history import Column, History
 from replication.testing.history.operation import Value
 
@@ -67,11 +68,11 @@ class Anomaly:
     value: Value | None = None
 
     def __str__(self) -> str:
-        place = [] if self.partition is None else [self.partition]
+        place = [] if self.partition is None else [shown(self.partition)]
         place += [] if self.offset is None else [f"offset {self.offset:,}"]
         place += [] if self.value is None else [f"value {self.value!r}"]
-        shown = ", ".join(f"{number + 1:,}" for number in self.operations)
-        return f"{self.kind}: {', '.join(place)}{': ' if place else ''}operations {shown}"
+        numbers = ", ".join(f"{number + 1:,}" for number in self.operations)
+        return f"{self.kind}: {', '.join(place)}{': ' if place else ''}operations {numbers}"
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class History:
                 sent.add(number, get("sent", {}))
                 polled.add(number, get("polled", {}))
                 number += 1
-        except (AttributeError, OverflowError, TypeError, ValueError) as error:
+        except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
             raise HistoryError(f"operation {number + 1:,} is not understood: {error}") from error
         names.ensure_known()
         self.sent: Final = Records(sent)

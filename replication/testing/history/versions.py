@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.shown_text import shown
 from replication.testing.errors import HistoryError
 from replication.testing.history.history import FAILED, NONE, OK, Column, History
 
@@ -35,7 +36,7 @@ class Versions:
         if not len(again):
             return
         row = again[0]
-        partition = self.history.partitions[sent.partition[row]]
+        partition = shown(self.history.partitions[sent.partition[row]])
         first, second = (f"{sent.operation[each] + 1:,}" for each in (row_by_value[sent.value[row]], row))
         raise HistoryError(
             f"{values[sent.value[row]]!r} was sent to {partition} twice, by operations {first} and {second}: what is "

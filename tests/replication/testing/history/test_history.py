@@ -82,8 +82,9 @@ def test_the_program_prints_counterexamples_and_fails_where_something_is_wrong(t
         assert run.returncode == status, run.stderr
         for line, start in zip(run.stdout.splitlines(), told, strict=False):
             assert line.startswith(start)
-    path.write_text("{\n")
-    run = subprocess.run(
-        [sys.executable, "-m", "replication.testing.history", path], capture_output=True, text=True, check=False
-    )
-    assert (run.returncode, run.stderr.count("operation 1 is not understood")) == (2, 1)
+    for nonsense in ("{", "[" * 200_000):
+        path.write_text(f"{nonsense}\n")
+        run = subprocess.run(
+            [sys.executable, "-m", "replication.testing.history", path], capture_output=True, text=True, check=False
+        )
+        assert (run.returncode, run.stderr.count("operation 1 is not understood")) == (2, 1)

@@ -138,6 +138,14 @@ def test_an_anomaly_says_where_it_is_and_which_operations_show_it() -> None:
     assert report.broken == [AnomalyKind.LOST_WRITE]
 
 
+def test_a_partition_of_any_name_can_be_shown() -> None:
+    name = "\x1b[2J\ud800"
+    (unsent,) = check(History.of([polls((name, 0, "x"))])).anomalies(AnomalyKind.UNSENT_READ)
+    assert str(unsent) == r"unsent-read: \x1b[2J\xed\xa0\x80, offset 0, value 'x': operations 1"
+    with pytest.raises(HistoryError, match=r"'x' was sent to \\x1b\[2J"):
+        check(History.of([sends((name, 0, "x")), sends((name, 1, "x"))]))
+
+
 def test_sound_histories_have_nothing_that_kafka_promises_not_to_have() -> None:
     random = Random(SOUND.seed)
     for _ in range(SOUND.count):
