@@ -18,6 +18,8 @@ TEXT: Final = "é".encode() + PLANTED
 """What UTF-8 can show; its first letter is escaped by all that escapes."""
 BINARY: Final = b"\xff" + PLANTED
 """What JSON shows in base64."""
+LONG: Final = 100 * b"x"
+"""Makes a value one that a conflict has not all of."""
 HEADERS: Final = (Header(f"name-{PLANTED.decode()}", TEXT), Header("name", BINARY), Header("empty", None))
 GROUP: Final = f"group-{PLANTED.decode()}"
 TRANSACTIONAL_ID: Final = f"id-{PLANTED.decode()}"
@@ -31,10 +33,11 @@ def planted_copies(directory: Path) -> list[Path]:
         data(0, TEXT, key=TEXT, headers=HEADERS, producer=8, transactional=True),
         marker(0, COMMIT, 8),
     ]
-    kept = [*shared, data(2, b"kept " + TEXT, key=b"key-" + TEXT)]
+    kept = [*shared, data(2, b"kept " + TEXT, key=b"key-" + TEXT), data(2, TEXT + LONG, key=b"long-" + TEXT)]
     losing = [
         *shared,
-        data(1, b"lost " + BINARY, b"lost " + 100 * b"x" + TEXT, key=b"key-" + TEXT, headers=HEADERS),
+        data(1, b"lost " + TEXT, b"lost " + BINARY, key=b"key-" + TEXT, headers=HEADERS),
+        data(1, b"lost " + TEXT + LONG, key=b"long-" + TEXT),
         data(1, b"salvaged " + TEXT, key=b"salvaged " + BINARY, headers=HEADERS),
         data(1, TEXT, key=TEXT, headers=HEADERS, codec=Codec.ZSTD),
         data(1, TEXT, key=TEXT, producer=9, transactional=True),

@@ -10,6 +10,7 @@ from logstore.offline.log_file import LogFile
 from replication.cli.dumping import log_dump
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.planted import PLANTED, forms, planted_copies, shown_in, shown_in_files
+from tests.replication.copies.quorum_recovery.kept_quorums import KEPT, controllers, went_on
 
 MASK: Final = ("--mask", "keys,values")
 LOG: Final = f"t-0/{0:020d}.log"
@@ -189,3 +190,13 @@ def test_differences_between_copies_show_no_contents(suffix: str, tmp_path: Path
         file = (tmp_path / name).with_suffix(suffix)
         epochlog("audit", *roots, "--differences", file, *masking)
         assert bool(shown_in_files(file)) is (name == "plain")
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_records_of_the_clusters_metadata_are_not_explained(as_json: tuple[str, ...]) -> None:
+    root = controllers(KEPT[True])[went_on(KEPT[True])[0]]
+    dump = ("dump", root / "__cluster_metadata-0", "--records", *as_json)
+    plain, masked = epochlog(*dump).out, epochlog(*dump, "--mask", "values").out
+    for told in ("127.0.0.1", "CONFIG_RECORD", "PARTITION_RECORD"):
+        assert (told in plain, told in masked) == (True, False)
+    assert len(masked.splitlines()) == len(plain.splitlines())
