@@ -198,6 +198,16 @@ def test_a_broker_that_is_down_makes_its_partitions_unknown_and_is_named(cluster
     assert outcome.status == 2
 
 
+def test_a_page_that_is_shared_names_no_address(cluster: Cluster, tmp_path: Path) -> None:
+    page = tmp_path / "audit.html"
+    outcome = audited(cluster, "--topics", "orders", "--report", page, "--share")
+    for printed in (outcome.out, page.read_text()):
+        assert "127.0.0.1" not in printed
+        assert "copy-3" in printed
+    assert outcome.document["live"]["bootstrap"].startswith("HOST:")
+    assert verdicts(outcome) == {"orders": ["identical"]}
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
