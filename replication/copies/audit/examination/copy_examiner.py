@@ -3,7 +3,7 @@
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock
@@ -26,6 +26,7 @@ from replication.copies.audit.examination.examination import (
 )
 from replication.copies.audit.examination.header_cache import CopyHeaders, HeaderCache, not_kept
 from replication.copies.audit.examination.range_digests import RangeDigests
+from replication.copies.audit.examination.standing_copy import CopyState, RootState, StandingCopies
 from replication.copies.audit.examination.transfers import (
     WRONG_LENGTH,
     FetchedDamage,
@@ -91,9 +92,17 @@ class Examiner:
     """Makes the rows of one task; the own files of remote roots are fetched once for all copies in it."""
 
     def __init__(
-        self, *, records: bool = False, read_at: int = 0, cache: HeaderCache | None = None, is_live: bool = False
+        self,
+        *,
+        records: bool = False,
+        read_at: int = 0,
+        cache: HeaderCache | None = None,
+        standing: StandingCopies | None = None,
+        is_live: bool = False,
     ) -> None:
         """Examine for an audit that began at `read_at`, in microseconds since 1970 UTC; `cache` spares reading.
+
+        So does `standing`, of whole copies.
 
         With `is_live` brokers write to the copies: what has changed meanwhile is read again by whoever looks at all
         copies of a partition, and what `cache` has seen of files that stood still counts all the same.
@@ -101,9 +110,12 @@ class Examiner:
         self._records = records
         self._read_at = read_at
         self._cache = cache
+        self._standing = standing
         self._is_live = is_live
         self._looks_again = 0 if is_live else LOOKS_AGAIN
         self._roots = LocalRoots()
+        self._root_states: dict[str, RootState] = {}
+        """By their URIs, as roots were when the first copy was looked at, or when one had changed last."""
         self._ahead: CopiesAhead[FetchedCopy] | None = None
         self._damage: set[FetchedDamage] = set()
         """What was wrong in the last look, of a remote copy."""
@@ -112,10 +124,12 @@ class Examiner:
 
     def rows(self, task: Task) -> Iterator[Row]:
         """Examine all of a task, and fetch small remote copies that follow meanwhile."""
-        whole = [job.copy for job in task if job.copy is not None and not job.copy.is_local and not job.ranges]
+        recalled = [(job, self._recalled(job)) for job in task]
+        unknown = [job.copy for job, row in recalled if row is None and not job.ranges]
+        whole = [copy for copy in unknown if copy is not None and not copy.is_local]
         with CopiesAhead(whole, self._fetched) as self._ahead:
-            for job in task:
-                yield self.row(job)
+            for job, row in recalled:
+                yield row or self.row(job)
 
     def row(self, job: Job) -> Row:
         """Examine a root, a copy, or a part of one, whatever is wrong with it."""
@@ -124,6 +138,19 @@ class Examiner:
         if job.ranges:
             return self._part(job, job.copy)
         return self._whole(job.copy, self._examine)
+
+    def recalled(self, copy: Copy) -> Row | None:
+        """Return what an earlier audit has found in a copy that stands as it was; None where it is to be read."""
+        if self._standing is None or not copy.is_local:
+            return None
+        try:
+            row = self._standing.recalled(copy, self._root_seen(copy))
+        except FAILURES:  # reading it will say why
+            return None
+        return None if row is None else {**copy_row(copy), "is_part": False, **row}
+
+    def _recalled(self, job: Job) -> Row | None:
+        return None if job.copy is None or job.ranges else self.recalled(job.copy)
 
     def finish(self, copy: Copy, pieces: Sequence[PieceExamination | None]) -> Row:
         """Examine what only the whole shows of a copy that was read in parts.
@@ -185,12 +212,13 @@ class Examiner:
                 if not changed:
                     break
         except FAILURES as error:
+            self._forget(copy)
             return {**copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
         summary = examination.summary
         segments = list(self._segment_rows(examination, headers))
         if changed:
             summary = replace(summary, unread=summary.unread + len(changed))
-        return {
+        row = {
             **copy_row(copy),
             "is_part": False,
             "findings": _as_json([*examination.findings, *changed]),
@@ -201,6 +229,25 @@ class Examiner:
             "bytes_read": sum(segment["bytes"] for segment in segments if segment["read_at"] == self._read_at),
             "oldest_read": min((segment["read_at"] for segment in segments), default=None),
         }
+        if changed:
+            self._forget(copy)
+            return row
+        return row if self._standing is None or not copy.is_local else self._kept(self._standing, copy, headers, row)
+
+    def _forget(self, copy: Copy) -> None:
+        """Forget what an earlier audit has found in a copy: it counts no more, however the copy looks the next time."""
+        if self._standing is not None and copy.is_local:
+            with suppress(OSError):
+                self._standing.forget(copy)
+
+    def _kept(self, standing: StandingCopies, copy: Copy, headers: CopyHeaders, row: Row) -> Row:
+        """Keep the row for the next audit; that it cannot be kept is a finding."""
+        ends = headers.keeper.ends if headers.keeper else {}
+        try:
+            standing.keep(copy, headers.before, ends, row)
+        except OSError as error:
+            return {**row, "findings": [*row["findings"], *_as_json([not_kept(copy, error)])]}
+        return row
 
     def _confirmed(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
         """Examine a copy once; a remote one in which there is damage until a look finds none, or the same once more.
@@ -236,6 +283,7 @@ class Examiner:
             self._damage = set() if copy.is_local else fetched_damage(copy, examination, directory)
         if changed:
             self._roots.forget(copy.root)
+            self._root_states.pop(copy.root, None)
         is_log_damaged = any(each.file.endswith(f".{FileKind.LOG}") for each in self._damage)
         if self._cache is not None and (self._is_live or not changed) and not is_log_damaged:
             examination = self._keep(self._cache, copy, headers, examination)
@@ -245,7 +293,10 @@ class Examiner:
         return examine(self._open(directory), copy.replica, records=self._records, headers=headers)
 
     def _headers(self, copy: Copy) -> CopyHeaders:
-        return self._cache.of(copy) if self._cache is not None else CopyHeaders()
+        before = CopyState.of(copy, self._root_seen(copy)) if self._standing is not None and copy.is_local else None
+        headers = self._cache.of(copy) if self._cache is not None else CopyHeaders()
+        headers.before = before
+        return headers
 
     @staticmethod
     def _keep(cache: HeaderCache, copy: Copy, headers: CopyHeaders, examination: Examination) -> Examination:
@@ -269,6 +320,13 @@ class Examiner:
         with self._local_copy(copy, headers, altered.add) as directory:
             yield FetchedCopy(directory, headers, altered)
 
+    def _root_seen(self, copy: Copy) -> RootState:
+        """Look at what stands beside a copy, for the first one of its root. Raises OSError."""
+        if copy.root not in self._root_states:
+            root = Storage(copy.root)
+            self._root_states[copy.root] = RootState.of(self._roots.of(root, _untold) or root.path)
+        return self._root_states[copy.root]
+
     def _local_copy(
         self, copy: Copy, headers: CopyHeaders, altered: Altered, only: Collection[str] | None = None
     ) -> AbstractContextManager[Path]:
@@ -281,6 +339,10 @@ class Examiner:
     @staticmethod
     def _open(directory: Path) -> PartitionDirectory:
         return PartitionDirectory.open(directory, root=directory.parent)
+
+
+def _untold(_file: str) -> None:
+    """Report no file of a root that was altered on its way: the root's own row does."""
 
 
 def piece_of(row: Row) -> PieceExamination | None:

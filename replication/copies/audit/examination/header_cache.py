@@ -1,16 +1,13 @@
 """Spares the bytes of segments that an earlier audit has read: closed ones that are unchanged since."""
 
-import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from logstore.batch.columns import BatchColumns
-from logstore.batch.layout import CRC_AT, CRC_START
 from logstore.offline.log_file import LogFile
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Scan
-from replication.base.errors import UnreadableLocationError
 from replication.copies.audit.examination.cached_segment import (
     CachedSegment,
     HeaderFileError,
@@ -18,7 +15,9 @@ from replication.copies.audit.examination.cached_segment import (
     encode_segments,
 )
 from replication.copies.audit.examination.header_keeper import HeaderKeeper
+from replication.copies.audit.examination.kept_file import KeptFile
 from replication.copies.audit.examination.rotation import Rotation
+from replication.copies.audit.examination.standing_copy import SETTLED_NS, CopyState, ends_in
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.remote.stand_in import StandIn
 from replication.copies.audit.snapshots.remote.stored_file import StoredFile
@@ -27,10 +26,7 @@ from replication.copies.audit.snapshots.work import Copy
 
 UNREADABLE_HISTORY: Final = "history-unreadable"
 HISTORY_NOT_KEPT: Final = "history-not-kept"
-SETTLED_NS: Final = 2_000_000_000
-"""A file that was modified less than this before an audit began is not kept: file systems round such times."""
 _MICROSECONDS: Final = 1_000
-_MOST_BYTES: Final = 1 << 30
 _SUFFIX: Final = ".headers"
 
 StoredFiles = Mapping[str, StoredFile]
@@ -46,6 +42,8 @@ class CopyHeaders:
     """Why nothing is known."""
     keeper: HeaderKeeper | None = None
     """Sees what is read, where that is to be kept."""
+    before: CopyState | None = None
+    """The copy before it was read, where what is found in it may be kept as a whole."""
 
     def scanning(self, otherwise: Scan = LogFile.scan) -> Scan:
         """Return what reads batches for a pass: from here those that are known, else by `otherwise`."""
@@ -132,8 +130,7 @@ class HeaderCache:
             if segment.file not in faulty
         ]
         if segments and [segment.file for segment in segments] != list(headers.cached):
-            directory, name = _place_of(copy)
-            self.place.child(directory).write(name, encode_segments(segments), durably=False)
+            header_file_of(copy).write(self.place, encode_segments(segments))
 
     def _read(self, keeper: HeaderKeeper, files: StoredFiles, cached: Collection[str]) -> Iterator[CachedSegment]:
         """Name the segments that this audit has read as they still are."""
@@ -145,43 +142,19 @@ class HeaderCache:
                 yield CachedSegment(name, stored, self.read_at, self.records, columns, controls)
 
     def _load(self, copy: Copy) -> list[CachedSegment]:
-        directory, name = _place_of(copy)
-        try:
-            data = self.place.child(directory).read(name, _MOST_BYTES)
-        except FileNotFoundError:
-            return []
-        return decode_segments(data)
+        data = header_file_of(copy).read(self.place)
+        return [] if data is None else decode_segments(data)
 
 
-def remove_others(place: Storage, copies: Iterable[Copy]) -> None:
-    """Forget the copies that are not among these. Raises OSError."""
-    kept = {"/".join(_place_of(copy)) for copy in copies}
-    try:
-        tree = place.tree(depth=1)
-    except UnreadableLocationError:  # nothing was kept so far
-        return
-    for directory, files in tree.items():
-        for name in files:
-            if f"{directory}/{name}" not in kept:
-                place.child(directory).remove(name)
-
-
-def _place_of(copy: Copy) -> tuple[str, str]:
-    """Name the directory and the file of a copy's headers: by a digest, as replicas may be called anything."""
-    identity = f"{copy.replica}\n{copy.topic_partition}"
-    digest = hashlib.sha256(identity.encode(errors="surrogateescape")).hexdigest()
-    return digest[:2], f"{digest[2:]}{_SUFFIX}"
+def header_file_of(copy: Copy) -> KeptFile:
+    """Name the file of a copy's headers."""
+    return KeptFile.of(f"{copy.replica}\n{copy.topic_partition}", _SUFFIX)
 
 
 def _ends_as(segment: CachedSegment, storage: Storage) -> bool:
     """Look whether a segment's last batch has the checksum that it had."""
     columns = segment.columns
-    position = int(columns.position[-1]) + CRC_AT
-    try:
-        stored = storage.read_at(segment.file, position, CRC_START - CRC_AT)
-    except OSError:
-        return False
-    return int.from_bytes(stored) == int(columns.crc[-1])
+    return ends_in(storage, segment.file, int(columns.position[-1]), int(columns.crc[-1]))
 
 
 def not_kept(copy: Copy, error: OSError) -> ReplicaFinding:

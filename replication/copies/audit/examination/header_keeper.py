@@ -20,14 +20,18 @@ class HeaderKeeper(SilentCheck):
     def __init__(self) -> None:
         self.kept: dict[str, tuple[BatchColumns, tuple[tuple[int, bytes], ...]]] = {}
         """By the names of `.log` files: all their batches, and the control batches among them."""
+        self.ends: dict[str, tuple[int, int]] = {}
+        """Of all `.log` files: where the last batch stands that was seen, and its checksum."""
         self._columns: list[BatchColumns] = []
         self._controls: Controls = []
         self._is_sound = True
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """See `Check`."""
+        columns = chunk.columns
+        if len(columns):
+            self.ends[chunk.segment.log_path.name] = int(columns.position[-1]), int(columns.crc[-1])
         if not chunk.is_active and self._is_sound:
-            columns = chunk.columns
             self._is_sound = bool((columns.crc_valid & (columns.magic == MAGIC)).all())
             self._columns.append(columns.copy())  # its memory is used again
             self._controls += _controls(chunk)

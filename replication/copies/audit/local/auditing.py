@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +17,7 @@ from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.audit_plan import AuditPlan, NewExaminer, plan_audit
 from replication.copies.audit.pipeline.committed_rows import read_by_groups
 from replication.copies.audit.pipeline.internal_topics import COMMITTED_OFFSETS, TopicReading, stranded, topic_readings
+from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.copies.audit.snapshots.arguments import workers_in
 from replication.copies.audit.snapshots.registered import Registrations
@@ -35,6 +36,8 @@ JUDGED_AT_ONCE: Final = 20
 """Partitions that are judged by one call."""
 
 Advance = Callable[[int], None]
+Place = tuple[str, str]
+"""Of a copy: its root, and its directory there."""
 
 
 def leading_copies(topic: str, examined: Iterable[Row], judged: Iterable[Row]) -> Iterator[Row]:
@@ -112,13 +115,15 @@ def plan_locally(
 
 def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance = lambda _bytes: None) -> LocalAudit:
     """Do a planned audit."""
-    with WorkerPool(_workers_for(plan, workers)) as pool:
+    known = {} if plan.options.live or plan.run_before is None else _recalled(plan, progress)
+    tasks = list(_left(plan.tasks, known))
+    with WorkerPool(_workers_for(plan, tasks, workers)) as pool:
         if plan.options.live:
             from replication.copies.audit.local.live_auditing import audit_live  # noqa: PLC0415  start-up time
 
             return audit_live(plan, pool, progress)
         metered = MeteredPool(pool)
-        rows = [row for some in _examined(metered, plan, progress) for row in some]
+        rows = [*known.values(), *(row for some in _examined(metered, plan, tasks, progress) for row in some)]
         parts: dict[str, list[Row]] = {}
         for row in rows:
             if row["is_part"]:
@@ -140,7 +145,7 @@ def _judged(
     pool: MeteredPool, groups: Sequence[Sequence[Row]], plan: AuditPlan, registered: Registrations
 ) -> list[Row]:
     some = [groups[first : first + JUDGED_AT_ONCE] for first in range(0, len(groups), JUDGED_AT_ONCE)]
-    judging = ((each, plan.missing, _of(each, registered)) for each in some)
+    judging = ((each, plan.missing, _of(each, registered), plan.known_verdicts) for each in some)
     return [row for each in pool.map(_judge, judging) for row in each]
 
 
@@ -150,22 +155,40 @@ def _read(pool: MeteredPool, reading: TopicReading, copies: Sequence[Row], judge
     return [row for some in pool.map(reading.read, leading) for row in some]
 
 
-def _workers_for(plan: AuditPlan, workers: int | None) -> int:
+def _recalled(plan: AuditPlan, progress: Advance) -> dict[Place, Row]:
+    """Take the rows of local copies that stand as they were from the history: reading one takes longer than asking."""
+    examiner = plan.new_examiner()
+    known: dict[Place, Row] = {}
+    for copy in plan.copies:
+        row = examiner.recalled(copy) if copy.is_local else None
+        if row is not None:
+            known[copy.root, copy.directory] = {**dict.fromkeys(EXAMINED), **row}
+            progress(copy.bytes)
+    return known
+
+
+def _left(tasks: Iterable[Task], known: Collection[Place]) -> Iterator[Task]:
+    """Leave out the copies that are known."""
+    for task in tasks:
+        left = tuple(job for job in task if job.copy is None or (job.copy.root, job.copy.directory) not in known)
+        if left:
+            yield left
+
+
+def _workers_for(plan: AuditPlan, tasks: Sequence[Task], workers: int | None) -> int:
     """Choose how many processes there are beside this one; none where another Python cannot be started.
 
     Logs that brokers truncate meanwhile are never read in this one, which would end it.
     """
-    cost = sum(job.cost for task in plan.tasks for job in task)
+    cost = sum(job.cost for task in tasks for job in task)
     if workers is None and not plan.options.live and (cost < WORTH_WORKERS or not sys.executable):
         return 0
-    return min(len(plan.tasks), (os.cpu_count() or 1) if workers is None else workers)
+    return min(len(tasks), (os.cpu_count() or 1) if workers is None else workers)
 
 
-def _examined(pool: MeteredPool, plan: AuditPlan, progress: Advance) -> Iterator[list[Row]]:
+def _examined(pool: MeteredPool, plan: AuditPlan, tasks: Sequence[Task], progress: Advance) -> Iterator[list[Row]]:
     """Examine all tasks; what each has read counts once those before it are done."""
-    for task, rows in zip(
-        plan.tasks, pool.map(_examine, ((task, plan.new_examiner) for task in plan.tasks)), strict=True
-    ):
+    for task, rows in zip(tasks, pool.map(_examine, ((task, plan.new_examiner) for task in tasks)), strict=True):
         progress(sum(job.bytes for job in task))
         yield rows
 
@@ -189,5 +212,7 @@ def _of(partitions: Sequence[Sequence[Row]], registered: Registrations) -> Regis
     return {name: registered[name] for name in names if name in registered}
 
 
-def _judge(partitions: Sequence[Sequence[Row]], missing: Missing, registered: Registrations) -> list[Row]:
-    return [judge_rows(rows, missing, registered) for rows in partitions]
+def _judge(
+    partitions: Sequence[Sequence[Row]], missing: Missing, registered: Registrations, known: KnownVerdicts | None
+) -> list[Row]:
+    return [judge_rows(rows, missing, registered, known) for rows in partitions]

@@ -24,9 +24,11 @@ from replication.base.metadata_partition import METADATA_PARTITION
 from replication.copies.audit.examination.copy_examiner import Examiner
 from replication.copies.audit.examination.header_cache import UNREADABLE_HISTORY, HeaderCache
 from replication.copies.audit.examination.rotation import Rotation
+from replication.copies.audit.examination.standing_copy import StandingCopies
 from replication.copies.audit.judgement.run import Changes, Run
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.history import History
+from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import Missing
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.arguments import ensure_few_tasks, snapshots_in
@@ -131,7 +133,15 @@ class AuditPlan:
             return partial(Examiner, records=records, read_at=read_at, is_live=is_live)
         full, rotation = self.options.full, self.rotation
         cache = HeaderCache(self.history.headers, read_at, records=records, full=full, rotation=rotation)
-        return partial(Examiner, records=records, read_at=read_at, cache=cache, is_live=is_live)
+        if is_live:  # brokers write to the copies: what is found in one is of one moment
+            return partial(Examiner, records=records, read_at=read_at, cache=cache, is_live=True)
+        standing = StandingCopies(self.history.headers, read_at, records=records, full=full, rotation=rotation)
+        return partial(Examiner, records=records, read_at=read_at, cache=cache, standing=standing)
+
+    @property
+    def known_verdicts(self) -> KnownVerdicts | None:
+        """What spares judging partitions; None without a history."""
+        return None if self.history is None else KnownVerdicts(self.history.verdicts, full=self.options.full)
 
     def __str__(self) -> str:
         names = ", ".join(snapshot.name for snapshot in self.snapshots)

@@ -1,15 +1,19 @@
 """The directory in which audits of one cluster keep what they found and read, for the next one."""
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
 from replication.base.errors import HistoryError
-from replication.copies.audit.examination.header_cache import remove_others
+from replication.copies.audit.examination.header_cache import header_file_of
+from replication.copies.audit.examination.kept_file import remove_others
 from replication.copies.audit.examination.rotation import Rotation
+from replication.copies.audit.examination.standing_copy import standing_file_of
 from replication.copies.audit.judgement.run import Run
+from replication.copies.audit.pipeline.known_verdicts import verdict_file_of
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 
@@ -19,7 +23,7 @@ _MOST_BYTES: Final = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """One file a run, and below `headers` one file a copy: see `HeaderCache`."""
+    """One file a run, and below `headers` and `verdicts` what is known of each copy, and of each partition."""
 
     place: Storage
 
@@ -32,6 +36,11 @@ class History:
     def headers(self) -> Storage:
         """Where the headers of segments are kept."""
         return self.place.child("headers")
+
+    @property
+    def verdicts(self) -> Storage:
+        """Where the verdicts of partitions are kept."""
+        return self.place.child("verdicts")
 
     def latest_run(self) -> Run | None:
         """Read the last run; None where there is none yet.
@@ -83,9 +92,11 @@ class History:
         """Add a run, in a file that is whole or not there. Raises OSError."""
         self.place.write(f"audit-{int(run.metrics['time'] * 1000)}.json", run.to_bytes())
 
-    def forget_others(self, copies: Iterable[Copy]) -> None:
-        """Remove the headers of copies that are not among these. Raises OSError."""
-        remove_others(self.headers, copies)
+    def forget_others(self, copies: Collection[Copy]) -> None:
+        """Remove what is kept of copies, and of partitions, that are not among these. Raises OSError."""
+        now = time.time_ns()
+        remove_others(self.headers, [each(copy) for copy in copies for each in (header_file_of, standing_file_of)], now)
+        remove_others(self.verdicts, [verdict_file_of(each) for each in {copy.topic_partition for copy in copies}], now)
 
 
 def _began_ms(name: str) -> int:

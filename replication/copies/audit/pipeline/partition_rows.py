@@ -13,6 +13,7 @@ from replication.copies.audit.judgement.findings.doubled_copies import BrokersCo
 from replication.copies.audit.judgement.judgement import judge
 from replication.copies.audit.judgement.verdict import PartitionVerdict, Verdict, worst_first
 from replication.copies.audit.pipeline.fetched_logs import FetchedLogs
+from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts, digest_of
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changed_since
 from replication.copies.audit.snapshots.registered import Registrations
@@ -23,22 +24,31 @@ Missing = Mapping[TopicPartition, tuple[str, ...]]
 """The replicas that lack a copy, as `missing_copies` returns them."""
 
 
-def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations) -> Row:
-    """Judge one partition; a copy that could not be read, or that changed meanwhile, makes it `unknown`."""
+def judge_rows(
+    rows: Sequence[Row], missing: Missing, registered: Registrations, known: KnownVerdicts | None = None
+) -> Row:
+    """Judge one partition; a copy that could not be read, or that changed meanwhile, makes it `unknown`.
+
+    Where `known` has come to a verdict from the same before, that is taken.
+    """
     partition = TopicPartition(rows[0]["topic"], rows[0]["partition"])
     unread = [row["replica"] for row in rows if row["summary"] is None]
     read = [row for row in rows if row["summary"] is not None]
     lacking = missing.get(partition, ())
     if not read:
         return unjudged(partition, lacking, unread)
+    said = registered.get(partition)
+    judged_from = "" if known is None or unread else digest_of(rows, lacking, said)
+    if known and judged_from and (recalled := known.recalled(partition, judged_from)):
+        return recalled
     altered: set[tuple[str, str]] = set()
     copies = [examined_copy(row, altered) for row in read]
     twice = list(doubled([*_by_broker(rows, read, copies)]))
     copies = [*_one_a_broker(read, copies, twice)]
-    said = registered.get(partition)
     verdict = judge(copies, missing=lacking, unread=unread, registered=said)
     changed: list[ReplicaFinding] = []
-    if any(comparison.batches_read for comparison in verdict.comparisons):
+    has_read = any(comparison.batches_read for comparison in verdict.comparisons)
+    if has_read:
         for row in read:
             summary = CopySummary.from_bytes(row["summary"])
             were_read = [each for each in summary.segments if each.file not in summary.unread_files]
@@ -50,7 +60,10 @@ def judge_rows(rows: Sequence[Row], missing: Missing, registered: Registrations)
         verdict = replace(verdict, verdicts=worst_first({*verdict.verdicts, Verdict.DAMAGED}))
     on_their_way = (altered_once(copy_of(row), file) for row in read for file in _of_copy(altered, row))
     findings = [*verdict.findings, *changed, *on_their_way, *(each.finding(partition) for each in twice)]
-    return {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
+    row = {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
+    if known and judged_from and not has_read and not verdict.unread:
+        known.keep(partition, judged_from, row)
+    return row
 
 
 def unjudged(partition: TopicPartition, missing: Sequence[str], unread: Sequence[str]) -> Row:

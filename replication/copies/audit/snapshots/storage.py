@@ -9,8 +9,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
+from stat import S_ISREG
 from typing import Final
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
+from uuid import uuid4
 
 from epoch.filesystem import REAL
 from logstore.errors import NotALogDirectoryError
@@ -187,6 +189,20 @@ class Storage:
         listed = self._remote.listed(allow_not_found=True)
         return {entry.name: entry.stored for entry in listed if entry.is_file}
 
+    def only_files(self) -> dict[str, StoredFile] | None:
+        """Look at the files of this directory; None where a directory, a link or anything else is among them, too.
+
+        Raises OSError.
+        """
+        if not self.is_local:
+            listed = self._remote.listed(allow_not_found=True)
+            return {entry.name: entry.stored for entry in listed} if all(each.is_file for each in listed) else None
+        with os.scandir(self.path) as entries:
+            found = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
+        if not all(S_ISREG(stat.st_mode) for stat in found.values()):
+            return None
+        return {name: StoredFile(stat.st_size, stat.st_mtime_ns) for name, stat in found.items()}
+
     def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
         """Give a file new contents, all at once; the directory is made where it is missing. Raises OSError.
 
@@ -195,19 +211,13 @@ class Storage:
         if not self.is_local:
             self._remote.write(name, data)
             return
-        directory = self.path
-        directory.mkdir(parents=True, exist_ok=True)
-        if durably:
-            REAL.write_atomically(directory / name, data)
-            return
-        with tempfile.NamedTemporaryFile(dir=directory, prefix=f"{name}.", suffix=".tmp", delete=False) as file:
-            try:
-                file.write(data)
-                file.flush()
-                os.replace(file.name, directory / name)  # noqa: PTH105  a name as it is
-            except BaseException:
-                os.unlink(file.name)  # noqa: PTH108  as above
-                raise
+        target = self.path / name
+        write = REAL.write_atomically if durably else _write_whole
+        try:
+            write(target, data)
+        except FileNotFoundError:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write(target, data)
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there. Raises OSError."""
@@ -345,6 +355,19 @@ def _above(directory: str) -> Iterator[str]:
     """Name the directories above one; those of a store have no files of their own, but have those below."""
     while directory := directory.rpartition("/")[0]:
         yield directory
+
+
+def _write_whole(target: Path, data: bytes) -> None:
+    """Write a file beside its place, under a name of its own, as others may write it too, and put it there."""
+    written = f"{target}.{uuid4().hex}.tmp"
+    try:
+        with open(written, "xb") as file:
+            file.write(data)
+        os.replace(written, target)  # noqa: PTH105  many files, one after the other
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(written)  # noqa: PTH108  as above
+        raise
 
 
 def _files_in(entries: Iterable[StoredEntry]) -> Files:

@@ -131,7 +131,7 @@ def _judged(copies: DataFrame, committed: DataFrame | None, *, groups: int, plan
     return (
         rows.repartition(groups, "topic", "partition")
         .groupBy("topic", "partition")
-        .applyInArrow(judging(plan.missing, plan.registered), spark_schema(JUDGED))
+        .applyInArrow(judging(plan.missing, plan.registered, plan.known_verdicts), spark_schema(JUDGED))
     )
 
 

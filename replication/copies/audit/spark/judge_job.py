@@ -8,6 +8,7 @@ from replication.copies.audit.coordinators.commits import with_read_positions
 from replication.copies.audit.examination.copy_examiner import Row
 from replication.copies.audit.pipeline.audit_plan import NewExaminer
 from replication.copies.audit.pipeline.committed_rows import read_by_groups
+from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.copies.audit.snapshots.registered import Registrations
 from replication.copies.audit.tables import EXAMINED, JUDGED, Columns
@@ -16,7 +17,7 @@ Group = Callable[[pa.Table], pa.Table]
 """What Spark applies to the rows of one group."""
 
 
-def judging(missing: Missing, registered: Registrations) -> Group:
+def judging(missing: Missing, registered: Registrations, known: KnownVerdicts | None = None) -> Group:
     """Return what turns the rows of one partition's copies, and of what groups have committed, into its verdict."""
 
     def judge_table(table: pa.Table) -> pa.Table:
@@ -25,7 +26,7 @@ def judging(missing: Missing, registered: Registrations) -> Group:
         if not copies:
             return pa.schema(JUDGED).empty_table()
         read = read_by_groups(row for row in rows if row["group"] is not None)
-        return _table_of(judge_rows(copies, missing, with_read_positions(registered, read)), JUDGED)
+        return _table_of(judge_rows(copies, missing, with_read_positions(registered, read), known), JUDGED)
 
     return judge_table
 
