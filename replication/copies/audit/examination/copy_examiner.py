@@ -284,9 +284,8 @@ class Examiner:
         if changed:
             self._roots.forget(copy.root)
             self._root_states.pop(copy.root, None)
-        is_log_damaged = any(each.file.endswith(f".{FileKind.LOG}") for each in self._damage)
-        if self._cache is not None and (self._is_live or not changed) and not is_log_damaged:
-            examination = self._keep(self._cache, copy, headers, examination)
+        if self._cache is not None and (self._is_live or not changed):
+            examination = self._keep(self._cache, copy, headers, examination, self._damaged_logs())
         return examination, changed, headers
 
     def _examine(self, directory: Path, copy: Copy, headers: CopyHeaders) -> Examination:
@@ -298,12 +297,21 @@ class Examiner:
         headers.before = before
         return headers
 
+    def _damaged_logs(self) -> set[str]:
+        """Name the `.log` files of a remote copy in which there was damage when they were fetched last."""
+        return {each.file for each in self._damage if each.file.endswith(f".{FileKind.LOG}")}
+
     @staticmethod
-    def _keep(cache: HeaderCache, copy: Copy, headers: CopyHeaders, examination: Examination) -> Examination:
-        """Keep what was read for the next audit; what cannot be kept is a finding."""
+    def _keep(
+        cache: HeaderCache, copy: Copy, headers: CopyHeaders, examination: Examination, damaged: Collection[str]
+    ) -> Examination:
+        """Keep what was read for the next audit, unless some was `damaged`; what cannot be kept is a finding."""
         faulty = {finding.finding.file for finding in examination.findings if finding.finding.file}
         try:
-            cache.save(copy, headers, faulty)
+            if damaged:
+                cache.forget(copy, damaged)
+            else:
+                cache.save(copy, headers, faulty)
         except OSError as error:
             return replace(examination, findings=(*examination.findings, not_kept(copy, error)))
         return examination

@@ -1,6 +1,6 @@
 """Spares the bytes of segments that an earlier audit has read: closed ones that are unchanged since."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,6 +28,7 @@ UNREADABLE_HISTORY: Final = "history-unreadable"
 HISTORY_NOT_KEPT: Final = "history-not-kept"
 _MICROSECONDS: Final = 1_000
 _SUFFIX: Final = ".headers"
+_MARK_BYTES: Final = 4
 
 StoredFiles = Mapping[str, StoredFile]
 
@@ -42,6 +43,10 @@ class CopyHeaders:
     """Why nothing is known."""
     keeper: HeaderKeeper | None = None
     """Sees what is read, where that is to be kept."""
+    kept: frozenset[str] | None = None
+    """The `.log` files of which anything was kept, of use or not; None where that was not looked up."""
+    mark: bytes = b""
+    """Which version of the kept file that was."""
     before: CopyState | None = None
     """The copy before it was read, where what is found in it may be kept as a whole."""
 
@@ -98,10 +103,12 @@ class HeaderCache:
         if self.full:
             return found
         try:
-            kept = self._load(copy)
+            data = header_file_of(copy).read(self.place)
+            kept = decode_segments(data) if data else []
         except (HeaderFileError, OSError) as error:
             found.findings = (_unreadable(copy, error),)
             return found
+        found.kept, found.mark = frozenset(segment.file for segment in kept), _mark(data)
         storage = Storage(copy.root).child(copy.directory)
         files = storage.stored_files() if kept else {}
         active = copy.segments[-1].file if copy.segments else None
@@ -124,13 +131,36 @@ class HeaderCache:
         if headers.keeper is None:
             return
         files = Storage(copy.root).child(copy.directory).stored_files()
-        segments = [
-            segment
-            for segment in (*headers.cached.values(), *self._read(headers.keeper, files, headers.cached))
-            if segment.file not in faulty
-        ]
-        if segments and [segment.file for segment in segments] != list(headers.cached):
+        read = [each for each in self._read(headers.keeper, files, headers.cached) if each.file not in faulty]
+        cached = {name: segment for name, segment in headers.cached.items() if name not in faulty}
+        if read or headers.kept != cached.keys():
+            self._write(copy, [*self._still_kept(copy, cached, headers.mark), *read])
+
+    def forget(self, copy: Copy, files: Collection[str]) -> None:
+        """Let the next audit read these files of a copy. Raises OSError."""
+        try:
+            kept = self._load(copy)
+        except HeaderFileError:
+            kept = []
+        left = [segment for segment in kept if segment.file not in files]
+        if len(left) < len(kept):
+            self._write(copy, left)
+
+    def _still_kept(self, copy: Copy, cached: Mapping[str, CachedSegment], mark: bytes) -> list[CachedSegment]:
+        """Leave out what another audit has forgotten since these were looked up: it has found damage there."""
+        if not cached or _mark(header_file_of(copy).read(self.place)) == mark:
+            return list(cached.values())
+        try:
+            now = {segment.file for segment in self._load(copy)}
+        except HeaderFileError:
+            now = set()
+        return [segment for name, segment in cached.items() if name in now]
+
+    def _write(self, copy: Copy, segments: Sequence[CachedSegment]) -> None:
+        if segments:
             header_file_of(copy).write(self.place, encode_segments(segments))
+        else:
+            header_file_of(copy).remove(self.place)
 
     def _read(self, keeper: HeaderKeeper, files: StoredFiles, cached: Collection[str]) -> Iterator[CachedSegment]:
         """Name the segments that this audit has read as they still are."""
@@ -144,6 +174,11 @@ class HeaderCache:
     def _load(self, copy: Copy) -> list[CachedSegment]:
         data = header_file_of(copy).read(self.place)
         return [] if data is None else decode_segments(data)
+
+
+def _mark(data: bytes | None) -> bytes:
+    """Return what tells one version of a file from another: its checksum; nothing where there is none."""
+    return data[:_MARK_BYTES] if data else b""
 
 
 def header_file_of(copy: Copy) -> KeptFile:

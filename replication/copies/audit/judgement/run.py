@@ -1,8 +1,8 @@
 """One audit as the next one needs to know it, and what is new in it."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Self
 
 from replication.base.json_object import Json
@@ -11,6 +11,21 @@ from replication.copies.audit.judgement.verdict import Verdict
 VERSION: Final = 1
 NOTE: Final = ": info "
 """In the lines of findings that only inform."""
+MOVING: Final = frozenset(
+    {
+        "clean-shutdown-doubtful",
+        "cleaner-beyond-log-end",
+        "high-watermark-beyond-log-end",
+        "metadata-beginning-lost",
+        "producer-snapshots-missing",
+        "recovery-point-beyond-log-end",
+        "short-of-claims",
+        "snapshot-differs",
+        "log-start-beyond-log-end",
+        "zero-tail",
+    }
+)
+"""Findings about a whole copy, whose offset and file say how far its log reached when it was looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +52,15 @@ class Run:
         known, now = before.since if before else {}, document["metrics"]["time"]
         since = {name: known.get(name, now) for name in _names(verdicts, findings)}
         return cls(dict(document["metrics"]), verdicts, findings, since)
+
+    def overlaps(self, later: Self) -> bool:
+        """Whether it was not over yet when a later one began."""
+        return bool(self.metrics["time"] + self.metrics.get("seconds", 0) >= later.metrics["time"])
+
+    def with_since_of(self, other: Self) -> Self:
+        """Add since when a run at the same time has found what this one has."""
+        since = {name: min(time, other.since.get(name, time)) for name, time in self.since.items()}
+        return replace(self, since=since)
 
     def of_partition(self, name: str) -> str:
         """Return a partition's verdict."""
@@ -82,6 +106,8 @@ class Changes:
     gone: tuple[str, ...]
     standing: tuple[Standing, ...] = ()
     """What there is now, new or not; what is there longest comes first."""
+    ended: tuple[Standing, ...] = ()
+    """What the run before had and this one has not, with when it was first there; in the same order."""
 
     @classmethod
     def between(cls, before: Run, now: Run) -> Self:
@@ -101,7 +127,8 @@ class Changes:
                 *(f"{name}: {before.of_partition(name)} (now {Verdict.IDENTICAL})" for name in healed),
                 *sorted({*before.findings} - {*now.findings}),
             ),
-            tuple(sorted((Standing(name, since) for name, since in now.since.items()), key=_longest_first)),
+            _sorted(now.since.items()),
+            _sorted((name, since) for name, since in before.since.items() if name not in now.since),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -115,13 +142,24 @@ def _names(verdicts: Mapping[str, str], findings: Sequence[str]) -> list[str]:
     return [*(f"{partition}: {verdict}" for partition, verdict in verdicts.items()), *told]
 
 
+def _sorted(since: Iterable[tuple[str, float]]) -> tuple[Standing, ...]:
+    return tuple(sorted((Standing(name, time) for name, time in since), key=_longest_first))
+
+
 def _longest_first(standing: Standing) -> tuple[float, str]:
     return standing.since, standing.name
 
 
 def _line(finding: Json) -> str:
-    """Name a finding by what stays the same while a log grows."""
+    """Name a finding by what stays the same while a log grows, and segments are rolled, cleaned and deleted."""
     place = "" if finding["topic"] is None else f" in {finding['topic']}-{finding['partition']}"
-    file = "" if finding["file"] is None else f", {finding['file']}"
-    offset = "" if finding["offset"] is None else f", offset {finding['offset']}"
-    return f"{finding['replica']}: {finding['severity']} {finding['kind']}{place}{file}{offset}"
+    return f"{finding['replica']}: {finding['severity']} {finding['kind']}{place}{_within(finding)}"
+
+
+def _within(finding: Json) -> str:
+    """Name the place within a copy: by an offset, which may get into another segment, or by a file."""
+    if finding["kind"] in MOVING:
+        return ""
+    if finding["offset"] is not None:
+        return f", offset {finding['offset']}"
+    return "" if finding["file"] is None else f", {finding['file']}"

@@ -45,10 +45,22 @@ class History:
     def latest_run(self) -> Run | None:
         """Read the last run; None where there is none yet.
 
-        Raises HistoryError where its file was not written by an audit, or cannot be read.
+        What another one at the same time has found first stands since then. Raises HistoryError where its file was not
+        written by an audit, or cannot be read.
         """
-        names = self._names()
-        return self._read(names[-1]) if names else None
+        *earlier, last = self._names() or [""]
+        if not last:
+            return None
+        latest = self._read(last)
+        for name in reversed(earlier):
+            try:
+                other = self._read(name)
+            except HistoryError:
+                break
+            if not other.overlaps(latest):
+                break
+            latest = latest.with_since_of(other)
+        return latest
 
     def runs(self, most: int) -> tuple[list[Run], list[HistoryError]]:
         """Read the last runs, the oldest first, and what is wrong with files that cannot be read.
@@ -89,14 +101,21 @@ class History:
             raise HistoryError(f"{self.place.shown}/{name}", str(error)) from error
 
     def keep(self, run: Run) -> None:
-        """Add a run, in a file that is whole or not there. Raises OSError."""
-        self.place.write(f"audit-{int(run.metrics['time'] * 1000)}.json", run.to_bytes())
+        """Add a run, in a file of its own that is whole or not there. Raises OSError."""
+        began_ms, there = int(run.metrics["time"] * 1000), set(self.place.stored_files())
+        while _name(began_ms) in there:  # another scheduler's began in the same millisecond
+            began_ms += 1
+        self.place.write(_name(began_ms), run.to_bytes())
 
     def forget_others(self, copies: Collection[Copy]) -> None:
         """Remove what is kept of copies, and of partitions, that are not among these. Raises OSError."""
         now = time.time_ns()
         remove_others(self.headers, [each(copy) for copy in copies for each in (header_file_of, standing_file_of)], now)
         remove_others(self.verdicts, [verdict_file_of(each) for each in {copy.topic_partition for copy in copies}], now)
+
+
+def _name(began_ms: int) -> str:
+    return f"audit-{began_ms}.json"
 
 
 def _began_ms(name: str) -> int:

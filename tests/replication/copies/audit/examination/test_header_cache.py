@@ -11,8 +11,11 @@ from typing import Any, Final
 import pytest
 
 from logstore.batch.layout import CRC_AT, HEADER_SIZE
+from logstore.offline.partition_directory import PartitionDirectory
 from replication.copies.audit.examination.copy_examiner import Examiner
+from replication.copies.audit.examination.examination import examine
 from replication.copies.audit.examination.header_cache import HeaderCache
+from replication.copies.audit.examination.rotation import Rotation
 from replication.copies.audit.examination.standing_copy import StandingCopies
 from replication.copies.audit.pipeline.partition_rows import finish_rows
 from replication.copies.audit.snapshots.snapshot import list_snapshots
@@ -169,6 +172,38 @@ def test_a_byte_that_changed_within_an_unchanged_file_is_found_by_a_full_run_alo
     assert found_in(found) == ["corrupt-batch"]
     assert list(read_by(found).values()) == [True, True, True]
     assert found_in(runs.examine()) == ["corrupt-batch"], "it is read from now on"
+
+
+def test_where_all_that_was_kept_turns_out_to_be_damaged_it_is_read_from_then_on(runs: Runs) -> None:
+    runs.examine()
+    for file in runs.closed:
+        overwrite(file, HEADER_SIZE + 5, b"\xff")
+    assert found_in(runs.examine(full=True)) == ["corrupt-batch"] * 2
+    assert not list(runs.history.path.rglob("*.headers"))
+    assert found_in(runs.examine()) == ["corrupt-batch"] * 2
+
+
+def test_damage_that_one_audit_has_found_is_not_forgotten_by_another_at_the_same_time(runs: Runs) -> None:
+    runs.examine(at=1_800_000_000)
+    first, second = runs.closed
+    cache = HeaderCache(runs.history, 1_800_000_100 * 10**6, records=False, rotation=only_due(runs.copy, second.name))
+    headers = cache.of(runs.copy)
+    assert list(headers.cached) == [first.name]
+    overwrite(first, HEADER_SIZE + 5, b"\xff")
+    assert found_in(runs.examine(full=True, at=1_800_000_050)) == ["corrupt-batch"]
+
+    examine(PartitionDirectory.open(runs.root / "t-0"), ROOT, headers=headers)
+    cache.save(runs.copy, headers, ())
+    row = runs.examine(at=1_800_000_200)
+    assert found_in(row) == ["corrupt-batch"]
+    assert [segment["read_at"] for segment in row["segments"]][1] == 1_800_000_100 * 10**6, "what it has read is kept"
+
+
+def only_due(copy: Copy, file: str) -> Rotation:
+    """A rotation in which of a copy's segments this one alone has its turn."""
+    names = [segment.file for segment in copy.segments[:-1]]
+    rotations = (Rotation(7, number, 0) for number in range(7))
+    return next(each for each in rotations if [name for name in names if each.is_due(copy, name, 1)] == [file])
 
 
 def test_a_file_that_was_just_written_is_not_kept(runs: Runs) -> None:
