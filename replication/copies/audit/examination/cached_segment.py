@@ -55,6 +55,8 @@ class CachedSegment:
     columns: BatchColumns
     controls: tuple[tuple[int, bytes], ...]
     """Control batches: their positions, and their bytes, as checks of transactions read the markers in them."""
+    tag: str = ""
+    """What the store said of the object then: see `StoredObject`."""
 
     def chunks(self) -> Iterator[BatchColumns]:
         """Give the batches as `LogFile.scan` does."""
@@ -77,6 +79,7 @@ def encode_segments(segments: Sequence[CachedSegment]) -> bytes:
             "file": each.file,
             "stored": each.stored,
             "read_at": each.read_at,
+            "tag": each.tag,
             "has_records": each.has_records,
             "batches": len(each.columns),
             "controls": [[position, len(data)] for position, data in each.controls],
@@ -152,5 +155,6 @@ def _segments(described: Sequence[dict[str, Any]], data: bytes) -> Iterator[Cach
                 position=ends - of_segment["size"], **of_segment, next_position=int(ends[-1]), stop=StopReason.END
             ),
             tuple(controls),
+            each.get("tag", ""),
         )
         first = last

@@ -1,6 +1,6 @@
 """Spares the bytes of segments that an earlier audit has read: closed ones that are unchanged since."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,7 @@ from replication.copies.audit.examination.rotation import Rotation
 from replication.copies.audit.examination.standing_copy import SETTLED_NS, CopyState, ends_in
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.remote.stand_in import StandIn
-from replication.copies.audit.snapshots.remote.stored_file import StoredFile
+from replication.copies.audit.snapshots.remote.stored_object import StoredObject
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 
@@ -29,8 +29,6 @@ HISTORY_NOT_KEPT: Final = "history-not-kept"
 _MICROSECONDS: Final = 1_000
 _SUFFIX: Final = ".headers"
 _MARK_BYTES: Final = 4
-
-StoredFiles = Mapping[str, StoredFile]
 
 
 @dataclass(slots=True)
@@ -86,7 +84,9 @@ class HeaderCache:
     """The headers that the audits of one history have kept: a file for each copy, by replica and partition.
 
     A segment is unchanged where its name, its size, the time of its modification and the checksum of its last batch
-    are. What a disk has done to other bytes of it is not noticed: `full` reads all, and `rotation` all in some runs.
+    are; in a store, where its name, its size and its object's digest are, or what else tells objects of one name apart
+    and that checksum. What a disk has done to other bytes of it is not noticed: `full` reads all, and `rotation` all in
+    some runs.
     """
 
     place: Storage
@@ -109,18 +109,16 @@ class HeaderCache:
             found.findings = (_unreadable(copy, error),)
             return found
         found.kept, found.mark = frozenset(segment.file for segment in kept), _mark(data)
-        storage = Storage(copy.root).child(copy.directory)
-        files = storage.stored_files() if kept else {}
-        active = copy.segments[-1].file if copy.segments else None
-        found.cached = {
-            segment.file: segment
+        sizes = {segment.file: segment.size for segment in copy.segments[:-1]}
+        closed = [
+            segment
             for segment in kept
-            if segment.file != active
-            and files.get(segment.file) == segment.stored
+            if sizes.get(segment.file) == segment.stored.size
             and (segment.has_records or not self.records)
             and not (self.rotation and self.rotation.is_due(copy, segment.file, segment.read_at))
-            and _ends_as(segment, storage)
-        }
+        ]
+        unchanged = _as_they_were(closed, Storage(copy.root).child(copy.directory)) if closed else ()
+        found.cached = {segment.file: segment for segment in unchanged}
         return found
 
     def save(self, copy: Copy, headers: CopyHeaders, faulty: Collection[str]) -> None:
@@ -130,8 +128,8 @@ class HeaderCache:
         """
         if headers.keeper is None:
             return
-        files = Storage(copy.root).child(copy.directory).stored_files()
-        read = [each for each in self._read(headers.keeper, files, headers.cached) if each.file not in faulty]
+        names = [name for name in headers.keeper.kept if name not in headers.cached and name not in faulty]
+        read = self._read(names, headers.keeper, Storage(copy.root).child(copy.directory)) if names else []
         cached = {name: segment for name, segment in headers.cached.items() if name not in faulty}
         if read or headers.kept != cached.keys():
             self._write(copy, [*self._still_kept(copy, cached, headers.mark), *read])
@@ -162,14 +160,25 @@ class HeaderCache:
         else:
             header_file_of(copy).remove(self.place)
 
-    def _read(self, keeper: HeaderKeeper, files: StoredFiles, cached: Collection[str]) -> Iterator[CachedSegment]:
-        """Name the segments that this audit has read as they still are."""
+    def _read(self, names: Iterable[str], keeper: HeaderKeeper, storage: Storage) -> list[CachedSegment]:
+        """Return those of the segments that this audit has read which are as they were read."""
         latest = self.read_at * _MICROSECONDS - SETTLED_NS
-        for name, (columns, controls) in keeper.kept.items():
-            stored = files.get(name)
-            is_whole = stored is not None and stored.size == columns.next_position
-            if stored and is_whole and stored.modified_ns < latest and name not in cached:
-                yield CachedSegment(name, stored, self.read_at, self.records, columns, controls)
+        files = storage.stored_files()
+        settled = [
+            name
+            for name in names
+            if name in files
+            and files[name].size == keeper.kept[name][0].next_position
+            and files[name].modified_ns < latest
+        ]
+        objects = {} if storage.is_local else storage.objects(settled)
+        return [
+            CachedSegment(
+                name, files[name], self.read_at, self.records, *keeper.kept[name], objects[name].tag if objects else ""
+            )
+            for name in settled
+            if storage.is_local or (name in objects and objects[name].size == files[name].size)
+        ]
 
     def _load(self, copy: Copy) -> list[CachedSegment]:
         data = header_file_of(copy).read(self.place)
@@ -184,6 +193,25 @@ def _mark(data: bytes | None) -> bytes:
 def header_file_of(copy: Copy) -> KeptFile:
     """Name the file of a copy's headers."""
     return KeptFile.of(f"{copy.replica}\n{copy.topic_partition}", _SUFFIX)
+
+
+def _as_they_were(segments: Sequence[CachedSegment], storage: Storage) -> list[CachedSegment]:
+    """Choose those whose files nothing shows to be others. Raises OSError."""
+    objects = {} if storage.is_local else storage.objects(segment.file for segment in segments)
+    if not all(each.tag for each in objects.values()):  # a store that says nothing of its objects, such as HDFS
+        objects = {}
+    files = storage.stored_files() if storage.is_local or not objects else {}
+    return [
+        segment
+        for segment in segments
+        if (segment.file in objects and _is_object_of(segment, objects[segment.file], storage))
+        or (files.get(segment.file) == segment.stored and _ends_as(segment, storage))
+    ]
+
+
+def _is_object_of(segment: CachedSegment, stored: StoredObject, storage: Storage) -> bool:
+    is_same = (stored.size, stored.tag) == (segment.stored.size, segment.tag)
+    return is_same and (stored.is_digest or _ends_as(segment, storage))
 
 
 def _ends_as(segment: CachedSegment, storage: Storage) -> bool:

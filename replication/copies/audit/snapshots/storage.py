@@ -23,6 +23,7 @@ from replication.base.errors import UnreadableLocationError
 from replication.copies.audit.snapshots.remote.remote_directory import Altered, RemoteDirectory, untold
 from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
 from replication.copies.audit.snapshots.remote.stored_file import StoredEntry, StoredFile
+from replication.copies.audit.snapshots.remote.stored_object import StoredObject
 from replication.copies.planning.broker_roots import LEVELS
 
 Files = dict[str, int]
@@ -188,6 +189,10 @@ class Storage:
                 return {}
         listed = self._remote.listed(allow_not_found=True)
         return {entry.name: entry.stored for entry in listed if entry.is_file}
+
+    def objects(self, names: Iterable[str]) -> dict[str, StoredObject]:
+        """Ask what a store says of these files of a remote directory, without reading any. Raises OSError."""
+        return self._remote.objects(names)
 
     def only_files(self) -> dict[str, StoredFile] | None:
         """Look at the files of this directory; None where a directory, a link or anything else is among them, too.

@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import format_datetime
 from functools import cached_property, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -42,6 +44,8 @@ class LoopbackStore:
         self._directory = directory
         self.has_digests = has_digests
         """Whether ETags are MD5s, as those of S3 are without keys of KMS."""
+        self.modified = "2023-11-14T22:13:20"
+        """When each object was written, by what is said of it."""
         self._lock = Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
@@ -124,7 +128,8 @@ class LoopbackStore:
             return refused(404, "NoSuchKey")
         data = path.read_bytes()
         tag = hashlib.md5(data, usedforsecurity=False).hexdigest() if self.has_digests else "of-a-part"
-        headers = {"Last-Modified": "Tue, 14 Nov 2023 22:13:20 GMT", "ETag": f'"{tag}"'}
+        modified = format_datetime(datetime.fromisoformat(f"{self.modified}+00:00"), usegmt=True)
+        headers = {"Last-Modified": modified, "ETag": f'"{tag}"'}
         if not sent:
             return Answer(200, data, headers)
         start, _, end = sent.removeprefix("bytes=").partition("-")
@@ -150,7 +155,7 @@ class LoopbackStore:
         keys = keys[: int(query.get("max-keys", "100000"))]
         contents = "".join(
             f"<Contents><Key>{named(key)}</Key><Size>{size}</Size>"
-            "<LastModified>2023-11-14T22:13:20.000Z</LastModified><ETag>x</ETag></Contents>"
+            f"<LastModified>{self.modified}.000Z</LastModified><ETag>x</ETag></Contents>"
             for key, size in keys
         )
         common = "".join(

@@ -3,7 +3,8 @@
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import attrgetter
@@ -18,6 +19,7 @@ from replication.copies.audit.snapshots.remote.requests import HELD_BYTES, at_on
 from replication.copies.audit.snapshots.remote.stand_in import NO_STAND_INS, StandIn
 from replication.copies.audit.snapshots.remote.stored_digest import StoredDigest
 from replication.copies.audit.snapshots.remote.stored_file import StoredEntry
+from replication.copies.audit.snapshots.remote.stored_object import StoredObject
 from replication.copies.audit.snapshots.remote.traffic import TRAFFIC
 from replication.copies.audit.snapshots.remote.transfer import AGREED, LOOKS, ONCE, RemoteFile, block, fetched
 
@@ -164,6 +166,22 @@ class RemoteDirectory:
         filesystem, base = self._place_of(0)
         with self.patience.asking(), without_secrets(), _open(filesystem, f"{base}/{name}") as file:
             return bytes(block(file, position, max(min(size, file.size() - position), 0)))
+
+    def objects(self, names: Iterable[str]) -> dict[str, StoredObject]:
+        """Ask what the store says of these files, of all at once, and read none; those that are gone are left out."""
+        found: dict[str, StoredObject] = {}
+        with at_once(partial(self._ask_of, name, found) for name in names):
+            pass
+        return found
+
+    def _ask_of(self, name: str, found: dict[str, StoredObject]) -> None:
+        def asked(look: int) -> StoredObject:
+            filesystem, base = self._place_of(look)
+            with without_secrets(), _open(filesystem, f"{base}/{name}") as file:
+                return StoredObject.of(file.size(), file.metadata())
+
+        with suppress(FileNotFoundError):
+            found[name] = fetched(asked, ONCE, self.patience)
 
     def write(self, name: str, data: bytes) -> None:
         """Give a file new contents; the directory is made where it is missing."""
