@@ -3,6 +3,7 @@
 import json
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,7 @@ from replication.copies.audit.examination.transfers import (
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changes, listed_again
 from replication.copies.audit.snapshots.remote.remote_directory import Altered
+from replication.copies.audit.snapshots.remote.requests import IN_FLIGHT
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy, Job, Task
 
@@ -124,7 +126,7 @@ class Examiner:
 
     def rows(self, task: Task) -> Iterator[Row]:
         """Examine all of a task, and fetch small remote copies that follow meanwhile."""
-        recalled = [(job, self._recalled(job)) for job in task]
+        recalled = list(zip(task, self._all_recalled(task), strict=True))
         unknown = [job.copy for job, row in recalled if row is None and not job.ranges]
         whole = [copy for copy in unknown if copy is not None and not copy.is_local]
         with CopiesAhead(whole, self._fetched) as self._ahead:
@@ -141,13 +143,23 @@ class Examiner:
 
     def recalled(self, copy: Copy) -> Row | None:
         """Return what an earlier audit has found in a copy that stands as it was; None where it is to be read."""
-        if self._standing is None or not copy.is_local:
+        if self._standing is None:
             return None
         try:
             row = self._standing.recalled(copy, self._root_seen(copy))
         except FAILURES:  # reading it will say why
             return None
         return None if row is None else {**copy_row(copy), "is_part": False, **row}
+
+    def _all_recalled(self, task: Task) -> list[Row | None]:
+        """Recall all of a task, those in stores at once, where each request's latency counts."""
+        if self._standing is None or not any(job.copy and not job.copy.is_local for job in task):
+            return [self._recalled(job) for job in task]
+        for root in {job.copy.root: job.copy for job in task if job.copy}.values():
+            with suppress(*FAILURES):
+                self._root_seen(root)
+        with ThreadPoolExecutor(IN_FLIGHT, "copies that may stand") as pool:
+            return list(pool.map(self._recalled, task))
 
     def _recalled(self, job: Job) -> Row | None:
         return None if job.copy is None or job.ranges else self.recalled(job.copy)
@@ -232,11 +244,11 @@ class Examiner:
         if changed:
             self._forget(copy)
             return row
-        return row if self._standing is None or not copy.is_local else self._kept(self._standing, copy, headers, row)
+        return row if self._standing is None else self._kept(self._standing, copy, headers, row)
 
     def _forget(self, copy: Copy) -> None:
         """Forget what an earlier audit has found in a copy: it counts no more, however the copy looks the next time."""
-        if self._standing is not None and copy.is_local:
+        if self._standing is not None:
             with suppress(OSError):
                 self._standing.forget(copy)
 
@@ -292,7 +304,7 @@ class Examiner:
         return examine(self._open(directory), copy.replica, records=self._records, headers=headers)
 
     def _headers(self, copy: Copy) -> CopyHeaders:
-        before = CopyState.of(copy, self._root_seen(copy)) if self._standing is not None and copy.is_local else None
+        before = CopyState.of(copy, self._root_seen(copy)) if self._standing is not None else None
         headers = self._cache.of(copy) if self._cache is not None else CopyHeaders()
         headers.before = before
         return headers
@@ -379,7 +391,7 @@ def copy_row(copy: Copy) -> Row:
         "topic": topic,
         "partition": partition,
         "root": copy.root,
-        "copy": json.dumps(replace(copy, others=None).to_json()),
+        "copy": json.dumps(replace(copy, others=None, listed=None).to_json()),
     }
 
 

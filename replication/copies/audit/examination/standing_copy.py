@@ -1,7 +1,7 @@
 """Spares copies of which nothing has changed since an earlier audit: what that has found of them is taken as it was."""
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
@@ -15,10 +15,9 @@ from logstore.offline.offline_log_directory import SIGNS_OF_A_ROOT
 from logstore.offline.partition_directory import checkpoints_now
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Severity
-from replication.base.json_object import Json
 from replication.copies.audit.examination.kept_file import KeptFile
 from replication.copies.audit.examination.rotation import Rotation
-from replication.copies.audit.snapshots.remote.stored_file import StoredFile
+from replication.copies.audit.snapshots.remote.stored_object import StoredObject
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 
@@ -55,24 +54,25 @@ class RootState(NamedTuple):
 class CopyState(NamedTuple):
     """All that what is found in a copy depends on, but for the bytes in its files."""
 
-    files: Mapping[str, StoredFile]
+    files: Any
+    """Their names, sizes and times, as JSON has them; a digest of these in a store."""
+    modified_ns: int
+    """When a file of the copy was modified last, in nanoseconds since 1970 UTC."""
     root: list[Any]
     """What the root's own files say of the partition, and of themselves."""
 
     @classmethod
     def of(cls, copy: Copy, root: RootState) -> Self | None:
-        """Look at a copy, without reading it; None where more than files is in its directory. Raises OSError."""
+        """Look at a copy on a disk; of one in a store take what the listing says. Neither is read.
+
+        None where more than files is in its directory, or its segments are not those that were listed. Raises OSError.
+        """
+        about = root.about(copy.topic_partition)
+        if not copy.is_local:
+            return cls(copy.listed.digest, copy.listed.modified_ns, about) if copy.listed else None
         files = _files_of(copy)
-        return None if files is None else cls(files, root.about(copy.topic_partition))
-
-    @property
-    def modified_ns(self) -> int:
-        """When a file of the copy was modified last, in nanoseconds since 1970 UTC."""
-        return max((file.modified_ns for file in self.files.values()), default=0)
-
-    def as_json(self) -> Json:
-        """Return the state for a file."""
-        return {"files": {name: list(file) for name, file in self.files.items()}, "root": self.root}
+        modified_ns = max((time for _, time in files.values()), default=0) if files else 0
+        return None if files is None else cls(files, modified_ns, about)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,8 @@ class StandingCopies:
     """What audits of one history have found in whole copies: a file for each, by replica and partition.
 
     A copy stands as it was where its directory has the same files, of the same sizes and times, its segments end in the
-    same batches, and its root says the same of it. One in which something is wrong is read each time.
+    same batches or are the same objects of a store, and its root says the same of it. One in which something is wrong
+    is read each time.
     """
 
     place: Storage
@@ -97,10 +98,10 @@ class StandingCopies:
         if known is None or known["made_by"] != self._made_by:
             return None
         state = CopyState.of(copy, root)
-        if state is None or state.as_json() != known["state"] or not _is_as_listed(copy, state):
+        if state is None or list(state) != known["state"]:
             return None
         row: Row = known["row"]
-        if self._is_due(copy, row) or not _ends_as(copy, known["ends"]):
+        if self._is_due(copy, row) or not _is_as_it_was(copy, known["ends"], known["tags"]):
             return None
         return {**row, "summary": row["summary"].encode(), "digests": base64.b64decode(row["digests"]), "bytes_read": 0}
 
@@ -110,9 +111,10 @@ class StandingCopies:
         Where something may be wrong, what was kept before is forgotten: the copy may look as it did then. Raises
         OSError.
         """
-        if before is None or not self._is_worth_keeping(copy, before, row):
+        if before is None or not self._is_worth_keeping(before, row) or _has_changed(copy, before):
             self.forget(copy)
             return
+        tags = {} if copy.is_local else {name: each.tag for name, each in _objects(copy, ends).items()}
         found = {
             "findings": row["findings"],
             "summary": row["summary"].decode(),
@@ -121,19 +123,16 @@ class StandingCopies:
             "epochs": row["epochs"],
             "oldest_read": row["oldest_read"],
         }
-        state = before.as_json()
-        standing_file_of(copy).write_json(
-            self.place, {"made_by": self._made_by, "state": state, "ends": ends, "row": found}
-        )
+        kept = {"made_by": self._made_by, "state": before, "ends": ends, "tags": tags, "row": found}
+        standing_file_of(copy).write_json(self.place, kept)
 
     def forget(self, copy: Copy) -> None:
         """Let the next audit read a copy. Raises OSError."""
         standing_file_of(copy).remove(self.place)
 
-    def _is_worth_keeping(self, copy: Copy, before: CopyState, row: Row) -> bool:
+    def _is_worth_keeping(self, before: CopyState, row: Row) -> bool:
         is_sound = bool(row["segments"]) and all(map(_only_informs, row["findings"]))
-        is_settled = before.modified_ns < self.read_at * _MICROSECONDS - SETTLED_NS
-        return is_sound and is_settled and _is_as_listed(copy, before) and _files_of(copy) == before.files
+        return is_sound and before.modified_ns < self.read_at * _MICROSECONDS - SETTLED_NS
 
     @property
     def _made_by(self) -> list[Any]:
@@ -152,20 +151,35 @@ def standing_file_of(copy: Copy) -> KeptFile:
     return KeptFile.of(f"{copy.replica}\n{copy.topic_partition}", SUFFIX)
 
 
-def _files_of(copy: Copy) -> Mapping[str, StoredFile] | None:
-    return Storage(copy.root).child(copy.directory).only_files()
+def _files_of(copy: Copy) -> dict[str, list[int]] | None:
+    """Return the sizes and times of the files of a copy on a disk; None unless they are those that were listed."""
+    files = Storage(copy.root).child(copy.directory).only_files()
+    if files is None or not all(
+        segment.file in files and files[segment.file].size == segment.size for segment in copy.segments
+    ):
+        return None
+    return {name: list(file) for name, file in files.items()}
 
 
-def _is_as_listed(copy: Copy, state: CopyState) -> bool:
-    """Whether the segments are those with which the audit was planned."""
-    return all(
-        segment.file in state.files and state.files[segment.file].size == segment.size for segment in copy.segments
-    )
+def _has_changed(copy: Copy, before: CopyState) -> bool:
+    """Whether a copy on a disk has changed; what has changed in a store has another time in the next listing."""
+    return copy.is_local and _files_of(copy) != before.files
 
 
-def _ends_as(copy: Copy, ends: Ends) -> bool:
+def _is_as_it_was(copy: Copy, ends: Ends, tags: Mapping[str, str]) -> bool:
+    """Whether segments end in the batches in which they did; in a store, whether they are the same objects."""
     storage = Storage(copy.root).child(copy.directory)
-    return all(ends_in(storage, file, position, crc) for file, (position, crc) in ends.items())
+    objects = {} if copy.is_local else _objects(copy, ends)
+    for file, (position, crc) in ends.items():
+        if not copy.is_local and (file not in objects or objects[file].tag != tags.get(file)):
+            return False
+        if (copy.is_local or not objects[file].is_digest) and not ends_in(storage, file, position, crc):
+            return False
+    return True
+
+
+def _objects(copy: Copy, names: Iterable[str]) -> dict[str, StoredObject]:
+    return Storage(copy.root).child(copy.directory).objects(names)
 
 
 def ends_in(storage: Storage, file: str, position: int, crc: int) -> bool:

@@ -37,7 +37,7 @@ def changed_since(copy: Copy, segments: Iterable[SegmentExtent]) -> Iterator[Rep
 def listed_again(copy: Copy) -> Copy:
     """Return the copy as it is by now. Raises UnreadableLocationError."""
     files = _place_of(copy).files(LOG_SUFFIX)
-    return replace(copy, segments=tuple(segment_extents(files)), others=None)
+    return replace(copy, segments=tuple(segment_extents(files)), others=None, listed=None)
 
 
 def _sizes_now(copy: Copy, is_as_before: Callable[[Files], bool]) -> Files | None:

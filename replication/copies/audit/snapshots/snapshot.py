@@ -29,8 +29,8 @@ from replication.base.metadata_partition import METADATA_PARTITION
 from replication.copies.audit.copy_summary import SegmentExtent
 from replication.copies.audit.snapshots.arguments import snapshots_in
 from replication.copies.audit.snapshots.missing_copies import Expectations
-from replication.copies.audit.snapshots.storage import Files, Storage, Unlisted
-from replication.copies.audit.snapshots.work import Copy
+from replication.copies.audit.snapshots.storage import Files, Listed, Storage, Unlisted
+from replication.copies.audit.snapshots.work import Copy, ListedState
 from replication.copies.planning.broker_roots import LEVELS, OwnedRoot, are_of_one_broker, by_broker, looked_into
 from replication.copies.planning.named_roots import ensure_one_cluster
 
@@ -101,7 +101,8 @@ class Snapshot:
                 segments = tuple(segment_extents(files))
                 is_local = root.storage.is_local
                 others = None if is_local else _others(files, segments)
-                yield Copy(replica, root.storage.uri, directory, partition, segments, is_local, broker, others)
+                listed = ListedState(files.digest, files.modified_ns) if isinstance(files, Listed) else None
+                yield Copy(replica, root.storage.uri, directory, partition, segments, is_local, broker, others, listed)
 
 
 def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:

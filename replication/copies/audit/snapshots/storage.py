@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from hashlib import blake2b
 from pathlib import Path
 from stat import S_ISREG
 from typing import Final
@@ -40,6 +41,29 @@ class Unlisted(Files):
 
 _SIGNS: Final = re.compile("[%?#]")
 """What in a name would mean something else in a URI."""
+
+
+class Listed(Files):
+    """The files of a directory in a store, as it was listed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modified_ns: int = 0
+        """When one of them was modified last, in nanoseconds since 1970 UTC."""
+        self._digest = blake2b(digest_size=16)
+
+    def add(self, name: str, stored: StoredFile) -> None:
+        """Add a file; all listings are in the same order."""
+        self[name] = stored.size
+        self.modified_ns = max(self.modified_ns, stored.modified_ns)
+        self._digest.update(repr((name, *stored)).encode(errors="surrogateescape"))
+
+    @property
+    def digest(self) -> str:
+        """Of the names, the sizes and the times of all."""
+        return self._digest.hexdigest()
+
+
 DEPTH: Final = LEVELS + 1
 """Levels below what is named: roots in it, or in directories in it, and partitions in those."""
 
@@ -195,13 +219,7 @@ class Storage:
         return self._remote.objects(names)
 
     def only_files(self) -> dict[str, StoredFile] | None:
-        """Look at the files of this directory; None where a directory, a link or anything else is among them, too.
-
-        Raises OSError.
-        """
-        if not self.is_local:
-            listed = self._remote.listed(allow_not_found=True)
-            return {entry.name: entry.stored for entry in listed} if all(each.is_file for each in listed) else None
+        """Look at the files of this local directory; None where anything else is among them. Raises OSError."""
         with os.scandir(self.path) as entries:
             found = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
         if not all(S_ISREG(stat.st_mode) for stat in found.values()):
@@ -319,7 +337,7 @@ class Storage:
 
     def _remote_tree(self, depth: int, is_known: Callable[[Files], bool] = lambda _files: False) -> dict[str, Files]:
         """List all with one walk: a request for each directory would take hours with many partitions."""
-        tree: dict[str, Files] = {"": {}}
+        tree = {"": Listed()}
         try:
             entries = self._remote.listed(recursive=depth > 0, is_known=lambda answer: is_known(_files_in(answer)))
             base = self._remote.place.path.rstrip("/")
@@ -330,9 +348,9 @@ class Storage:
             levels = directory.count("/") + 1 if directory else 0
             if entry.is_file and levels <= depth:
                 for place in (directory, *_above(directory)):
-                    tree.setdefault(place, {})
-                tree[directory][name] = entry.stored.size
-        return tree
+                    tree.setdefault(place, Listed())
+                tree[directory].add(name, entry.stored)
+        return dict(tree)
 
     @contextmanager
     def _own_files(self, altered: Altered, *, with_directories: bool = False) -> Iterator[Path]:

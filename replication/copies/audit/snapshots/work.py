@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from logstore.topic_partition import TopicPartition
 from replication.copies.audit.copy_summary import SegmentExtent
@@ -32,6 +32,15 @@ class ByteRange:
     end: int
 
 
+class ListedState(NamedTuple):
+    """How the files of a remote directory stood when it was listed."""
+
+    digest: str
+    """Of their names, sizes and times."""
+    modified_ns: int
+    """When one was modified last, in nanoseconds since 1970 UTC."""
+
+
 @dataclass(frozen=True, slots=True)
 class Copy:
     """One partition in one root of one replica, as it was listed."""
@@ -47,6 +56,8 @@ class Copy:
     """The snapshot that it is in, where that is not called like the replica: it has another copy as well."""
     others: Mapping[str, int] | None = field(default=None, compare=False)
     """The sizes of all its other files by name, of a remote copy that need not be listed again to be read."""
+    listed: ListedState | None = field(default=None, compare=False)
+    """How such a copy stood then."""
 
     @property
     def bytes(self) -> int:
@@ -63,14 +74,15 @@ class Copy:
     def to_json(self) -> list[Any]:
         """Return the copy for another process."""
         place = [self.replica, self.root, self.directory]
-        return [*place, *self.topic_partition, self.segments, self.is_local, self.broker, self.others]
+        return [*place, *self.topic_partition, self.segments, self.is_local, self.broker, self.others, self.listed]
 
     @classmethod
     def from_json(cls, fields: Sequence[Any]) -> Self:
         """Decode a copy from another process."""
-        replica, root, directory, topic, partition, segments, is_local, broker, others = fields
+        replica, root, directory, topic, partition, segments, is_local, broker, others, listed = fields
         extents = tuple(SegmentExtent(*segment) for segment in segments)
-        return cls(replica, root, directory, TopicPartition(topic, partition), extents, is_local, broker, others)
+        state = ListedState(*listed) if listed else None
+        return cls(replica, root, directory, TopicPartition(topic, partition), extents, is_local, broker, others, state)
 
 
 @dataclass(frozen=True, slots=True)
