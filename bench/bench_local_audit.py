@@ -21,6 +21,7 @@ from replication.cli.judging.shipped_replicas import ARCHIVE
 
 PARTITIONS, BATCHES = 60, 546
 """180 copies of three segments, 1.6 GB."""
+MANY_PARTITIONS, NIGHTS = 1_000, 3
 GIB = 1 << 30
 ROUNDS = 5
 AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -73,6 +74,23 @@ def bench_second_audit_with_a_history(benchmark: BenchmarkFixture, tmp_path: Pat
     if not benchmark.disabled:
         size, seen = document["metrics"]["bytes"], document["metrics"]["bytes_read"]
         benchmark.extra_info["part that is read"] = round(seen / size, 3)
+
+
+def bench_second_night_of_small_copies(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """3,000 copies of 16 KiB that stand as they were the night before, beside that night."""
+    partitions = SMALL_PARTITIONS if benchmark.disabled else MANY_PARTITIONS
+    roots = make_sound(BUILD / f"sound-1-{partitions}", 1, partitions)
+    first = []
+    for night in range(1 if benchmark.disabled else NIGHTS):
+        before = processor_seconds()
+        audit(roots, "--history", str(tmp_path / f"history-{night}"))
+        first.append(processor_seconds() - before)
+    costs, document = measured(benchmark, lambda: audit(roots, "--history", str(tmp_path / "history-0")), NIGHTS)
+    note(benchmark, costs)
+    assert document["metrics"]["bytes_read"] == 0
+    if not benchmark.disabled:
+        part = max(costs) / min(first)
+        benchmark.extra_info["% of the first night's processor time, worst"] = round(100 * part, 1)
 
 
 def bench_first_audit_of_three_brokers(benchmark: BenchmarkFixture) -> None:
