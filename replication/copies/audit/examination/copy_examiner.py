@@ -25,9 +25,9 @@ from replication.copies.audit.examination.examination import (
     examine_lineage,
     examine_piece,
 )
-from replication.copies.audit.examination.header_cache import CopyHeaders, HeaderCache, not_kept
+from replication.copies.audit.examination.kept.header_cache import CopyHeaders, HeaderCache, not_kept
+from replication.copies.audit.examination.kept.standing_copy import CopyState, RootState, StandingCopies
 from replication.copies.audit.examination.range_digests import RangeDigests
-from replication.copies.audit.examination.standing_copy import CopyState, RootState, StandingCopies
 from replication.copies.audit.examination.transfers import (
     WRONG_LENGTH,
     FetchedDamage,

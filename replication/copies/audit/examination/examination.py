@@ -16,7 +16,7 @@ from logstore.verify.record_check import RecordCheck
 from replication.base.errors import PartitionVanishedError
 from replication.copies.audit.copy_summary import CopySummary
 from replication.copies.audit.examination.copy_watch import CopyWatch
-from replication.copies.audit.examination.header_cache import CopyHeaders
+from replication.copies.audit.examination.kept.header_cache import CopyHeaders
 from replication.copies.audit.examination.part_scan import KnownChecksums, PartScan
 from replication.copies.audit.examination.range_digests import RangeDigests
 from replication.copies.audit.examination.summarizing import CHANGED_WHILE_READ, summarize

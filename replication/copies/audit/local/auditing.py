@@ -11,13 +11,13 @@ from logstore.topic_partition import TopicPartition
 from replication.copies.audit.coordinators.commits import with_read_positions
 from replication.copies.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS
 from replication.copies.audit.examination.copy_examiner import Row
+from replication.copies.audit.examination.kept.known_verdicts import KnownVerdicts
 from replication.copies.audit.local.local_audit import LocalAudit, by_partition
 from replication.copies.audit.local.metered_pool import MeteredPool
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.audit_plan import AuditPlan, NewExaminer, plan_audit
 from replication.copies.audit.pipeline.committed_rows import read_by_groups
 from replication.copies.audit.pipeline.internal_topics import COMMITTED_OFFSETS, TopicReading, stranded, topic_readings
-from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.copies.audit.snapshots.arguments import workers_in
 from replication.copies.audit.snapshots.registered import Registrations

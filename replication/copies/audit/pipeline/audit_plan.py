@@ -22,13 +22,13 @@ from replication.base.errors import (
 )
 from replication.base.metadata_partition import METADATA_PARTITION
 from replication.copies.audit.examination.copy_examiner import Examiner
-from replication.copies.audit.examination.header_cache import UNREADABLE_HISTORY, HeaderCache
-from replication.copies.audit.examination.rotation import Rotation
-from replication.copies.audit.examination.standing_copy import StandingCopies
+from replication.copies.audit.examination.kept.header_cache import UNREADABLE_HISTORY, HeaderCache
+from replication.copies.audit.examination.kept.known_verdicts import KnownVerdicts
+from replication.copies.audit.examination.kept.rotation import Rotation
+from replication.copies.audit.examination.kept.standing_copy import StandingCopies
 from replication.copies.audit.judgement.run import Changes, Run
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.history import History
-from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import Missing
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.arguments import ensure_few_tasks, snapshots_in

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from replication.base.errors import HistoryError
-from replication.copies.audit.examination.header_cache import header_file_of
-from replication.copies.audit.examination.kept_file import remove_others
-from replication.copies.audit.examination.rotation import Rotation
-from replication.copies.audit.examination.standing_copy import standing_file_of
+from replication.copies.audit.examination.kept.header_cache import header_file_of
+from replication.copies.audit.examination.kept.kept_file import remove_others
+from replication.copies.audit.examination.kept.known_verdicts import verdict_file_of
+from replication.copies.audit.examination.kept.rotation import Rotation
+from replication.copies.audit.examination.kept.standing_copy import standing_file_of
 from replication.copies.audit.judgement.run import Run
-from replication.copies.audit.pipeline.known_verdicts import verdict_file_of
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy
 

@@ -7,13 +7,13 @@ from logstore.topic_partition import TopicPartition
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy, OpenLogs, in_place
 from replication.copies.audit.copy_summary import CopySummary
 from replication.copies.audit.examination.copy_examiner import Examiner, Row, copy_of, piece_of
+from replication.copies.audit.examination.kept.known_verdicts import KnownVerdicts, digest_of
 from replication.copies.audit.examination.range_digests import RangeDigests
 from replication.copies.audit.examination.transfers import altered_once
 from replication.copies.audit.judgement.findings.doubled_copies import BrokersCopies, doubled
 from replication.copies.audit.judgement.judgement import judge
 from replication.copies.audit.judgement.verdict import PartitionVerdict, Verdict, worst_first
 from replication.copies.audit.pipeline.fetched_logs import FetchedLogs
-from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts, digest_of
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.changes import changed_since
 from replication.copies.audit.snapshots.registered import Registrations

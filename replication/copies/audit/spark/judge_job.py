@@ -6,9 +6,9 @@ import pyarrow as pa
 
 from replication.copies.audit.coordinators.commits import with_read_positions
 from replication.copies.audit.examination.copy_examiner import Row
+from replication.copies.audit.examination.kept.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.audit_plan import NewExaminer
 from replication.copies.audit.pipeline.committed_rows import read_by_groups
-from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.copies.audit.snapshots.registered import Registrations
 from replication.copies.audit.tables import EXAMINED, JUDGED, Columns

@@ -8,7 +8,7 @@ import pytest
 from logstore.batch.layout import HEADER_SIZE
 from replication.audit import audit_locally
 from replication.copies.audit.snapshots.remote.patience import patience_with
-from tests.replication.copies.audit.examination.test_rotation import write_broker
+from tests.replication.copies.audit.examination.kept.test_rotation import write_broker
 from tests.replication.copies.audit.loopback_store import LISTING, LoopbackStore
 from tests.replication.copies.audit.snapshot_roots import batches, write_root
 

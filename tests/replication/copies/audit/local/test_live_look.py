@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from replication.copies.audit.examination.copy_examiner import Examiner, Row
-from replication.copies.audit.examination.header_cache import HeaderCache
+from replication.copies.audit.examination.kept.header_cache import HeaderCache
 from replication.copies.audit.local import live_look
 from replication.copies.audit.local.live_look import LiveLook, cut_off, look
 from replication.copies.audit.local.live_task import LiveTask, live_tasks

@@ -8,7 +8,7 @@ import pytest
 
 from logstore.topic_partition import TopicPartition
 from replication.base.errors import HistoryError
-from replication.copies.audit.examination.header_cache import header_file_of
+from replication.copies.audit.examination.kept.header_cache import header_file_of
 from replication.copies.audit.judgement.run import Run
 from replication.copies.audit.pipeline.history import History
 from replication.copies.audit.snapshots.work import Copy

@@ -8,8 +8,8 @@ import pytest
 
 from logstore.topic_partition import TopicPartition
 from replication.copies.audit.examination.copy_examiner import Examiner, Row
+from replication.copies.audit.examination.kept.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline import partition_rows
-from replication.copies.audit.pipeline.known_verdicts import KnownVerdicts
 from replication.copies.audit.pipeline.partition_rows import judge_rows
 from replication.copies.audit.snapshots.registered import Registered
 from replication.copies.audit.snapshots.snapshot import list_snapshots

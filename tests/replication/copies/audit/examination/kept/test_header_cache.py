@@ -14,9 +14,9 @@ from logstore.batch.layout import CRC_AT, HEADER_SIZE
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.copies.audit.examination.copy_examiner import Examiner
 from replication.copies.audit.examination.examination import examine
-from replication.copies.audit.examination.header_cache import HeaderCache
-from replication.copies.audit.examination.rotation import Rotation
-from replication.copies.audit.examination.standing_copy import StandingCopies
+from replication.copies.audit.examination.kept.header_cache import HeaderCache
+from replication.copies.audit.examination.kept.rotation import Rotation
+from replication.copies.audit.examination.kept.standing_copy import StandingCopies
 from replication.copies.audit.pipeline.partition_rows import finish_rows
 from replication.copies.audit.snapshots.snapshot import list_snapshots
 from replication.copies.audit.snapshots.storage import Storage

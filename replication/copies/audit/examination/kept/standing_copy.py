@@ -15,8 +15,8 @@ from logstore.offline.offline_log_directory import SIGNS_OF_A_ROOT
 from logstore.offline.partition_directory import checkpoints_now
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Severity
-from replication.copies.audit.examination.kept_file import KeptFile
-from replication.copies.audit.examination.rotation import Rotation
+from replication.copies.audit.examination.kept.kept_file import KeptFile
+from replication.copies.audit.examination.kept.rotation import Rotation
 from replication.copies.audit.snapshots.remote.stored_object import StoredObject
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy

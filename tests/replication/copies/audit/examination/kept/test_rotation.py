@@ -16,7 +16,7 @@ from logstore.batch.layout import HEADER_SIZE
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from replication.base.errors import NotAllowedError
-from replication.copies.audit.examination.rotation import Rotation
+from replication.copies.audit.examination.kept.rotation import Rotation
 from replication.copies.audit.local.auditing import carry_out, plan_locally
 from replication.copies.audit.local.local_audit import LocalAudit
 from replication.copies.audit.pipeline.audit_options import AuditOptions

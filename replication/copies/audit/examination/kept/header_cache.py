@@ -8,16 +8,16 @@ from logstore.batch.columns import BatchColumns
 from logstore.offline.log_file import LogFile
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Scan
-from replication.copies.audit.examination.cached_segment import (
+from replication.copies.audit.examination.kept.cached_segment import (
     CachedSegment,
     HeaderFileError,
     decode_segments,
     encode_segments,
 )
-from replication.copies.audit.examination.header_keeper import HeaderKeeper
-from replication.copies.audit.examination.kept_file import KeptFile
-from replication.copies.audit.examination.rotation import Rotation
-from replication.copies.audit.examination.standing_copy import SETTLED_NS, CopyState, ends_in
+from replication.copies.audit.examination.kept.header_keeper import HeaderKeeper
+from replication.copies.audit.examination.kept.kept_file import KeptFile
+from replication.copies.audit.examination.kept.rotation import Rotation
+from replication.copies.audit.examination.kept.standing_copy import SETTLED_NS, CopyState, ends_in
 from replication.copies.audit.replica_finding import ReplicaFinding
 from replication.copies.audit.snapshots.remote.stand_in import StandIn
 from replication.copies.audit.snapshots.remote.stored_object import StoredObject

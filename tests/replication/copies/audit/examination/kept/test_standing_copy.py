@@ -13,13 +13,13 @@ from logstore import LogConfig, LogDirectory, TopicPartition
 from logstore.batch.layout import CRC_AT, HEADER_SIZE
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from replication.copies.audit.examination.copy_examiner import Examiner
-from replication.copies.audit.examination.header_cache import HeaderCache
-from replication.copies.audit.examination.rotation import Rotation
-from replication.copies.audit.examination.standing_copy import StandingCopies
+from replication.copies.audit.examination.kept.header_cache import HeaderCache
+from replication.copies.audit.examination.kept.rotation import Rotation
+from replication.copies.audit.examination.kept.standing_copy import StandingCopies
 from replication.copies.audit.snapshots.snapshot import list_snapshots
 from replication.copies.audit.snapshots.storage import Storage
 from replication.copies.audit.snapshots.work import Copy, Job
-from tests.replication.copies.audit.examination.test_header_cache import essence, overwrite
+from tests.replication.copies.audit.examination.kept.test_header_cache import essence, overwrite
 from tests.replication.copies.audit.snapshot_roots import LONG_AGO, age, batches
 
 Row = dict[str, Any]

@@ -3,15 +3,15 @@
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import epoch
 from logstore.topic_partition import TopicPartition
-from replication.copies.audit.examination.copy_examiner import Row
-from replication.copies.audit.examination.kept_file import KeptFile
+from replication.copies.audit.examination.kept.kept_file import KeptFile
 from replication.copies.audit.snapshots.registered import Registered
 from replication.copies.audit.snapshots.storage import Storage
 
+Row = dict[str, Any]
 VERSION: Final = 1
 SUFFIX: Final = ".verdict"
 

@@ -1,0 +1,1 @@
+"""What a history keeps of copies and partitions, and spares the next audit by it."""
