@@ -135,7 +135,7 @@ class HeaderCache:
             self._write(copy, [*self._still_kept(copy, cached, headers.mark), *read])
 
     def forget(self, copy: Copy, files: Collection[str]) -> None:
-        """Let the next audit read these files of a copy. Raises OSError."""
+        """Remove what was kept of these files of a copy. Raises OSError."""
         try:
             kept = self._load(copy)
         except HeaderFileError:

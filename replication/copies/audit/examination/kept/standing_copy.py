@@ -127,7 +127,7 @@ class StandingCopies:
         standing_file_of(copy).write_json(self.place, kept)
 
     def forget(self, copy: Copy) -> None:
-        """Let the next audit read a copy. Raises OSError."""
+        """Remove what was kept of a copy. Raises OSError."""
         standing_file_of(copy).remove(self.place)
 
     def _is_worth_keeping(self, before: CopyState, row: Row) -> bool:

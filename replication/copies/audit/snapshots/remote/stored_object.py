@@ -23,7 +23,7 @@ class StoredObject(NamedTuple):
 
     @classmethod
     def of(cls, size: int, metadata: Mapping[bytes | str, bytes] | None) -> Self:
-        """Take it from what pyarrow gives as a file's metadata."""
+        """Create it from what pyarrow gives as a file's metadata."""
         told = {_text(name): _text(value).strip('"') for name, value in (metadata or {}).items()}
         if "md5Hash" in told:
             return cls(size, told["md5Hash"], is_digest=True)
