@@ -156,7 +156,7 @@ def _read(pool: MeteredPool, reading: TopicReading, copies: Sequence[Row], judge
 
 
 def _recalled(plan: AuditPlan, progress: Advance) -> dict[Place, Row]:
-    """Take the rows of local copies that stand as they were from the history: reading one takes longer than asking."""
+    """Recall the rows of copies on disks that stand as they were: reading one takes longer than asking the history."""
     examiner = plan.new_examiner()
     known: dict[Place, Row] = {}
     for copy in plan.copies:
