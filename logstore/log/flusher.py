@@ -14,7 +14,7 @@ from logstore.files.only_copy.promised_offsets import (
     PromisedOffsets,
     SmallFiles,
 )
-from logstore.log.state.log_guard import ADDING, CLOSED, OPEN
+from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, POISONED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +139,8 @@ class Flusher:
             raise
         with self._guard.lock:
             sync.end()
+            if self._guard.state is not CLOSED:
+                self._guard.ensure_open()  # another sync may have been told of what this one has missed
             if self._contents.changes == sync.changes:
                 self._finish(sync.offset, start)
                 self._synced_names = sync.names
@@ -259,7 +261,8 @@ class Flusher:
     def promise_nothing(self, log_start_offset: int) -> None:
         """Note durably, before the log begins anew at an offset, that nothing is promised. Raises OSError."""
         if self._promised is not None:
-            before = self._contents.recovery_point
+            # A log that began anew, and was not flushed since, starts behind its recovery point.
+            before = max(self._contents.recovery_point, self._contents.log_start_offset)
             self._promised.take_back(0, UNKNOWN_START, self._before_cut(), cut_from=before)
         self._lower_checkpoints(0, log_start_offset)
 
@@ -305,8 +308,20 @@ class Flusher:
         return flushed if self._promised is None else self._promised.start_of_gap(flushed)
 
     def insist(self, call: Callable[[], T]) -> T:
-        """Do as `LogEnvironment.insist`."""
-        return self._insist(call)
+        """Do as `LogEnvironment.insist`, but for what a sync has failed with: the next one would not be told of it."""
+        failed: OSError | None = None
+
+        def attempt() -> T:
+            nonlocal failed
+            if failed is not None and self._guard.state is POISONED:
+                raise failed
+            try:
+                return call()
+            except OSError as error:
+                failed = error
+                raise
+
+        return self._insist(attempt)
 
     def fill_reserve(self) -> None:
         """Keep that space again, once there is some."""
@@ -337,13 +352,12 @@ class Flusher:
 
     def _promise(self, say: Callable[[PromisedOffsets], None]) -> None:
         """Write what is promised, of an only copy; an error ends all writing to the log. Raises OSError."""
-        if self._promised is None:
+        if self._promised is None or self._guard.state is CLOSED:  # a file of whoever has the directory by now
             return
         try:
             say(self._promised)
         except OSError as error:
-            if self._guard.state is not CLOSED:
-                self._guard.poison_unless_full(error)
+            self._guard.poison_unless_full(error)
             raise
 
     def _small_files(self) -> SmallFiles:

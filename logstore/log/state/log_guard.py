@@ -25,6 +25,7 @@ ADDING: Final = LogState.ADDING
 CHANGING: Final = LogState.CHANGING
 REMOVING: Final = LogState.REMOVING
 CLOSED: Final = LogState.CLOSED
+POISONED: Final = LogState.POISONED
 
 
 class LogGuard(CallGuard):
@@ -137,7 +138,7 @@ class LogGuard(CallGuard):
             self.settle()
         if self.is_inherited:
             raise inherited_log(self._directory)
-        if self.state is LogState.POISONED:
+        if self.state is POISONED:
             failure = self._failure
             what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
             raise LogPoisonedError(what, file=self._directory, advice=self.recovery_advice) from failure
@@ -229,7 +230,7 @@ class LogGuard(CallGuard):
                 self._failure.__cause__ = error
             else:
                 self._failure = error
-        self.state = LogState.POISONED
+        self.state = POISONED
         self._contents.wake()
         if not is_first:
             return

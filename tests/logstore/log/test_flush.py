@@ -13,6 +13,7 @@ import pytest
 from logstore.batch.batches import read_batches
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
+from logstore.files.only_copy.promised_offsets import PROMISED_OFFSETS_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.held_disk import HeldDisk
@@ -229,6 +230,51 @@ def test_records_that_are_truncated_meanwhile_do_not_count_as_synced(log: Log, d
     with flush_under_way(log, disk) as flush:
         log.truncate_to(1)
     assert flush.result() == log.recovery_point == log.log_end_offset == 1
+
+
+def test_a_flush_is_not_done_where_another_sync_was_told_of_the_failure(log: Log, disk: HeldDisk) -> None:
+    """The system tells one of those who wait for the same pages."""
+    append(log)
+    before = log.recovery_point
+    disk.meanwhile = lambda: log._guard.poison(OSError(errno.EIO, "Input/output error"))
+    with pytest.raises(LogPoisonedError, match="Input/output error"):
+        log.flush()
+    assert log.recovery_point == before
+    log.abandon()
+
+
+@pytest.mark.parametrize("call", [Log.close, lambda log: log.delete_records(log.log_end_offset)])
+def test_a_sync_that_finds_no_space_is_not_made_again_in_that_which_is_kept(
+    log: Log, disk: HeldDisk, call: Callable[[Log], object]
+) -> None:
+    """What was to be written may be gone by then, and the next sync is not told of that."""
+    append(log)
+    before = log.recovery_point
+    log.update_high_watermark(log.log_end_offset)
+
+    def fail() -> None:
+        disk.failure = OSError(errno.ENOSPC, "No space left on device")
+
+    disk.meanwhile = fail
+    with pytest.raises(OSError, match="No space left on device"):
+        call(log)
+    assert log.failure is not None
+    assert (log.is_complete, log.recovery_point) == (False, before)
+    with pytest.raises(LogPoisonedError):
+        log.flush()
+    log.abandon()
+
+
+def test_what_is_promised_is_not_written_once_the_log_is_let_go_of(log: Log, disk: HeldDisk) -> None:
+    """Another one may have the directory by then."""
+    append(log)
+    promised = log.directory / PROMISED_OFFSETS_NAME
+    with flush_under_way(log, disk) as flush:
+        log.abandon()
+        before = promised.read_bytes()
+        disk.let_go()
+        flush.result()
+    assert promised.read_bytes() == before
 
 
 @pytest.mark.parametrize("end", [Log.close, Log.abandon])

@@ -18,6 +18,7 @@ from epoch.errors import InheritedError
 from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
+from logstore.files.only_copy.offset_gaps import OffsetGaps
 from logstore.files.only_copy.promised_offsets import PromisedOffsets
 from logstore.log.appender import Appender
 from logstore.log.log import Log
@@ -100,6 +101,21 @@ def values(log: Log) -> list[bytes | None]:
     while len(found) < log.log_end_offset:
         found += [record.value for record in log.read(len(found), 1 << 20).records()]
     return found
+
+
+def test_a_log_that_has_begun_anew_and_is_interrupted_as_it_does_so_again_is_recovered(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It starts behind its recovery point meanwhile: what it starts with is not missing, but was truncated."""
+    log.flush()
+    log.truncate_fully_and_start_at(100)
+    with monkeypatch.context() as patch:
+        patch.setattr(OffsetGaps, "within", lambda *_: interrupt())
+        with pytest.raises(Interruption):
+            log.truncate_fully_and_start_at(200)
+    log = log.recover()
+    assert (log.log_start_offset, log.log_end_offset) == (200, 200)
+    log.close()
 
 
 @contextmanager
