@@ -192,14 +192,14 @@ class Storage:
         Raises OSError.
         """
         if self.is_local:
-            with open(self.path / name, "rb") as file:
+            with open(os.path.join(self.path, name), "rb") as file:  # noqa: PTH118  many times a second
                 return file.read(limit)
         return self._remote.read(name, limit)
 
     def read_at(self, name: str, position: int, size: int) -> bytes:
         """Read at most `size` bytes of a file from a position on. Raises OSError."""
         if self.is_local:
-            with open(self.path / name, "rb", buffering=0) as file:
+            with open(os.path.join(self.path, name), "rb", buffering=0) as file:  # noqa: PTH118  as above
                 return os.pread(file.fileno(), size, position)
         return self._remote.read_at(name, position, size)
 

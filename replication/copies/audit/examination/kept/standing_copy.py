@@ -3,6 +3,7 @@
 import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -151,9 +152,18 @@ def standing_file_of(copy: Copy) -> KeptFile:
     return KeptFile.of(f"{copy.replica}\n{copy.topic_partition}", SUFFIX)
 
 
+@lru_cache(1)  # a copy is looked at twice, one after the other
+def _place_at(root: str, directory: str) -> Storage:
+    return Storage(root).child(directory)
+
+
+def _place_of(copy: Copy) -> Storage:
+    return _place_at(copy.root, copy.directory)
+
+
 def _files_of(copy: Copy) -> dict[str, list[int]] | None:
     """Return the sizes and times of the files of a copy on a disk; None unless they are those that were listed."""
-    files = Storage(copy.root).child(copy.directory).only_files()
+    files = _place_of(copy).only_files()
     if files is None or not all(
         segment.file in files and files[segment.file].size == segment.size for segment in copy.segments
     ):
@@ -168,7 +178,7 @@ def _has_changed(copy: Copy, before: CopyState) -> bool:
 
 def _is_as_it_was(copy: Copy, ends: Ends, tags: Mapping[str, str]) -> bool:
     """Whether segments end in the batches in which they did; in a store, whether they are the same objects."""
-    storage = Storage(copy.root).child(copy.directory)
+    storage = _place_of(copy)
     objects = {} if copy.is_local else _objects(copy, ends)
     for file, (position, crc) in ends.items():
         if not copy.is_local and (file not in objects or objects[file].tag != tags.get(file)):
@@ -179,7 +189,7 @@ def _is_as_it_was(copy: Copy, ends: Ends, tags: Mapping[str, str]) -> bool:
 
 
 def _objects(copy: Copy, names: Iterable[str]) -> dict[str, StoredObject]:
-    return Storage(copy.root).child(copy.directory).objects(names)
+    return _place_of(copy).objects(names)
 
 
 def ends_in(storage: Storage, file: str, position: int, crc: int) -> bool:
