@@ -22,6 +22,8 @@ from replication.cli.judging.shipped_replicas import ARCHIVE
 PARTITIONS, BATCHES = 60, 546
 """180 copies of three segments, 1.6 GB."""
 MANY_PARTITIONS, NIGHTS = 1_000, 3
+LAST_CHANGE = 1_700_000_000
+"""Of files, in seconds since 1970 UTC."""
 GIB = 1 << 30
 ROUNDS = 5
 AS_INSTALLED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -80,6 +82,8 @@ def bench_second_night_of_small_copies(benchmark: BenchmarkFixture, tmp_path: Pa
     """3,000 copies of 16 KiB that stand as they were the night before, beside that night."""
     partitions = SMALL_PARTITIONS if benchmark.disabled else MANY_PARTITIONS
     roots = make_sound(BUILD / f"sound-1-{partitions}", 1, partitions)
+    for path in (BUILD / f"sound-1-{partitions}").rglob("*"):
+        os.utime(path, (LAST_CHANGE, LAST_CHANGE))  # or it might change once more within what a file's time tells
     first = []
     for night in range(1 if benchmark.disabled else NIGHTS):
         before = processor_seconds()

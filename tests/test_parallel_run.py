@@ -105,7 +105,7 @@ def test_files_that_import_what_changed_are_its_tests_too(tmp_path: Path, monkey
     (tmp_path / "one.py").write_text("import logstore.log.log\n")
     (tmp_path / "two.py").write_text("import os\n\nfrom logstore.log.log import Log\n")
     (tmp_path / "other.py").write_text('from logstore.log.logs import Logs\n"""from logstore.log.log import Log"""\n')
-    files = ["one.py", "two.py", "other.py"]
+    files = ["one.py", "gone.py", "two.py", "other.py"]
     assert list(importers(["README.md", "logstore/log/log.py"], files)) == ["one.py", "two.py"]
     assert list(importers(["logstore/log.py"], files)) == []
 
