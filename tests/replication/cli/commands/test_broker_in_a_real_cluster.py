@@ -14,6 +14,7 @@ from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.settings.joining import SECONDS, joined, server_properties
 from tests.replication.cluster.broker.member import SESSION_MS, controllers, create_topic
+from tests.replication.told_partition import told_partition
 from tests.replication.waiting import wait_until
 
 OURS, THEIRS = 9, 1
@@ -29,9 +30,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> 
 
 def standing(bootstrap: str) -> tuple[int, set[int]]:
     """Who leads, and who is in sync, as a broker tells."""
-    partition = (
-        AdminClient({"bootstrap.servers": bootstrap}).list_topics(TOPIC, timeout=SECONDS).topics[TOPIC].partitions[0]
-    )
+    partition = told_partition(AdminClient({"bootstrap.servers": bootstrap}), TOPIC)
     return partition.leader, set(partition.isrs)
 
 

@@ -20,6 +20,7 @@ from tests.replication.cli.commands.test_broker_in_a_real_cluster import wait_un
 from tests.replication.cli.settings.joining import SECONDS, joined, server_properties
 from tests.replication.cluster.broker.member import SESSION_MS, controllers
 from tests.replication.cluster.node.joining.transactional_clients import LibrdkafkaClient
+from tests.replication.told_partition import told_partition
 
 OURS, THEIRS = 9, 1
 TOPIC = "orders"
@@ -40,7 +41,7 @@ class Setting(NamedTuple):
         return printed.out
 
     def partition(self) -> Any:
-        return AdminClient({"bootstrap.servers": self.ours}).list_topics(TOPIC, SECONDS).topics[TOPIC].partitions[0]
+        return told_partition(AdminClient({"bootstrap.servers": self.ours}), TOPIC)
 
     def file(self, name: str, document: object) -> Path:
         path = self.directory / name

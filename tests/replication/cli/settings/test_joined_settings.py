@@ -16,6 +16,7 @@ from tests.replication.cli.command import epochlog
 from tests.replication.cli.commands.test_broker_in_a_real_cluster import wait_until
 from tests.replication.cli.settings.joining import SECONDS, joined, server_properties
 from tests.replication.cluster.broker.member import SESSION_MS, controllers, create_topic
+from tests.replication.told_partition import told_partition
 
 OURS, THEIRS = 9, 1
 TOOLS = "org.apache.kafka.tools"
@@ -43,7 +44,7 @@ def ours(cluster: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def partition(bootstrap: str, topic: str) -> Any:
-    return AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, SECONDS).topics[topic].partitions[0]
+    return told_partition(AdminClient({"bootstrap.servers": bootstrap}), topic)
 
 
 def size(root: Path, topic: str) -> int:

@@ -27,6 +27,7 @@ from tests.replication.cluster.node.listeners.listening_cluster import (
     listening,
     login,
 )
+from tests.replication.told_partition import told_partition
 from tests.replication.waiting import wait_until
 
 BOTH = (OURS, THEIRS)
@@ -88,7 +89,7 @@ def test_each_listener_tells_where_the_brokers_are_by_it(cluster: ListeningClust
 def test_brokers_follow_each_other_by_their_own_listener(cluster: ListeningCluster) -> None:
     admin = AdminClient(cluster.client(THEIRS, "PLAINTEXT"))
     for topic in LED_BY:
-        wait_until(lambda of=topic: set(admin.list_topics(of, SECONDS).topics[of].partitions[0].isrs) == set(BOTH))
+        wait_until(lambda of=topic: set(told_partition(admin, of).isrs) == set(BOTH))
     for topic in LED_BY:
         values = []
         for node, listener in product(BOTH, CLIENTS):
