@@ -16,7 +16,7 @@ from logstore.kernels.bytes import Data, int32, int64
 OFFSET_SLOT = index_slots.OFFSET_SLOT
 TIME_SLOT = index_slots.TIME_SLOT
 
-TOGETHER = 32
+TOGETHER = 16
 """So many searches run at the same time."""
 
 NO_TIMESTAMP = -1
@@ -57,16 +57,17 @@ def lookup_offsets(
     """
     index = borrowed(index)
     entries, rows = min(entries, index.size // OFFSET_SLOT), min(offsets.size, last_offset.size, position.size)
-    bits, upper = halves(entries)
     for first in range(0, rows if entries > 0 else 0, TOGETHER):
         together = range(first, min(first + TOGETHER, rows))
         for i in together:
-            reached = base_offset + int32(index, upper * OFFSET_SLOT)
-            position[i] = upper if reached <= offsets[i] else 0  # the slot, until that is found
-        for bit in range(bits - 1, -1, -1):
+            position[i] = 0  # the slot, until that is found
+        left = entries
+        while left > 1:
+            half = left >> 1
             for i in together:
-                reached = base_offset + int32(index, (position[i] + (1 << bit)) * OFFSET_SLOT)
-                position[i] += at_most(reached, int(offsets[i])) << bit
+                reached = base_offset + int32(index, (position[i] + half) * OFFSET_SLOT)
+                position[i] += half * (reached <= offsets[i])
+            left -= half
         for i in together:
             at = position[i] * OFFSET_SLOT
             last_offset[i], position[i] = base_offset + int32(index, at), int32(index, at + 4)
@@ -96,16 +97,17 @@ def lookup_timestamps(
     """
     index = borrowed(index)
     entries, rows = min(entries, index.size // TIME_SLOT), min(timestamps.size, found.size, offset.size)
-    bits, upper = halves(entries)
     for first in range(0, rows if entries > 0 else 0, TOGETHER):
         together = range(first, min(first + TOGETHER, rows))
         for i in together:
-            reached = int64(index, upper * TIME_SLOT)
-            offset[i] = upper if reached <= timestamps[i] else 0  # the slot, until that is found
-        for bit in range(bits - 1, -1, -1):
+            offset[i] = 0  # the slot, until that is found
+        left = entries
+        while left > 1:
+            half = left >> 1
             for i in together:
-                reached = int64(index, (offset[i] + (1 << bit)) * TIME_SLOT)
-                offset[i] += at_most(reached, int(timestamps[i])) << bit
+                reached = int64(index, (offset[i] + half) * TIME_SLOT)
+                offset[i] += half * (reached <= timestamps[i])
+            left -= half
         for i in together:
             at = offset[i] * TIME_SLOT
             found[i], offset[i] = int64(index, at), base_offset + int32(index, at + 8)
@@ -141,28 +143,6 @@ def first_unordered_timestamp(index: Data, entries: int) -> int:
             return slot
         timestamp, offset = next_timestamp, next_offset
     return -1
-
-
-@inlined
-def halves(entries: int) -> tuple[int, int]:
-    """Divide slots into two parts of a power of two each, which may overlap: return that, and where the upper begins.
-
-    Where some slot of a part is to be found, each bit of its number is found by one comparison.
-    """
-    bits = 0
-    while 2 << bits <= entries:
-        bits += 1
-    return bits, max(entries - (1 << bits), 0)
-
-
-@inlined
-def at_most(one: int, other: int) -> int:
-    """Return 1 where the first number is not above the second, else 0.
-
-    By their bits: of a comparison compilers make a branch, which processors guess wrong half of the time.
-    """
-    is_above = (other & ~one) | (~(other ^ one) & (other - one))  # by its sign, which that of the difference may not be
-    return (~is_above >> 63) & 1
 
 
 @inlined
