@@ -17,6 +17,7 @@ from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import Outcome, epochlog
+from tests.replication.told_partition import told_partition
 
 TOPIC = "payments"
 SECONDS = 60
@@ -65,7 +66,7 @@ class Rescue:
     def leader(self) -> int:
         """Who leads, as the running brokers know; -1 where nobody does."""
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap(2, 3)})
-        return int(admin.list_topics(TOPIC, timeout=SECONDS).topics[TOPIC].partitions[0].leader)
+        return int(told_partition(admin, TOPIC).leader)
 
     @property
     def copies(self) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What a broker tells of a topic's first partition."""
+"""What a broker tells of a partition."""
 
 from confluent_kafka.admin import AdminClient, PartitionMetadata
 
@@ -7,13 +7,13 @@ from tests.replication.waiting import wait_until
 SECONDS = 30
 
 
-def told_partition(admin: AdminClient, topic: str) -> PartitionMetadata:
+def told_partition(admin: AdminClient, topic: str, partition: int = 0) -> PartitionMetadata:
     """Ask for it until there is one: a broker may hear of a new topic later than who has created it."""
     told: dict[int, PartitionMetadata] = {}
 
     def is_known() -> bool:
         told.update(admin.list_topics(topic, SECONDS).topics[topic].partitions)
-        return 0 in told
+        return partition in told
 
     wait_until(is_known)
-    return told[0]
+    return told[partition]

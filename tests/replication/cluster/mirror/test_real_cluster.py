@@ -23,6 +23,7 @@ from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
 from tests.replication.cluster.mirror.log_comparison import WrittenLog, differences
 from tests.replication.cluster.mirror.mirror_process import MirrorProcess, wait_until
+from tests.replication.told_partition import told_partition
 
 ORDERS = ("orders", 3)
 FORKED = ("diverge", "hwloss")
@@ -42,7 +43,7 @@ class Scene:
     def leader(self, topic: str, partition: int) -> int:
         """Who leads; -1 where nobody does."""
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap()})
-        return int(admin.list_topics(topic, timeout=10).topics[topic].partitions[partition].leader)
+        return int(told_partition(admin, topic, partition).leader)
 
     def assert_copied(self, topic: str, partitions: int = 1) -> None:
         """Wait until the mirror has all of the leader's log, and compare every byte."""

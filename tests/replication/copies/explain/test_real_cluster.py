@@ -17,6 +17,7 @@ from tests.data.make_replicas import Story
 from tests.data.make_replicas import wait_until as wait_for_cluster
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.release import KafkaRelease
+from tests.replication.told_partition import told_partition
 
 PATIENT = {"initial.broker.registration.timeout.ms": 600_000}
 DELETED, BASE, LOST, SINCE = 50, 300, 120, 40
@@ -43,7 +44,7 @@ class Scene:
 
     def leader(self, topic: str) -> int:
         admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap()})
-        return int(admin.list_topics(topic, timeout=10).topics[topic].partitions[0].leader)
+        return int(told_partition(admin, topic).leader)
 
     def explain(self, topic: str, isolation: str) -> Explanation:
         copies = [self.copies / f"broker-{number}" for number in (1, 2)]
