@@ -221,7 +221,8 @@ def test_without_a_controller_nothing_is_elected_and_elections_can_be_foreseen(s
     ours, theirs = scene.ours(*arguments), scene.kafkas(*arguments)
     assert (ours.status, ours.out) == (1, "Timeout waiting for election results\n")
     assert (theirs.status, theirs.out) == (ours.status, ours.out)
-    assert first_line(theirs.err) == first_line(ours.err)
+    # A broker that gave up just too late for ours to hear it: why is then told before what Kafka's tool says.
+    assert first_line(theirs.err) in ours.err.splitlines()
     foreseen = scene.ours(*arguments, "--dry-run", "--json")
     assert [each["error"] for each in foreseen.document["partitions"]] == ["ELECTION_NOT_NEEDED"]
     assert (foreseen.status, foreseen.err.count("not known")) == (0, 2)
