@@ -39,9 +39,9 @@ class KafkaRelease:
 
 
 RELEASES: Final = (KafkaRelease("4.3.1", MetadataVersion.V4_3_IV0), KafkaRelease("4.4.0", MetadataVersion.V4_4_IV2))
-KAFKA_3_9: Final = KafkaRelease("3.9.2", MetadataVersion.V3_9_IV0, ("TransactionClient",))
+KAFKA_3_9: Final = KafkaRelease("3.9.2", MetadataVersion.V3_9_IV0, ("MessageOracle", "TransactionClient"))
 KAFKA_4_0: Final = KafkaRelease("4.0.2", MetadataVersion.V4_0_IV3, ("TransactionClient",))
-"""Whose clusters brokers of ours join too; nothing is compared with their classes."""
+"""Whose clusters brokers of ours join too; of 3.9, the last with ZooKeeper, the messages of that era are compared."""
 BENCHMARKED: Final = RELEASES[0]
 """What the benchmarks compare with, so that their figures and floors stay comparable."""
 

@@ -40,6 +40,11 @@ from replication.wire.messages.api_versions import ApiVersionsRequest
 from replication.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from replication.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.wire.messages.broker_registration import BrokerRegistrationRequest
+from replication.wire.messages.classic import controlled_shutdown, leader_and_isr, stop_replica, update_metadata
+from replication.wire.messages.classic.controlled_shutdown import ControlledShutdownRequest
+from replication.wire.messages.classic.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from replication.wire.messages.classic.stop_replica import StopReplicaRequest
+from replication.wire.messages.classic.update_metadata import UpdateMetadataRequest
 from replication.wire.messages.describe_cluster import DescribeClusterRequest
 from replication.wire.messages.describe_configs import DescribeConfigsRequest
 from replication.wire.messages.describe_producers import DescribeProducersRequest
@@ -78,6 +83,11 @@ def api_with(key: int) -> Api | None:
 
 def _read_fetch_answer(request: FetchRequest, data: Data, version: int) -> FetchResponse:
     return fetch_form.read_response(data, version, {topic_id: topic for topic, topic_id in request.topic_ids.items()})
+
+
+def _read_leader_and_isr_answer(request: LeaderAndIsrRequest, data: Data, version: int) -> LeaderAndIsrResponse:
+    answer = leader_and_isr.RESPONSE.read(data, version)
+    return leader_and_isr.named(answer, {topic_id: topic for topic, topic_id in request.topic_ids.items()})
 
 
 def _api(module: Any, versions: Callable[[Any], range] | None = None) -> Api:
@@ -119,6 +129,10 @@ _OURS: Final[Mapping[type, Api]] = {
     AssignReplicasToDirsRequest: _api(assign_replicas_to_dirs),
     AllocateProducerIdsRequest: _api(allocate_producer_ids),
     FetchSnapshotRequest: _api(fetch_snapshot),
+    LeaderAndIsrRequest: replace(_api(leader_and_isr), read_answer=_read_leader_and_isr_answer),
+    StopReplicaRequest: _api(stop_replica, stop_replica.stop_replica_versions),
+    UpdateMetadataRequest: _api(update_metadata),
+    ControlledShutdownRequest: _api(controlled_shutdown),
     ApiVersionsRequest: _api(api_versions, api_versions.api_versions_versions),
 }
 _BY_KEY: Final[Mapping[int, Api]] = {api.key: api for api in _OURS.values()}

@@ -11,6 +11,10 @@ from replication.wire.messages.api_versions import ApiVersionsRequest
 from replication.wire.messages.assign_replicas_to_dirs import AssignReplicasToDirsRequest
 from replication.wire.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.wire.messages.broker_registration import BrokerRegistrationRequest
+from replication.wire.messages.classic.controlled_shutdown import ControlledShutdownRequest
+from replication.wire.messages.classic.leader_and_isr import LeaderAndIsrRequest
+from replication.wire.messages.classic.stop_replica import StopReplicaRequest
+from replication.wire.messages.classic.update_metadata import UpdateMetadataRequest
 from replication.wire.messages.describe_cluster import DescribeClusterRequest
 from replication.wire.messages.describe_configs import DescribeConfigsRequest
 from replication.wire.messages.describe_producers import DescribeProducersRequest
@@ -35,6 +39,10 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
     1: (FetchRequest(partitions=_ORDERS, topic_ids=TOPIC_IDS), range(4, 19)),
     2: (ListOffsetsRequest(partitions={}), range(1, 12)),
     3: (MetadataRequest(topics=None), range(4, 14)),
+    4: (LeaderAndIsrRequest(controller_id=1, controller_epoch=1, partitions={}), range(1, 8)),
+    5: (StopReplicaRequest(controller_id=1, controller_epoch=1, partitions={}), range(5)),
+    6: (UpdateMetadataRequest(controller_id=1, controller_epoch=1, partitions={}, live_brokers=()), range(4, 9)),
+    7: (ControlledShutdownRequest(broker_id=1, broker_epoch=0), range(1, 4)),
     18: (ApiVersionsRequest(client_software_name="epochlog", client_software_version="1.0"), range(5)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
     27: (WriteTxnMarkersRequest(markers=()), range(1, 3)),
