@@ -9,6 +9,7 @@ import typer
 
 from replication.base.counted import counted
 from replication.cli.dumping.offset_range import END, OffsetRange, OffsetsOption
+from replication.cli.judging.asked_cluster import asking
 from replication.cli.judging.comparison import Failures, tell_of_damage
 from replication.cli.judging.isolation import Isolation, IsolationOption
 from replication.cli.judging.offsets_table import offsets_of_table
@@ -23,6 +24,7 @@ from replication.cli.output.printing import (
     progress_bar,
 )
 from replication.cli.output.prose import wrapped
+from replication.cli.settings.connection import AskOption, CommandConfig
 from replication.cli.settings.replica_option import ReplicaOption
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from logstore.topic_partition import TopicPartition
     from replication.copies.explain.evidence import ExplainedRange
     from replication.copies.explain.explanation import Explanation
+    from replication.copies.planning.living_partition import LivingPartition
 
 MOST: Final = 10
 """Ranges of one kind that are printed; `--json` has all."""
@@ -72,12 +75,15 @@ def explain(
         bool, typer.Option("--compacted", help="The topic is compacted: gaps between batches are the cleaner's work.")
     ] = False,
     remote: RemoteOption = None,
+    ask: AskOption = None,
+    command_config: CommandConfig = None,
     json: JsonOption = False,
 ) -> None:
     """Explain why offsets are not there, with the evidence.
 
     Each is delivered, a control marker, aborted, held back by an open transaction, compacted, truncated, expired, in
-    remote storage, never written, or missing.
+    remote storage, never written, or missing. With --ask the running cluster says up to where it is
+    committed, and whether the topic is compacted or has remote storage.
 
     Exit status 1 if offsets are missing; with --got, also if it lacks offsets that are delivered, or has some that no
     consumer was given; 2 if a copy could not be read, or a file beside it.
@@ -85,7 +91,7 @@ def explain(
     Examples:
       epochlog explain orders-0 broker-1 broker-2 --offsets 100:200
       epochlog explain orders-0 broker-1 broker-2 --got consumed.jsonl
-      epochlog explain orders-0 broker-1 cut --replica broker-1 --compacted
+      epochlog explain orders-0 broker-1 broker-2 --ask broker3:9092
     """
     from replication.copies.explain.sources import Sources
     from replication.copies.explain.why import Why
@@ -101,19 +107,26 @@ def explain(
     had = _had(got, got_table, asked)
     failures = Failures()
     sources = Sources.open(copies)
-    with progress_bar("reading", sources.size_of(asked), wanted=not (json and sys.stdout.isatty())) as advance:
+    with (
+        asking(ask, command_config) as cluster,
+        progress_bar("reading", sources.size_of(asked), wanted=not (json and sys.stdout.isatty())) as advance,
+    ):
+        living = cluster.about([asked], sources.replicas).get(asked)
         explained = sources.explain(
             asked,
             start=max(wanted.start, 0),
             end=None if wanted.stop >= END else wanted.stop,
             least_end=int(had[-1]) + 1 if had is not None and len(had) else 0,
             leader=replica,
-            is_compacted=compacted,
-            has_remote=remote,
+            is_compacted=compacted or bool(living and living.is_compacted),
+            has_remote=living.is_tiered if living and remote is None else remote,
             committed_only=isolation is Isolation.COMMITTED,
             on_error=failures,
             progress=advance,
         )
+        living = cluster.with_ends().get(asked)
+    if living is not None and living.high_watermark is not None:
+        explained = explained.committed_to(living.high_watermark)
     left_out = sources.without(asked)
     if left_out:
         complain(f"not asked, since they hold nothing of {asked}: {', '.join(left_out)}")
@@ -138,11 +151,12 @@ def explain(
                 "damage": explained.damage,
                 **lacking.as_json(),
                 "unexpected": [] if unexpected is None else unexpected.as_json()["ranges"],
+                "cluster": living and living.as_json(),
                 "errors": failures.as_json(),
             }
         )
     else:
-        for line in _lines(explained, lacking, unexpected, had_by, replica):
+        for line in _lines(explained, lacking, unexpected, had_by, replica, living):
             print(line)
     if failures.matter([explained]):
         raise typer.Exit(EXIT_FAILED)
@@ -186,6 +200,7 @@ def _lines(
     unexpected: "Explanation | None",
     got: str | None,
     replica: str | None,
+    living: "LivingPartition | None",
 ) -> Iterator[str]:
     beside = f", beside {', '.join(explained.others)}" if explained.others else ""
     asked = (
@@ -198,6 +213,8 @@ def _lines(
             f"have {explained.latest_and_longest} has the latest epoch and the longest log, which `advise` and `audit` "
             "name: --replica explains that one."
         )
+    if living is not None:
+        yield from wrapped(f"By the cluster: {living}.")
     if got is not None:
         missing = counted(sum(lacking.counts.values()), "offset")
         yield from wrapped(f"{got} lacks {missing}.")

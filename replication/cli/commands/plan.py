@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epoch import TruncationProtocol
+from replication.cli.judging.asked_cluster import asking
 from replication.cli.judging.comparison import Failures, name_what_is_left_out, name_what_is_missing, tell_of_damage
-from replication.cli.output.printing import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json, print_table
+from replication.cli.output.printing import (
+    EXIT_CRITICAL,
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    JsonOption,
+    complain,
+    print_json,
+    print_table,
+)
+from replication.cli.output.prose import wrapped
+from replication.cli.settings.connection import AskOption, CommandConfig
 
 if TYPE_CHECKING:
     from replication.copies.planning.truncation_plan import TruncationPlan
@@ -31,28 +42,37 @@ def plan(
             help="The generation of Kafka's truncation protocol: high-watermark, kip-101 or kip-320.",
         ),
     ] = TruncationProtocol.KIP_320,
+    ask: AskOption = None,
+    command_config: CommandConfig = None,
     json: JsonOption = False,
 ) -> None:
     """Report what the follower would truncate, before it happens.
 
-    The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 if records would be lost,
-    the logs have forked, or one is damaged or lacks partitions that it should have; 2 if a partition could not be
-    judged.
+    The leader is taken as just elected, with a fresh epoch at its log end. With --ask the running cluster says whether
+    it can be, and how much of what is lost is committed. Exit status 1 if records would be lost, the logs have forked,
+    or one is damaged or lacks partitions that it should have; 2 if a partition could not be judged; 3 if committed
+    records are lost.
 
     Examples:
       epochlog plan --leader broker-1 --follower broker-2
       epochlog plan --leader broker-1/orders-0 --follower broker-2/orders-0 --protocol kip-101
+      epochlog plan --leader broker-1 --follower broker-2 --ask broker3:9092
     """
     from replication.copies.audit.local_judging import missing_among
+    from replication.copies.planning.answered_plan import AnsweredPlan
     from replication.copies.planning.named_roots import open_directories
     from replication.copies.planning.plan import plan_replicas
-    from replication.copies.planning.replica import open_replicas
+    from replication.copies.planning.replica import in_common, open_replicas
 
     for named in (leader, follower):
         open_directories(named)  # where that is several brokers, it is not said which of them is meant
     failures = Failures()
     leading, following = open_replicas([leader, follower], on_error=failures)
-    plans = plan_replicas(leading, following, protocol, on_error=failures)
+    with asking(ask, command_config) as cluster:
+        cluster.about(in_common([leading, following]), [leading, following])
+        plans = plan_replicas(leading, following, protocol, on_error=failures)
+        answers = cluster.with_ends()
+    answered = [AnsweredPlan.of(each, answers.get(each.topic_partition), leading, following) for each in plans]
     left_out = name_what_is_left_out([leading, following])
     # Two of many brokers do not show how many copies there should be: only what is known counts, or that one is empty.
     is_one_empty = not (leading.held and following.held)
@@ -72,7 +92,7 @@ def plan(
                 "leader": leading.name,
                 "follower": following.name,
                 "protocol": protocol.value,
-                "partitions": [each.as_json() for each in plans],
+                "partitions": [each.as_json() for each in answered],
                 "not_compared": left_out,
                 "missing": lacking,
                 "errors": failures.as_json(),
@@ -80,8 +100,13 @@ def plan(
         )
     else:
         _print(plans, leading.name, following.name)
+        for answer in answered:
+            for sentence in answer.sentences(leading.name):
+                print(*wrapped(f"{sentence}."), sep="\n")
     if failures.matter(plans):
         raise typer.Exit(EXIT_FAILED)
+    if any(each.committed_lost for each in answered):
+        raise typer.Exit(EXIT_CRITICAL)
     if missing or any(_is_finding(each) for each in plans):
         raise typer.Exit(EXIT_FINDINGS)
 

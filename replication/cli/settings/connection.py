@@ -19,6 +19,17 @@ CommandConfig = Annotated[
     typer.Option(metavar="FILE", help="A Java client's properties: security.protocol, sasl.*, ssl.*"),
 ]
 
+AskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ask",
+        metavar="HOST:PORT,...",
+        help="Brokers of the running cluster, to be asked what files do not show: who leads and is in sync, high "
+        "watermarks, settings. Nothing is changed there.",
+        show_default=False,
+    ),
+]
+
 
 def client_settings(command_config: Path | None) -> "ClientSettings":
     """Read a Java client's properties; report those that have no effect here."""

@@ -11,7 +11,7 @@ from logstore.topic_partition import TopicPartition
 from replication.copies.explain.evidence import Evidence, ExplainedRange, range_as_json
 from replication.copies.explain.offset_ranges import Ranges, is_of, ordered, split
 from replication.copies.explain.table_rows import chosen
-from replication.copies.explain.why import WHYS, Why
+from replication.copies.explain.why import CODES, WHYS, Why
 
 
 class OffsetRuns(NamedTuple):
@@ -83,9 +83,31 @@ class Explanation:
         what cannot be read may have been given by a copy that had it whole.
         """
         given = self._chosen(offsets, are_among=True)
-        never = is_of(given.table, Why.CONTROL, Why.NEVER_WRITTEN, Why.ABORTED, Why.OPEN)
+        never = is_of(given.table, Why.CONTROL, Why.NEVER_WRITTEN, Why.ABORTED, Why.OPEN, Why.UNCOMMITTED)
         never |= is_of(given.table, Why.MISSING) & (given.table["held_file"] < 0)
         return replace(given, table=given.table[never])
+
+    def committed_to(self, high_watermark: int) -> Self:
+        """Return it by what the cluster has answered since: all below its high watermark is committed, and no more.
+
+        A record at it or above is given to nobody; what no copy has below it was written, if not to these.
+        """
+        at = np.array([high_watermark], np.int64)
+        rows, within = split(self.table, at, np.array([np.iinfo(np.int64).max - 1]))
+        is_above = within >= 0
+        changed = {
+            Why.UNCOMMITTED: (is_above & is_of(rows, Why.DELIVERED), "not committed"),
+            Why.BEYOND: (~is_above & is_of(rows, Why.NEVER_WRITTEN), "committed, and every copy ends before it"),
+        }
+        if not any(chosen_rows.any() for chosen_rows, _ in changed.values()):
+            return self
+        rows = rows.copy()
+        for why, (chosen_rows, said) in changed.items():
+            rows["why"][chosen_rows] = CODES[why]
+            rows["note"][chosen_rows] = self.evidence.note(
+                f"the cluster's high watermark is {high_watermark:,}: {said}"
+            )
+        return replace(self, table=ordered(rows))
 
     def _chosen(self, offsets: NDArray[np.int64] | OffsetRuns, *, are_among: bool) -> Self:
         first, last = offsets if isinstance(offsets, OffsetRuns) else runs_of_offsets(offsets)

@@ -29,6 +29,10 @@ class Why(StrEnum):
     """It was written, and nothing allows for its absence: it is lost."""
     UNREADABLE = "unreadable"
     """Its batch is there, with a checksum that is valid, and cannot be read: a consumer ends with an error."""
+    UNCOMMITTED = "above-high-watermark"
+    """The log has a record there, and by the cluster's answer it is not committed: no consumer is given it."""
+    BEYOND = "beyond-the-copies"
+    """By the cluster's answer it is committed, and all copies end before it: written since, or lost from them."""
 
     @property
     def words(self) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from epoch import TruncationProtocol
 from epoch.truncation import Round
+from logstore.topic_partition import TopicPartition
 from replication.copies.planning.damage import Damage
 from replication.copies.planning.raft_log import LogPosition
 
@@ -42,6 +43,11 @@ class TruncationPlan:
     """Of the metadata's partition: the leader's, which takes the place of all that the follower has."""
     committed_end: int | None = None
     """Of the metadata's partition: up to where the follower's own snapshots prove that its records were committed."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
 
     @property
     def is_costly(self) -> bool:

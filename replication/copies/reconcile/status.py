@@ -46,6 +46,8 @@ OF_ROWS: Final = {
     Why.NEVER_WRITTEN: Status.NEVER_WRITTEN,
     Why.MISSING: Status.UNREAD,
     Why.UNREADABLE: Status.UNREAD,
+    Why.UNCOMMITTED: Status.UNREAD,
+    Why.BEYOND: Status.UNREAD,
 }
 """What a row of the table is, by what became of its offset."""
 OF_LACKING: Final = OF_ROWS | {Why.DELIVERED: Status.MISSING}

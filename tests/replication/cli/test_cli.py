@@ -201,6 +201,9 @@ def test_plan_prints_one_object_per_partition() -> None:
         "follower_damage": None,
         "snapshot": None,
         "committed_end": None,
+        "cluster": None,
+        "electable": None,
+        "committed_lost": None,
     }
 
 

@@ -19,6 +19,7 @@ FLAG = ""
 OPTIONS = {
     # option: (what it means, what its value is called in the help); those of one command alone mean what they do there
     "--accept-loss": ("a partition to lead with less than its checkpoint files say", {"PARTITION"}),
+    "--ask": ("brokers of the running cluster, to be asked what files do not show", {"HOST:PORT,..."}),
     "--bootstrap": ("brokers of a running cluster", {"HOST:PORT,..."}),
     "--bootstrap-server": ("the same, as Kafka's tools call it", {"HOST:PORT,..."}),
     "--command-config": ("a client's properties", {"FILE"}),

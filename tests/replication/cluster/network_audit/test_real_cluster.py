@@ -185,3 +185,21 @@ def batch_with(partition: PartitionDirectory, offset: int) -> Batch:
             if batch.base_offset <= offset <= batch.last_offset:
                 return batch
     raise AssertionError(f"{partition} has no offset {offset}")
+
+
+def test_what_files_do_not_show_a_real_cluster_is_asked_for(story: Story) -> None:
+    root, bootstrap = story.cluster.log_dir(2), story.cluster.bootstrap()
+    asked = "explain", "compacted-0", root, "--offsets", "0:100000", "--ask", bootstrap, "--json"
+    document = epochlog(*asked).document
+    told = document["cluster"]
+    assert (told["replicas"], told["compacted"], told["remote_storage"]) == ([2, 3, 1], True, False)
+    assert (told["leader"] in told["isr"], told["unclean_allowed"], told["log_start_offset"]) == (True, False, 0)
+    delivered = [each for each in document["ranges"] if each["why"] == "delivered"]
+    assert delivered[-1]["last_offset"] < told["high_watermark"]
+    never = [each for each in document["ranges"] if each["why"] == "never-written"]
+    assert never[0]["first_offset"] == told["high_watermark"]
+    planned = epochlog("plan", "--leader", root, "--follower", story.cluster.log_dir(1), "--ask", bootstrap, "--json")
+    assert {each["electable"] for each in planned.document["partitions"] if each["topic"] == "empty"} <= {
+        "leads",
+        "in-sync",
+    }

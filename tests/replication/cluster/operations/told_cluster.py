@@ -61,6 +61,8 @@ class ToldCluster:
     fenced: frozenset[int] = frozenset()
     min_isr: Mapping[str, str] = field(default_factory=dict)
     """Of topics that differ from the default, 1."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of all topics, beside min.insync.replicas."""
     config_errors: Mapping[str, ErrorCode] = field(default_factory=dict)
     reassignments: Mapping[TopicPartition, PartitionReassignment] = field(default_factory=dict)
     quorum: DescribedQuorum = QUORUM
@@ -114,7 +116,8 @@ class ToldCluster:
         told = {}
         for name in request.topics:
             error = self.config_errors.get(name, ErrorCode.NONE)
-            known = {} if error is not ErrorCode.NONE else {"min.insync.replicas": Setting(self.min_isr.get(name, "1"))}
+            set_ = {"min.insync.replicas": self.min_isr.get(name, "1"), **self.settings}
+            known = {each: Setting(value) for each, value in set_.items()} if error is ErrorCode.NONE else {}
             told[Resource(TOPIC, name)] = Configuration(error, None, known)
         return DescribedConfigs(resources=told)
 
@@ -127,6 +130,7 @@ class ToldCluster:
         all_of_them = [
             (name, number) for name in sorted(self.topics) for number in sorted(self.topics[name].partitions)
         ]
+        all_of_them = [each for each in all_of_them if not request.topics or each[0] in request.topics]
         left = [each for each in all_of_them if request.cursor is None or each >= request.cursor]
         told: dict[str, TopicMetadata] = {}
         for name, number in left[: self.page_size]:
@@ -154,6 +158,6 @@ class ToldCluster:
             cluster_id="told",
             controller_id=2,
             brokers=self._brokers(),
-            topics=topics if request.topics is None else {},
+            topics={name: told for name, told in topics.items() if request.topics is None or name in request.topics},
             error=self._error(request),
         )

@@ -4,6 +4,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from epoch.checkpoint import format_checkpoint
@@ -422,3 +423,13 @@ def test_what_a_log_lost_of_an_epoch_that_it_followed_was_not_truncated(tmp_path
     [_, lost] = explain("t-0", [leader, follower], leader="leader").ranges
     assert (lost.first_offset, lost.last_offset, lost.why, lost.leader_epoch) == (1, 1, Why.MISSING, 0)
     assert "follower has it" in lost.evidence
+
+
+def test_a_record_above_the_clusters_high_watermark_is_given_to_nobody(tmp_path: Path) -> None:
+    copy = write_copy(tmp_path / "broker-1", [data(0, b"a"), data(0, b"b"), data(0, b"c")])
+    explained = explain("t-0", [copy], end=5)
+    told = explained.committed_to(2)
+    assert told.counts == {Why.DELIVERED: 2, Why.UNCOMMITTED: 1, Why.NEVER_WRITTEN: 2}
+    assert [each.first_offset for each in told.unexpected(np.arange(5)).ranges] == [2, 3]
+    assert explained.committed_to(4).counts == {Why.DELIVERED: 3, Why.BEYOND: 1, Why.NEVER_WRITTEN: 1}
+    assert explained.committed_to(3) is explained

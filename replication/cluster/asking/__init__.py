@@ -1,0 +1,1 @@
+"""What commands that read copies ask a running cluster for (`--ask`)."""
