@@ -59,7 +59,8 @@ def audit(
             "--bootstrap",
             "--bootstrap-server",
             metavar="HOST:PORT,...",
-            help="Instead of copies: a running cluster, each of whose replicas is read over the network.",
+            help="A running cluster, whose replicas are read over the network; not those of brokers whose copies are "
+            "named too.",
         ),
     ] = None,
     command_config: CommandConfig = None,
@@ -166,8 +167,8 @@ def audit(
     retention and compaction, or if there is damage. The copies are never changed.
 
     With --live the brokers may be running: each verdict is of copies that did not change while they were read.
-    With --bootstrap nothing is read from disks: each broker is asked for its replicas as consumers ask, which takes
-    READ on the topics, and what they answer is compared up to the high watermark.
+    With --bootstrap each broker is asked for its replicas as consumers ask, which takes READ on the topics, and what
+    they answer is compared up to the high watermark; replicas of brokers of which copies are named too are read there.
     With --mask keys, names of groups and transactional ids are masked too: keys of Kafka's own topics are made of them.
 
     Examples:
@@ -189,7 +190,6 @@ def audit(
     if bootstrap is not None:
         _ensure_fit_for_network(
             {
-                "[NAME=]URI...": snapshots,
                 "--live": live,
                 "--engine": engine is not Engine.AUTO,
                 "--master": master,
@@ -210,7 +210,7 @@ def audit(
     run = (
         AuditRun(snapshots or [], engine, master, workers, files)
         if bootstrap is None
-        else NetworkRun(bootstrap, command_config, rate, state, files)
+        else NetworkRun(bootstrap, command_config, rate, state, files, snapshots or [])
     )
     files.ensure_writable()
     options = {

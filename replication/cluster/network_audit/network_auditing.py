@@ -15,16 +15,18 @@ from logstore.topic_partition import TopicPartition
 from replication.base.errors import NothingChosenError, ReplicationError
 from replication.cluster.network_audit.audit_state import AuditState
 from replication.cluster.network_audit.broker_reader import SMALLEST_FETCH, BrokerReader
+from replication.cluster.network_audit.disk_broker import DiskBroker, disk_brokers
 from replication.cluster.network_audit.estimate import Estimate, Sample
 from replication.cluster.network_audit.network_look import NetworkLook, troubles_of, unsettled
 from replication.cluster.network_audit.range_fetch import RangeFetch
 from replication.cluster.network_audit.replica_bounds import SeenEnds
 from replication.cluster.network_audit.replicated_partition import ReplicatedPartition, broker_name, partitions_in
-from replication.copies.audit.examination.copy_examiner import Row
+from replication.copies.audit.examination.copy_examiner import Examiner, Row
 from replication.copies.audit.judgement.verdict import Verdict
 from replication.copies.audit.local.live_auditing import reading_of, rows_of
-from replication.copies.audit.local.live_look import LiveLook
+from replication.copies.audit.local.live_look import LiveLook, look
 from replication.copies.audit.local.live_passes import LivePasses
+from replication.copies.audit.local.live_task import LiveTask
 from replication.copies.audit.local.local_audit import LocalAudit
 from replication.copies.audit.pipeline.audit_options import AuditOptions
 from replication.copies.audit.pipeline.audit_plan import AuditPlan, is_wanted
@@ -57,23 +59,26 @@ class NetworkAudit:
     options: AuditOptions
     bytes_per_second: int | None = None
     """Of records fetched from each broker; None is as fast as it goes."""
+    snapshots: Sequence[Snapshot] = ()
+    """Copies of brokers' directories: the replicas of these are read from them."""
 
     def carry_out(self, progress: Advance = lambda _bytes: None, state: Path | None = None) -> LocalAudit:
         """Do the audit; `progress` is called with the bytes that were read, of what is read again only once.
 
         With `state` what is known of each partition is written to that file, which an audit that was interrupted goes
-        on with; it is removed at the end. Raises NothingChosenError, NoBrokerError and other errors of connections
-        where the cluster cannot be asked what it has; a broker that cannot be reached afterwards makes its partitions
-        `unknown`. Raises NotAllowedError and OSError where the file cannot be used.
+        on with; it is removed at the end. Raises what `disk_brokers` raises, NothingChosenError, NoBrokerError and
+        other errors of connections where the cluster cannot be asked what it has; a broker that cannot be reached
+        afterwards makes its partitions `unknown`. Raises NotAllowedError and OSError where the file cannot be used.
         """
         begun = time.time()
         metadata = self.client.metadata(None)
         partitions = self._chosen(metadata)
+        disks = self._disks(metadata)
         kept = None if state is None else AuditState.open(state, self._identity(metadata))
         try:
             looks = _known(partitions, kept)
             passes = LivePasses(set(range(len(partitions))) - looks.keys(), self.options.patience)
-            self._look(metadata, partitions, passes, looks, progress, kept)
+            self._look(metadata, partitions, disks, passes, looks, progress, kept)
         except BaseException:
             if kept is not None:
                 kept.close(is_done=False)
@@ -84,16 +89,18 @@ class NetworkAudit:
             if passes.reads[number] > 1 and not looks[number].moved:
                 looks[number] = unsettled(looks[number])
         rows = [row for number in looks for row in rows_of(looks[number], passes.reads[number])]
+        rows += [row for disk in disks.values() for row in _root_rows(disk)]
         judged = [seen.judged for seen in looks.values() if seen.judged is not None]
         by_number = {number: each.partition for number, each in enumerate(partitions)}
         reading = reading_of(by_number, self.options.patience, passes, looks)
-        plan = self._plan(begun, metadata, rows)
+        plan = self._plan(begun, metadata, disks, rows)
         return LocalAudit(plan, rows, judged, Stranded(), replace(reading, bootstrap=self.bootstrap))
 
     def _look(
         self,
         metadata: ClusterMetadata,
         partitions: Sequence[ReplicatedPartition],
+        disks: Mapping[int, DiskBroker],
         passes: LivePasses,
         looks: dict[int, LiveLook],
         progress: Advance,
@@ -103,17 +110,17 @@ class NetworkAudit:
         readers = {each: self._reader(each) for each in metadata.brokers}
         with ThreadPoolExecutor(MOST_READERS, "replica-reader") as executor, self._ended_with(readers.values()):
             compacted = self._compacted({each.partition.topic for each in partitions})
-            first = NetworkLook(readers, executor, compacted, self.options.records, progress)
-            again = NetworkLook(readers, executor, compacted, self.options.records)
+            again = NetworkLook(readers, executor, compacted, self.options.records, disks=disks)
+            first = replace(again, progress=progress)
             while turn := passes.next(time.monotonic()):
                 time.sleep(turn.pause)
                 for reader in readers.values():
                     reader.forget_failure()
-                current, look = _Current(self.client), first if turn.number == 1 else again
+                current, network = _Current(self.client), first if turn.number == 1 else again
                 for number in sorted(turn.due):
                     partition = partitions[number].partition
                     told = current.of(partition)
-                    seen = looks[number] = LiveLook({}) if told is None else look.at(told)
+                    seen = looks[number] = LiveLook({}) if told is None else network.at(told)
                     passes.note(number, moved=bool(seen.moved), troubles=troubles_of(seen))
                     if kept is not None and number not in passes.unsettled and _is_known(seen):
                         kept.note(partition, seen)
@@ -132,7 +139,9 @@ class NetworkAudit:
     def _identity(self, metadata: ClusterMetadata) -> Mapping[str, object]:
         """Return what makes two runs the same audit."""
         options = self.options
+        copies = sorted(root.storage.uri for snapshot in self.snapshots for root in snapshot.roots)
         about = {"topics": sorted(options.topics), "sample": options.sample, "records": options.records}
+        about |= {"copies": copies} if copies else {}
         return {"cluster_id": metadata.cluster_id, **about}
 
     def estimate(self) -> Estimate:
@@ -141,7 +150,8 @@ class NetworkAudit:
         Raises what `carry_out` raises; partitions whose leaders do not answer count as empty.
         """
         metadata = self.client.metadata(None)
-        partitions = self._chosen(metadata)
+        disks = self._disks(metadata)
+        partitions = [_without(each, disks) for each in self._chosen(metadata)]
         readers = {each: self._reader(each) for each in metadata.brokers}
         ends = dict(_ends(partitions, readers))
         offsets = {each: max(seen.high_watermark - seen.start, 0) for each, seen in ends.items()}
@@ -161,6 +171,9 @@ class NetworkAudit:
             raise NothingChosenError(self.options.topics, topics, sample=self.options.sample)
         return chosen
 
+    def _disks(self, metadata: ClusterMetadata) -> dict[int, DiskBroker]:
+        return disk_brokers(self.snapshots, metadata.brokers, metadata.cluster_id, records=self.options.records)
+
     def _reader(self, broker_id: int) -> BrokerReader:
         connect = partial(self.client.connection_to, broker_id)
         return BrokerReader(broker_name(broker_id), connect, self.bytes_per_second)
@@ -178,9 +191,11 @@ class NetworkAudit:
             known |= {topic: "compact" in policy for topic, policy in policies.items() if policy is not None}
         return known
 
-    def _plan(self, begun: float, metadata: ClusterMetadata, rows: Sequence[Row]) -> AuditPlan:
+    def _plan(
+        self, begun: float, metadata: ClusterMetadata, disks: Mapping[int, DiskBroker], rows: Sequence[Row]
+    ) -> AuditPlan:
         """Return the plan that the results are described by, once all is known that was read."""
-        snapshots = tuple(_snapshots(metadata, rows))
+        snapshots = tuple(_snapshots(metadata, disks, rows))
         copies = tuple(
             copy
             for snapshot in snapshots
@@ -260,7 +275,18 @@ class _Current:
         return self._known.get(partition)
 
 
-def _snapshots(metadata: ClusterMetadata, rows: Sequence[Row]) -> Iterable[Snapshot]:
+def _root_rows(disk: DiskBroker) -> Iterator[Row]:
+    """Check the roots' own files."""
+    for job in disk.root_jobs:
+        yield from rows_of(look(LiveTask((job,)), partial(Examiner, is_live=True)), 1)
+
+
+def _without(partition: ReplicatedPartition, disks: Mapping[int, DiskBroker]) -> ReplicatedPartition:
+    """Leave out replicas that are read from disks."""
+    return replace(partition, replicas=tuple(each for each in partition.replicas if each not in disks))
+
+
+def _snapshots(metadata: ClusterMetadata, disks: Mapping[int, DiskBroker], rows: Sequence[Row]) -> Iterable[Snapshot]:
     """Return the brokers as what is compared: of each the partitions that it has, and the bytes that were read."""
     read = {(row["replica"], row["topic"], row["partition"]): row["bytes_read"] or 0 for row in rows}
     held: dict[int, dict[str, dict[str, int]]] = {each: {} for each in metadata.brokers}
@@ -270,5 +296,8 @@ def _snapshots(metadata: ClusterMetadata, rows: Sequence[Row]) -> Iterable[Snaps
             files = {"00000000000000000000.log": size} if size else {}
             held.setdefault(broker_id, {})[str(each.partition)] = files
     for broker_id, partitions in sorted(held.items()):
+        if broker_id in disks:
+            yield disks[broker_id].snapshot
+            continue
         name = broker_name(broker_id)
         yield Snapshot(name, (Root(Storage(f"kafka://{name}"), partitions, broker_id, metadata.cluster_id),))

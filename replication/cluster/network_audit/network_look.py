@@ -1,19 +1,21 @@
 """One look at all replicas of a partition over the network: what moved meanwhile does not count."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
+from collections.abc import Callable, Collection, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, TypeVar
 
+from epoch.history import MAX_OFFSET
 from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import TopicPartition
-from logstore.verify import Finding
 from logstore.verify.finding import UNREADABLE, Reporter
 from replication.base.errors import ReplicationError
 from replication.cluster.network_audit.broker_reader import BrokerReader
+from replication.cluster.network_audit.disk_broker import DiskBroker, Extent, ReadCopy
 from replication.cluster.network_audit.errors import ReplicaMovedError, ReplicaUnreadError
 from replication.cluster.network_audit.fetched_copy import Fetched, ReplicaFetch
 from replication.cluster.network_audit.fetched_log import FetchedReplica
@@ -43,6 +45,10 @@ class _Found:
     """What came of the replicas, by their brokers' ids."""
 
     fetched: dict[int, Fetched] = field(default_factory=dict)
+    read: dict[int, ReadCopy] = field(default_factory=dict)
+    """From disks."""
+    lacking: list[int] = field(default_factory=list)
+    """Those of whose copies there is none on their disks."""
     moved: dict[int, str] = field(default_factory=dict)
     unread: dict[int, str] = field(default_factory=dict)
 
@@ -60,6 +66,8 @@ class NetworkLook:
     records: bool = False
     progress: Callable[[int], object] = lambda _bytes: None
     """Called with the number of bytes that were fetched, in any thread."""
+    disks: Mapping[int, DiskBroker] = field(default_factory=dict)
+    """By broker id: those whose replicas are read from disks."""
 
     def at(self, partition: ReplicatedPartition) -> LiveLook:
         """Fetch and compare all replicas of a partition."""
@@ -69,15 +77,23 @@ class NetworkLook:
                 self._fetch(partition, found, Path(scratch))
             except ReplicaMovedError as error:
                 found.moved = dict.fromkeys(partition.replicas, str(error))
+            seen = self._judged(partition, found)
+            moved = {each: why for each, read in found.read.items() if (why := read.movement)}
+            if not moved:
+                return seen
+            found.read = {each: read for each, read in found.read.items() if each not in moved}
+            found.moved |= moved
             return self._judged(partition, found)
 
     def _fetch(self, partition: ReplicatedPartition, found: _Found, scratch: Path) -> None:
         if partition.leader < 0:
             raise ReplicaMovedError("no broker leads the partition")
-        seen = self._ends(partition, found)
-        if not seen:
+        asked = [each for each in partition.replicas if each not in self.disks]
+        seen = self._ends(partition, asked, found)
+        if asked and not seen:
             return
-        bounds = bounds_of(seen, partition.isr)
+        bounds = bounds_of(seen, partition.isr) if seen else {}
+        end = max((each.end for each in bounds.values()), default=MAX_OFFSET)
         topic_id = format_uuid(partition.topic_id) if partition.topic_id else None
         is_compacted = self.is_compacted.get(partition.partition.topic)
         fetches = {
@@ -95,15 +111,33 @@ class NetworkLook:
         }
         for fetch in fetches.values():
             fetch.directory.mkdir()
-        found.fetched = self._of_all({each: fetch.fetch for each, fetch in fetches.items()}, found)
+        fetching = self._begun({each: fetch.fetch for each, fetch in fetches.items()})
+        reading = self._begun(dict(self._reading(partition, end, found)))
+        found.fetched, found.read = _ended(fetching, found), _ended(reading, found)
 
-    def _ends(self, partition: ReplicatedPartition, found: _Found) -> Mapping[int, SeenEnds]:
+    def _reading(
+        self, partition: ReplicatedPartition, end: int, found: _Found
+    ) -> Iterator[tuple[int, Callable[[], ReadCopy]]]:
+        """Give what reads each replica that is on a disk; those of which there is none are noted."""
+        is_compacted = self.is_compacted.get(partition.partition.topic)
+        for each in partition.replicas:
+            disk = self.disks.get(each)
+            if disk is None:
+                continue
+            copy = disk.copy_of(partition.partition)
+            if copy is None:
+                found.lacking.append(each)
+                continue
+            extent = Extent(end, partition.leader_epoch, each in partition.isr, is_compacted)
+            yield each, partial(disk.read, copy, extent)
+
+    def _ends(self, partition: ReplicatedPartition, replicas: Collection[int], found: _Found) -> Mapping[int, SeenEnds]:
         """Ask all replicas where they start and end; again, as long as one in sync is about to hear how far it is."""
         for asked in range(ASKED_AGAIN + 1):
             time.sleep(TOLD_SOON if asked else 0)
             found.moved.clear()
             found.unread.clear()
-            seen = self._of_all({each: self._asking(each, partition) for each in partition.replicas}, found)
+            seen = _ended(self._begun({each: self._asking(each, partition) for each in replicas}), found)
             if not are_behind(seen, partition.leader, partition.isr):
                 break
         return seen
@@ -117,33 +151,68 @@ class NetworkLook:
 
         return ends
 
-    def _of_all(self, calls: Mapping[int, Callable[[], Result]], found: _Found) -> dict[int, Result]:
-        """Call all at once; what fails is noted."""
-        futures = {each: self.executor.submit(call) for each, call in calls.items()}
-        results: dict[int, Result] = {}
-        for each, future in futures.items():
-            try:
-                results[each] = future.result()
-            except ReplicaMovedError as error:
-                found.moved[each] = str(error)
-            except (ReplicationError, OSError) as error:
-                found.unread[each] = str(error)
-        return results
+    def _begun(self, calls: Mapping[int, Callable[[], Result]]) -> Mapping[int, Future[Result]]:
+        """Call all at once."""
+        return {each: self.executor.submit(call) for each, call in calls.items()}
 
     def _judged(self, partition: ReplicatedPartition, found: _Found) -> LiveLook:
-        copies = [each.copy for each in found.fetched.values()]
-        unread = [broker_name(each) for each in (*found.moved, *found.unread)]
-        rows = {each: _row(partition.partition, each, found) for each in partition.replicas}
-        moved = {_job(partition.partition, each, found): why for each, why in found.moved.items()}
-        by_job = {_job(partition.partition, each, found): row for each, row in rows.items()}
+        copies = [*(each.copy for each in found.fetched.values()), *(each.copy for each in found.read.values())]
+        there = [each for each in partition.replicas if each not in found.lacking]
+        unread = [self._name(each) for each in (*found.moved, *found.unread)]
+        missing = [self._name(each) for each in found.lacking]
+        jobs = {each: self._job(partition.partition, each, found) for each in there}
+        moved = {jobs[each]: why for each, why in found.moved.items() if each in jobs}
+        by_job = {job: self._row(job, each, found) for each, job in jobs.items()}
         if not copies:
-            return LiveLook(by_job, unjudged(partition.partition, (), unread), moved)
-        told = Registered(copies[0].summary.topic_id, election=ForetoldElection(RUNNING))
-        verdict = judge(copies, unread=unread, registered=told)
+            return LiveLook(by_job, unjudged(partition.partition, missing, unread), moved)
+        topic_id = format_uuid(partition.topic_id) if partition.topic_id else copies[0].summary.topic_id
+        told = Registered(topic_id, election=ForetoldElection(RUNNING))
+        verdict = judge(copies, missing=missing, unread=unread, registered=told)
         judged = {**verdict.as_json(), "findings": [finding.as_json() for finding in verdict.findings]}
         again = {each.replica for each in verdict.findings if each.finding.kind == UNREADABLE}
         moved |= {job: OTHERWISE for job in by_job if job.replica in again}
         return LiveLook(by_job, judged, moved)
+
+    def _name(self, broker_id: int) -> str:
+        return self.disks[broker_id].name if broker_id in self.disks else broker_name(broker_id)
+
+    def _job(self, partition: TopicPartition, broker_id: int, found: _Found) -> Job:
+        on_disk = self.disks[broker_id].copy_of(partition) if broker_id in self.disks else None
+        copy = _copy(partition, broker_id, found) if on_disk is None else on_disk
+        return Job(copy.replica, copy.root, copy)
+
+    def _row(self, job: Job, broker_id: int, found: _Found) -> Row:
+        """Return what is known of a replica, as `tables.EXAMINED` has it."""
+        assert job.copy is not None  # noqa: S101  a job of a replica
+        row = {**dict.fromkeys(EXAMINED), **copy_row(job.copy), "is_part": False}
+        if broker_id in found.read:
+            return {**row, **found.read[broker_id].row}
+        if broker_id not in found.fetched:
+            message = f"{job.replica}: nothing was compared: {found.unread.get(broker_id)}"
+            finding = Reporter(job.copy.topic_partition).error(UNREADABLE, message, file=None)
+            told = [ReplicaFinding(job.replica, finding)] if broker_id in found.unread else []
+            return {**row, "findings": [finding.as_json() for finding in told]}
+        fetched = found.fetched[broker_id]
+        return {
+            **row,
+            "summary": fetched.copy.summary.to_bytes(),
+            "digests": fetched.copy.digests.to_bytes(),
+            "findings": [ReplicaFinding(job.replica, finding).as_json() for finding in fetched.findings],
+            "bytes_read": fetched.copy.summary.log_bytes,
+        }
+
+
+def _ended(futures: Mapping[int, Future[Result]], found: _Found) -> dict[int, Result]:
+    """Return the results; what fails is noted."""
+    results: dict[int, Result] = {}
+    for each, future in futures.items():
+        try:
+            results[each] = future.result()
+        except ReplicaMovedError as error:
+            found.moved[each] = str(error)
+        except (ReplicationError, OSError) as error:
+            found.unread[each] = str(error)
+    return results
 
 
 def troubles_of(seen: LiveLook) -> Troubles:
@@ -163,36 +232,6 @@ def unsettled(seen: LiveLook) -> LiveLook:
         TopicPartition(seen.judged["topic"], seen.judged["partition"]), (), sorted({job.replica for job in seen.rows})
     )
     return LiveLook(seen.rows, judged, dict.fromkeys(seen.rows, "what differs was something else each time"))
-
-
-def _row(partition: TopicPartition, broker_id: int, found: _Found) -> Row:
-    """Return what is known of a replica, as `tables.EXAMINED` has it."""
-    row = {**dict.fromkeys(EXAMINED), **copy_row(_copy(partition, broker_id, found)), "is_part": False}
-    if broker_id not in found.fetched:
-        return {**row, "findings": [finding.as_json() for finding in _unread(partition, broker_id, found)]}
-    fetched = found.fetched[broker_id]
-    return {
-        **row,
-        "summary": fetched.copy.summary.to_bytes(),
-        "digests": fetched.copy.digests.to_bytes(),
-        "findings": [_of(broker_id, finding).as_json() for finding in fetched.findings],
-        "bytes_read": fetched.copy.summary.log_bytes,
-    }
-
-
-def _unread(partition: TopicPartition, broker_id: int, found: _Found) -> Iterator[ReplicaFinding]:
-    if broker_id in found.unread:
-        message = f"{broker_name(broker_id)}: nothing was compared: {found.unread[broker_id]}"
-        yield _of(broker_id, Reporter(partition).error(UNREADABLE, message, file=None))
-
-
-def _of(broker_id: int, finding: Finding) -> ReplicaFinding:
-    return ReplicaFinding(broker_name(broker_id), finding)
-
-
-def _job(partition: TopicPartition, broker_id: int, found: _Found) -> Job:
-    copy = _copy(partition, broker_id, found)
-    return Job(copy.replica, copy.root, copy)
 
 
 def _copy(partition: TopicPartition, broker_id: int, found: _Found) -> Copy:

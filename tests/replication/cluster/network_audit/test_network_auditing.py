@@ -214,7 +214,6 @@ def test_a_page_that_is_shared_names_no_address(cluster: Cluster, tmp_path: Path
         (["--live"], "--live: with --bootstrap"),
         (["--engine", "spark"], "--engine: with --bootstrap"),
         (["--history", "runs"], "--history: with --bootstrap"),
-        (["broker-1"], "with --bootstrap"),
     ],
 )
 def test_what_is_about_copies_on_disks_is_refused(options: list[str], said: str) -> None:
@@ -232,3 +231,19 @@ def test_a_cluster_that_does_not_answer_is_an_error() -> None:
     outcome = epochlog("audit", "--bootstrap", "127.0.0.1:1")
     assert outcome.status == 2
     assert "no broker answers" in outcome.err
+
+
+def test_copies_that_are_named_are_read_from_disks_and_the_rest_over_the_network(cluster: Cluster) -> None:
+    follower = next(each for each in (1, 2, 3) if each != cluster.leader("orders"))
+    root = cluster.root(follower)
+    outcome = audited(cluster, f"kept={root}", "--topics", "orders,empty")
+    assert verdicts(outcome) == {"orders": ["identical"], "empty": ["identical"]}
+    assert outcome.status == 0
+    snapshots = {each["name"]: each["roots"] for each in outcome.document["snapshots"]}
+    assert snapshots["kept"] == [str(root)]
+    assert {len(names) for names in snapshots.values()} == {1}
+    assert {root for names in snapshots.values() for root in names} - {str(root)} == {
+        f"kafka://broker-{each}" for each in (1, 2, 3) if each != follower
+    }
+    refused = epochlog("audit", "--bootstrap", cluster.bootstrap, f"broker-{follower % 3 + 1}={root}")
+    assert (refused.status, "NAME=" in refused.err) == (2, True)

@@ -203,3 +203,20 @@ def test_what_files_do_not_show_a_real_cluster_is_asked_for(story: Story) -> Non
         "leads",
         "in-sync",
     }
+
+
+def test_a_copy_of_a_real_broker_that_works_agrees_with_what_the_others_answer(story: Story) -> None:
+    cluster = story.cluster
+    kept = f"kept={cluster.log_dir(2)}"
+    outcome = audited(story, kept, "--topics", ",".join(CLEAN))
+    found = verdicts(outcome)
+    assert {each for topic in found for each in found[topic]} <= HARMLESS
+    assert troubles(outcome) == []
+    branches = {each["topic"]: each["branches"] for each in outcome.document["partitions"]}
+    assert [each["replica"] for each in branches["txns"]] == ["broker-1", "broker-3", "kept"]
+    with meanwhile(writing(story)):
+        outcome = audited(story, kept, "--topics", "plain,txns", "--patience", 5)
+    found = verdicts(outcome)
+    assert {each for topic in found for each in found[topic]} <= HARMLESS | {"unknown"}
+    assert {each["kind"] for each in troubles(outcome)} <= {"moved-while-read"}
+    assert found["txns"] <= HARMLESS
