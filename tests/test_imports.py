@@ -30,9 +30,8 @@ UNUSED = {
     "epochlog.__main__": "the command",
     "logstore.partition_directory": "an old name",
     "logstore.partition_metadata": "an old name",
-    "replication.cluster.controller.classic.controller": "it has no process yet",
-    "replication.cluster.controller.classic.store.embedded_store": "as the controller",
-    "replication.cluster.controller.classic.store.zookeeper_store": "as the controller",
+    "replication.cluster.classic.classic_node": "no command runs it yet",
+    "replication.cluster.controller.classic.store.embedded_store": "what tests have in ZooKeeper's place",
     "replication.testing.history.__main__": "a program",
 }
 """Modules that no other one uses, and why they are there."""

@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
+from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
 from replication.cluster.controller.classic.by_topic import ByTopic
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.cluster.controller.classic.partition_states import PartitionState
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
 from replication.cluster.controller.classic.replica_states import Replica, ReplicaState
 from replication.cluster.controller.classic.selectors import Brokers
@@ -26,10 +28,14 @@ class StateChange(NamedTuple):
 class Context:
     """Everything but the coordination store; a new controller reads it from there."""
 
-    broker_epochs: dict[int, int] = field(default_factory=dict)
-    """Of the brokers that live or shut down, by id."""
+    registered: dict[int, RegisteredBroker] = field(default_factory=dict)
+    """The brokers that live or shut down, by id."""
     shutting_down: set[int] = field(default_factory=set)
     topics: set[str] = field(default_factory=set)
+    topic_ids: dict[str, UUID] = field(default_factory=dict)
+    """Of the topics that have one, as all do that Kafka 2.8 or later created."""
+    topic_names: dict[UUID, str] = field(default_factory=dict)
+    """The same by id."""
     assignments: ByTopic[TopicPartition, ReplicaAssignment] = field(
         default_factory=lambda: ByTopic(lambda partition: partition.topic)
     )
@@ -46,14 +52,19 @@ class Context:
     """Of those, the ones that cannot be for now (Kafka: ineligible)."""
 
     @property
+    def broker_epochs(self) -> dict[int, int]:
+        """Of the brokers that live or shut down, by id."""
+        return {broker_id: broker.epoch for broker_id, broker in self.registered.items()}
+
+    @property
     def brokers(self) -> Brokers:
         """Who is there."""
-        return Brokers(frozenset(self.broker_epochs), frozenset(self.shutting_down))
+        return Brokers(frozenset(self.registered), frozenset(self.shutting_down))
 
     @property
     def live(self) -> frozenset[int]:
         """The brokers that can lead."""
-        return frozenset(self.broker_epochs.keys() - self.shutting_down)
+        return frozenset(self.registered.keys() - self.shutting_down)
 
     def partition_state(self, partition: TopicPartition) -> PartitionState:
         """Return where a partition stands."""
@@ -87,8 +98,17 @@ class Context:
         chosen = set(broker_ids)
         return [each for each in self.replicas_of(self.assignments) if each.broker_id in chosen]
 
+    def name_topic(self, topic: str, topic_id: UUID | None) -> None:
+        """Remember the id of a topic, where it has one."""
+        if topic_id is not None:
+            self.topic_ids[topic] = topic_id
+            self.topic_names[topic_id] = topic
+
     def forget_topic(self, topic: str) -> None:
         """Remove all that is known about a topic."""
+        topic_id = self.topic_ids.pop(topic, None)
+        if topic_id is not None:
+            del self.topic_names[topic_id]
         for replica in self.replica_states.of_topic(topic):
             del self.replica_states[replica]
         for partition in self.partitions_of([topic]):

@@ -14,15 +14,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import Enum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeVar
 
 from logstore.topic_partition import TopicPartition
 from replication.cluster.controller.classic import events
 from replication.cluster.controller.classic.commands.broker_queue import BrokerQueue
 from replication.cluster.controller.classic.commands.commands import StopReplicaRequest
 from replication.cluster.controller.classic.context import StateChange
-from replication.cluster.controller.classic.elections import Trigger
-from replication.cluster.controller.classic.errors import ControllerMovedError, SessionLostError
+from replication.cluster.controller.classic.errors import (
+    ControllerMovedError,
+    CoordinationError,
+    SessionLostError,
+    TakeOverError,
+)
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.settings import ClassicSettings
 from replication.cluster.controller.classic.store.cluster_store import ClusterStore
 from replication.cluster.controller.classic.store.coordination_store import CoordinationStore
@@ -35,6 +40,7 @@ from replication.wire.messages.elect_leaders import ElectionType
 
 FIRST_BALANCE_MS: Final = 5000
 """After an election."""
+T = TypeVar("T")
 _DEFAULTS: Final = ClassicSettings()
 _NO_ERRORS: Final[Mapping[TopicPartition, ErrorCode]] = MappingProxyType({})
 
@@ -55,10 +61,15 @@ class ClassicController:
         store: CoordinationStore,
         settings: ClassicSettings = _DEFAULTS,
         *,
+        own: RegisteredBroker | None = None,
         tell: Callable[[StateChange], None] = lambda _: None,
         wake: Callable[[], None] = lambda: None,
     ) -> None:
-        """Get told each state change, and, in any thread, that there is something to `process`."""
+        """Get told each state change, and, in any thread, that there is something to `process`.
+
+        A broker registers by itself. A controller that is none gives its `own` registration, which is there while it
+        is the controller: brokers look among each other for it. It holds no replicas then.
+        """
         self.broker_id = broker_id
         self.term: Term | None = None
         """What it decides while it is the controller."""
@@ -69,7 +80,8 @@ class ClassicController:
         self._wake = wake
         self._events: deque[events.Event] = deque()
         self._watches = Watches(self._put)
-        self._store = ClusterStore(store, broker_id)
+        self._own = own
+        self._store = ClusterStore(store, broker_id, own)
         store.watch_session(lambda alive: self._put(events.SessionChanged(alive)))
 
     @property
@@ -112,8 +124,14 @@ class ClassicController:
         """Stop being the controller, so that another broker can be."""
         if self.term is None:
             return
-        self._store.give_up_slot()
         self.term, self.wake_at = None, None
+        self._store.unregister()
+        self._store.give_up_slot()
+
+    def decide(self, make: Callable[[Term], T]) -> T:
+        """Return what is decided in the controller's term. Raises Refusal where this is not the controller."""
+        with self._asked() as term:
+            return make(term)
 
     # Requests; each raises Refusal with NOT_CONTROLLER where another broker is to be asked
 
@@ -122,7 +140,7 @@ class ClassicController:
     ) -> list[ElectionAnswer]:
         """Answer an admin client that asks for elections, of all partitions with None."""
         with self._asked() as term:
-            return term.elections.elect(election_type, partitions, Trigger.ADMIN_CLIENT)
+            return term.elect_leaders(election_type, partitions)
 
     def reassign(self, partition: TopicPartition, target: tuple[int, ...] | None) -> None:
         """Move a partition to other brokers, or cancel that (None). Raises Refusal (KIP-455)."""
@@ -179,11 +197,15 @@ class ClassicController:
                 self._take_over(now)
 
     def _take_over(self, now: int) -> None:
-        term = Term(self.broker_id, self._store, self._settings, self._watches, self._tell)
+        term = Term(self.broker_id, self._store, self._settings, self._watches, self._tell, self._own)
         try:
+            self._store.register()
             term.begin()
-        except BaseException:
+        except BaseException as error:
+            self._store.unregister()
             self._store.give_up_slot()
+            if isinstance(error, CoordinationError) and not isinstance(error, SessionLostError):
+                raise TakeOverError(self.broker_id, error) from error
             raise
         self.term = term
         if self._settings.auto_leader_rebalance_enable:

@@ -11,6 +11,13 @@ class ControllerMovedError(ReplicationError, RuntimeError):
     """Another broker became the controller: whoever meets this must stop deciding (Kafka: ControllerMovedException)."""
 
 
+class TakeOverError(ReplicationError, RuntimeError):
+    """A controller was elected and could not begin: it would be elected in vain again."""
+
+    def __init__(self, broker_id: int, error: Exception) -> None:
+        super().__init__(f"{broker_id} was elected as controller, could not begin, and resigned: {error}")
+
+
 class CoordinationError(ReplicationError, OSError):
     """The coordination store did not do what it was asked."""
 

@@ -7,6 +7,9 @@ from replication.records.metadata.partition import LeaderRecoveryState
 NO_LEADER: Final = -1
 LEADER_DURING_DELETE: Final = -2
 """What brokers get for a partition that is being deleted."""
+NO_LEADER_EPOCH: Final = -1
+LEADER_EPOCH_DURING_DELETE: Final = -2
+"""With which a replica stops whatever its leader epoch is, as its topic is being deleted."""
 
 
 class LeaderAndIsr(NamedTuple):

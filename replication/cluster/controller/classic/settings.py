@@ -13,5 +13,7 @@ class ClassicSettings:
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_ms: int = 300_000
     leader_imbalance_per_broker_percentage: int = 10
+    num_partitions: int = 1
+    default_replication_factor: int = 1
     defaults: Mapping[str, str] = field(default_factory=dict)
     """For topics without a setting of their own: unclean.leader.election.enable."""

@@ -1,10 +1,12 @@
 """What a controller decides from its election until it resigns (Kafka: KafkaController, while it is active)."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from logstore.topic_partition import TopicPartition
+from replication.cluster.controller.classic.asked.isr_changes import IsrChanges
+from replication.cluster.controller.classic.asked.new_topics import NewTopics
 from replication.cluster.controller.classic.commands.broker_queue import BrokerQueue
 from replication.cluster.controller.classic.commands.outbox import Outbox
 from replication.cluster.controller.classic.context import Context, StateChange
@@ -16,15 +18,21 @@ from replication.cluster.controller.classic.machines.reassignment import Reassig
 from replication.cluster.controller.classic.machines.replica_machine import ReplicaMachine
 from replication.cluster.controller.classic.machines.topic_deletion import TopicDeletion
 from replication.cluster.controller.classic.partition_states import PartitionState
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
 from replication.cluster.controller.classic.replica_states import Replica, ReplicaState
 from replication.cluster.controller.classic.selectors import Selector
 from replication.cluster.controller.classic.settings import ClassicSettings
 from replication.cluster.controller.classic.store.cluster_store import ClusterStore
 from replication.cluster.controller.classic.store.watches import Watches
+from replication.cluster.controller.elections import ElectionAnswer
 from replication.cluster.controller.refusal import Refusal
+from replication.cluster.controller.topics.topics import NewTopic, TopicAnswer
 from replication.wire.error_code import ErrorCode
 from replication.wire.messages.elect_leaders import ElectionType
+
+PRODUCER_IDS: Final = 1_000
+"""How many a broker gets at a time."""
 
 
 class BrokerChanges(NamedTuple):
@@ -55,9 +63,10 @@ class Term:
         settings: ClassicSettings,
         watches: Watches,
         tell: Callable[[StateChange], None],
+        own: RegisteredBroker | None = None,
     ) -> None:
         self.context = Context()
-        self.outbox = Outbox(broker_id, self.context)
+        self.outbox = Outbox(broker_id, self.context, own)
         self._store = store
         self._settings = settings
         self._watches = watches
@@ -67,6 +76,8 @@ class Term:
         self.deletion = TopicDeletion(*machines)
         self.reassignment = Reassignment(*machines)
         self.elections = Elections(self.context, self.partitions)
+        self.isr_changes = IsrChanges(self.context, store, self.outbox)
+        self._new_topics = NewTopics(self.context, store, settings)
 
     def begin(self) -> None:
         """Initialize the cluster's state from the store (Kafka: onControllerFailover)."""
@@ -90,8 +101,8 @@ class Term:
         self._store.isr_changes(self._watches.isr_changes)
 
     def _load(self) -> None:
-        self.context.broker_epochs.update(self._store.brokers())
-        self.outbox.queues.update({each: BrokerQueue() for each in self.context.broker_epochs})
+        self.context.registered.update(self._store.brokers())
+        self.outbox.queues.update({each: BrokerQueue() for each in self.context.registered})
         for topic in self._store.topics():
             self._load_topic(topic)
         for partition, assignment in self.context.assignments.items():
@@ -104,8 +115,9 @@ class Term:
     def _load_topic(self, topic: str) -> list[TopicPartition]:
         """Load a topic and return those of its partitions that were unknown."""
         self.context.topics.add(topic)
-        listed = self._store.assignments(topic, self._watches.partitions(topic))
-        assignments = {TopicPartition(topic, number): each for number, each in listed.items()}
+        stored = self._store.topic(topic, self._watches.partitions(topic))
+        self.context.name_topic(topic, stored.topic_id)
+        assignments = {TopicPartition(topic, number): each for number, each in stored.assignments.items()}
         unknown = {each: assignments[each] for each in assignments.keys() - self.context.assignments.keys()}
         self.context.assignments.update(sorted(unknown.items()))
         return sorted(unknown)
@@ -126,17 +138,18 @@ class Term:
     def brokers_changed(self) -> None:
         """Compare the brokers with those that were known."""
         listed = self._store.brokers(self._watches.brokers)
-        changes = changes_between(self.context.broker_epochs, listed)
+        epochs = {broker_id: broker.epoch for broker_id, broker in listed.items()}
+        changes = changes_between(self.context.broker_epochs, epochs)
         self._add_brokers(changes.new, listed)
         self._remove_brokers(changes.bounced)
         self._add_brokers(changes.bounced, listed)
         self._remove_brokers(changes.dead)
 
-    def _add_brokers(self, broker_ids: list[int], epochs: Mapping[int, int]) -> None:
+    def _add_brokers(self, broker_ids: list[int], listed: Mapping[int, RegisteredBroker]) -> None:
         if not broker_ids:
             return
         for broker_id in broker_ids:
-            self.context.broker_epochs[broker_id] = epochs[broker_id]
+            self.context.registered[broker_id] = listed[broker_id]
             self.outbox.queues[broker_id] = BrokerQueue()
         self.brokers_started(broker_ids)
 
@@ -144,13 +157,13 @@ class Term:
         if not broker_ids:
             return
         for broker_id in broker_ids:
-            del self.context.broker_epochs[broker_id]
+            del self.context.registered[broker_id]
             self.outbox.queues.pop(broker_id, None)
         self.brokers_failed(broker_ids)
 
     def brokers_started(self, broker_ids: list[int]) -> None:
         """Give brokers that started what is theirs (Kafka: onBrokerStartup)."""
-        others = [each for each in self.context.broker_epochs if each not in broker_ids]
+        others = [each for each in self.context.registered if each not in broker_ids]
         self._update_metadata([], others)
         self._update_metadata(self.context.states, broker_ids)
         replicas = self.context.replicas_on(broker_ids)
@@ -179,12 +192,12 @@ class Term:
 
     def shut_down(self, broker_id: int, broker_epoch: int) -> list[TopicPartition]:
         """Elect other leaders for what a broker leads that is about to stop; return what it still leads."""
-        known = self.context.broker_epochs.get(broker_id)
+        known = self.context.registered.get(broker_id)
         if known is None:
             raise Refusal(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist.")
-        if broker_epoch < known:
+        if broker_epoch < known.epoch:
             raise Refusal(
-                ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} has epoch {known} now, not {broker_epoch}."
+                ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} has epoch {known.epoch} now, not {broker_epoch}."
             )
         self.context.shutting_down.add(broker_id)
         held = [
@@ -202,9 +215,31 @@ class Term:
 
     # Topics
 
+    def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool) -> list[TopicAnswer]:
+        """Create topics, and elect who leads them."""
+        answers = self._new_topics.create(topics, validate_only=validate_only)
+        self._look_for_topics(set(self._store.topics()))
+        return answers
+
+    def delete_topics(self, topics: Iterable[str]) -> list[TopicAnswer]:
+        """Put topics on the list of those that are to be deleted, and delete those that can be."""
+        if not self._settings.delete_topic_enable:
+            return [TopicAnswer(topic, ErrorCode.TOPIC_DELETION_DISABLED) for topic in topics]
+        answers = []
+        for topic in topics:
+            if topic in self.context.topics:
+                self._store.ask_deletion(topic)
+                answers.append(TopicAnswer(topic, topic_id=self.context.topic_ids.get(topic)))
+            else:
+                answers.append(TopicAnswer(topic, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        self._delete(self._store.deletions())
+        return answers
+
     def topics_changed(self) -> None:
         """Create what is new, forget what is gone."""
-        listed = set(self._store.topics(self._watches.topics))
+        self._look_for_topics(set(self._store.topics(self._watches.topics)))
+
+    def _look_for_topics(self, listed: set[str]) -> None:
         for topic in self.context.topics - listed:
             self.context.forget_topic(topic)
         created = [partition for topic in sorted(listed - self.context.topics) for partition in self._load_topic(topic)]
@@ -217,7 +252,7 @@ class Term:
         if topic not in self.context.deleting:
             self._create(self._load_topic(topic))
             return
-        for number in self._store.assignments(topic, self._watches.partitions(topic)):
+        for number in self._store.topic(topic, self._watches.partitions(topic)).assignments:
             partition = TopicPartition(topic, number)
             if partition not in self.context.assignments:
                 self._store.set_assignment(partition, None)
@@ -231,8 +266,10 @@ class Term:
 
     def deletion_asked(self) -> None:
         """Delete the topics that are on the list, now or later."""
-        wanted = self._drop_deletions(self._store.deletions(self._watches.deletions))
-        self.context.deleting.update(wanted)
+        self._delete(self._store.deletions(self._watches.deletions))
+
+    def _delete(self, asked: Iterable[str]) -> None:
+        self.context.deleting.update(self._drop_deletions(asked))
         self.deletion.park({each.topic for each in self.context.reassigning})
         self.deletion.go_on()
 
@@ -294,7 +331,7 @@ class Term:
         invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         if target is not None and (not target or len(set(target)) < len(target)):
             raise Refusal(invalid, f"Replicas must be non-empty and distinct, not {list(target)}.")
-        unknown = [each for each in assignment.adding if each not in self.context.broker_epochs]
+        unknown = [each for each in assignment.adding if each not in self.context.registered]
         if target is not None and unknown:
             raise Refusal(invalid, f"Replica assignment has brokers that are not alive: {unknown}.")
         self.reassignment.refresh(partition)
@@ -353,6 +390,19 @@ class Term:
                 self.elections.elect(ElectionType.PREFERRED, partitions, Trigger.STORE)
         finally:
             self._store.remove_preferred_election()
+
+    def elect_leaders(
+        self, election_type: ElectionType, partitions: Iterable[TopicPartition] | None
+    ) -> list[ElectionAnswer]:
+        """Answer an admin client that asks for elections, of all partitions with None."""
+        return self.elections.elect(election_type, partitions, Trigger.ADMIN_CLIENT)
+
+    def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> int:
+        """Give a broker PRODUCER_IDS ids for its producers; return the first. Raises Refusal."""
+        known = self.context.registered.get(broker_id)
+        if known is None or known.epoch != broker_epoch:
+            raise Refusal(ErrorCode.STALE_BROKER_EPOCH)
+        return self._store.take_producer_ids(broker_id, PRODUCER_IDS)
 
     def balance(self) -> None:
         """Bring leaderships back to preferred replicas, of brokers that lack too many."""

@@ -33,7 +33,7 @@ class TopicRequests:
     def create(self, request: Any, call: Call) -> Any:
         """Answer CreateTopics."""
         faults = [_fault(topic) for topic in request.topics]
-        wanted = [_new_topic(topic) for topic, fault in zip(request.topics, faults, strict=True) if fault is None]
+        wanted = [new_topic_of(topic) for topic, fault in zip(request.topics, faults, strict=True) if fault is None]
         answers = [fault for fault in faults if fault is not None]
         try:
             answers += self._controller.decide(
@@ -41,7 +41,7 @@ class TopicRequests:
             )
         except Refusal as refusal:
             answers += _refused((topic.name for topic in wanted), refusal)
-        return kio_answer(CREATE_TOPICS, call.version, {"topics": [_created(each) for each in answers]})
+        return kio_answer(CREATE_TOPICS, call.version, {"topics": [creation_told(each) for each in answers]})
 
     def enlarge(self, request: Any, call: Call) -> Any:
         """Answer CreatePartitions."""
@@ -87,7 +87,8 @@ def _fault(topic: Any) -> TopicAnswer | None:
     return None
 
 
-def _new_topic(topic: Any) -> NewTopic:
+def new_topic_of(topic: Any) -> NewTopic:
+    """Return a topic that CreateTopics asks for."""
     return NewTopic(
         topic.name,
         topic.num_partitions,
@@ -101,7 +102,8 @@ def _refused(names: Iterable[str], refusal: Refusal) -> list[TopicAnswer]:
     return [TopicAnswer(name, refusal.code, refusal.message) for name in dict.fromkeys(names)]
 
 
-def _created(answer: TopicAnswer) -> dict[str, Any]:
+def creation_told(answer: TopicAnswer) -> dict[str, Any]:
+    """Return an answer as one of CreateTopics."""
     configs = [
         {
             "name": each.name,
@@ -131,7 +133,7 @@ def _is_unnamed(topic: Any) -> bool:
 def _unnamed(topic: Any) -> dict[str, Any]:
     neither = "Neither topic name nor id were specified."
     message = neither if topic.name is None else "You may not specify both topic name and topic id."
-    return _deletion(topic.name, topic.topic_id, ErrorCode.INVALID_REQUEST, message)
+    return deletion_told(topic.name, topic.topic_id, ErrorCode.INVALID_REQUEST, message)
 
 
 def _deleted(deciding: Controller, named: Sequence[str | UUID]) -> Decision[list[dict[str, Any]]]:
@@ -143,9 +145,10 @@ def _deleted(deciding: Controller, named: Sequence[str | UUID]) -> Decision[list
         name, topic_id = (answer.topic, None) if isinstance(answer.topic, str) else (None, answer.topic)
         if answer.topic_id is not None:
             name, topic_id = by_id[answer.topic_id].name, answer.topic_id
-        told.append(_deletion(name, topic_id, answer.error, answer.message or message_of(answer.error)))
+        told.append(deletion_told(name, topic_id, answer.error, answer.message or message_of(answer.error)))
     return Decision(decision.records, told)
 
 
-def _deletion(name: str | None, topic_id: UUID | None, error: ErrorCode, message: str | None) -> dict[str, Any]:
+def deletion_told(name: str | None, topic_id: UUID | None, error: ErrorCode, message: str | None) -> dict[str, Any]:
+    """Return an answer as one of DeleteTopics."""
     return {"name": name, "topic_id": topic_id, "error_code": error, "error_message": message}

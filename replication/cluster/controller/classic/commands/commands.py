@@ -5,9 +5,11 @@ A broker ignores commands of a controller epoch lower than one it has seen, and 
 
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
+from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
 
 
@@ -35,6 +37,10 @@ class LeaderAndIsrRequest(NamedTuple):
     controller_epoch: int
     broker_epoch: int
     partitions: Mapping[TopicPartition, PartitionCommand]
+    topic_ids: Mapping[str, UUID] = {}
+    """Of those of the topics that have one."""
+    brokers: Mapping[int, RegisteredBroker] = {}
+    """All that are there: where leaders listen."""
 
 
 class UpdateMetadataRequest(NamedTuple):
@@ -46,6 +52,12 @@ class UpdateMetadataRequest(NamedTuple):
     partitions: Mapping[TopicPartition, LeaderAndIsr]
     """Those that changed; the leader -2 says that a partition is being deleted."""
     live_brokers: tuple[int, ...]
+    replicas: Mapping[TopicPartition, tuple[int, ...]] = {}
+    """Of each of the partitions."""
+    topic_ids: Mapping[str, UUID] = {}
+    """Of those of the topics that have one."""
+    brokers: Mapping[int, RegisteredBroker] = {}
+    """Where the live brokers listen, and this controller where it is no broker."""
 
 
 class StopReplicaRequest(NamedTuple):

@@ -4,9 +4,11 @@ Each write names the version of /controller_epoch that this controller's electio
 writes of one that was replaced without knowing.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
+from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
 from replication.base.int32 import parse_int32
@@ -20,6 +22,7 @@ from replication.cluster.controller.classic.errors import (
     StateChangeError,
 )
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
 from replication.cluster.controller.classic.store import nodes
 from replication.cluster.controller.classic.store.coordination_store import (
@@ -33,8 +36,11 @@ from replication.cluster.controller.classic.store.coordination_store import (
     SetData,
     Watch,
 )
+from replication.cluster.controller.refusal import Refusal
+from replication.wire.error_code import ErrorCode
 
 T = TypeVar("T")
+LAST_PRODUCER_ID: Final = 2**63 - 1
 _DIRECTORIES: Final = (
     nodes.BROKER_IDS,
     nodes.TOPICS,
@@ -44,12 +50,24 @@ _DIRECTORIES: Final = (
 )
 
 
+class StoredTopic(NamedTuple):
+    """What a topic's node says."""
+
+    assignments: dict[int, ReplicaAssignment]
+    """By partition."""
+    topic_id: UUID | None = None
+
+
 class ClusterStore:
     """The nodes of a cluster, as one broker's controller sees them."""
 
-    def __init__(self, store: CoordinationStore, broker_id: int) -> None:
+    def __init__(self, store: CoordinationStore, broker_id: int, own: RegisteredBroker | None = None) -> None:
+        """Give a controller that is no broker a registration of its own."""
         self.epoch = 0
         """Of this controller, once elected."""
+        self._own = own
+        self._own_path = f"{nodes.BROKER_IDS}/{broker_id}"
+        self._registered_at: int | None = None
         self._store = store
         self._broker_id = broker_id
         self._epoch_version = ANY_VERSION
@@ -98,26 +116,46 @@ class ClusterStore:
 
     # Brokers and topics
 
-    def brokers(self, watch: Watch | None = None) -> dict[int, int]:
-        """Return the epochs of the brokers that are registered, by id."""
-        epochs = {}
+    def brokers(self, watch: Watch | None = None) -> dict[int, RegisteredBroker]:
+        """Return the brokers that are registered, by id."""
+        registered = {}
         for name in self._store.children(nodes.BROKER_IDS, watch):
             path = f"{nodes.BROKER_IDS}/{name}"
             with suppress(NoNodeError):
-                epochs[_number(path, name.encode())] = self._store.get(path).created
-        return epochs
+                registered[_number(path, name.encode())] = _registered(path, self._store.get(path))
+        if self._own is not None:
+            registered.pop(self._broker_id, None)
+        return registered
+
+    def register(self) -> None:
+        """Register this controller where brokers look for it; without one of its own it is somewhere else.
+
+        Raises NodeExistsError where a broker of the same id is registered.
+        """
+        if self._own is not None:
+            path, data = self._own_path, nodes.encode_broker(self._own, time.time_ns() // 1_000_000)
+            self._write(Create(path, data, ephemeral=True))
+            self._registered_at = self._store.get(path).created
+
+    def unregister(self) -> None:
+        """Remove this controller's registration, and no other's."""
+        registered_at, self._registered_at = self._registered_at, None
+        with suppress(NoNodeError, SessionLostError):
+            if registered_at is not None and self._store.get(self._own_path).created == registered_at:
+                self._store.delete(self._own_path)
 
     def topics(self, watch: Watch | None = None) -> list[str]:
         """Return the names of the topics."""
         return self._store.children(nodes.TOPICS, watch)
 
-    def assignments(self, topic: str, watch: Watch | None = None) -> dict[int, ReplicaAssignment]:
-        """Return the replicas of a topic's partitions; none where it is gone."""
+    def topic(self, topic: str, watch: Watch | None = None) -> StoredTopic:
+        """Return the replicas of a topic's partitions, and its id; no partitions where it is gone."""
         path = nodes.topic_path(topic)
         try:
-            return nodes.decode_assignments(path, self._store.get(path, watch).data)
+            data = self._store.get(path, watch).data
         except NoNodeError:
-            return {}
+            return StoredTopic({})
+        return StoredTopic(nodes.decode_assignments(path, data), nodes.decode_topic_id(path, data))
 
     def set_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment | None) -> None:
         """Write one partition's replicas, or that it has none, unless the topic is gone.
@@ -132,11 +170,24 @@ class ClusterStore:
             assignments.pop(partition.partition, None)
             if assignment is not None:
                 assignments[partition.partition] = assignment
-            ordered = dict(sorted(assignments.items()))
-            self._write(SetData(path, nodes.encode_assignments(ordered), node.version))
+            changed = nodes.changed_assignments(path, node.data, dict(sorted(assignments.items())))
+            self._write(SetData(path, changed, node.version))
 
         with suppress(NoNodeError):
             _until_unchanged(write)
+
+    def create_topic(
+        self, topic: str, assignments: nodes.Assignments, topic_id: UUID, settings: Mapping[str, str]
+    ) -> None:
+        """Write a topic's settings, and then its replicas. Raises NodeExistsError where there is one."""
+        if self._store.exists(nodes.topic_path(topic)):
+            raise NodeExistsError(nodes.topic_path(topic))
+        config, data = f"{nodes.TOPIC_CONFIGS}/{topic}", nodes.encode_config(settings)
+        try:
+            self._write(Create(config, data))
+        except NodeExistsError:  # of an earlier topic of this name
+            self._write(SetData(config, data, ANY_VERSION))
+        self._write(Create(nodes.topic_path(topic), nodes.encode_assignments(assignments, topic_id)))
 
     def config(self, topic: str) -> dict[str, str]:
         """Return the settings of a topic."""
@@ -198,6 +249,11 @@ class ClusterStore:
         """Return the topics that are to be deleted."""
         return self._store.children(nodes.DELETE_TOPICS, watch)
 
+    def ask_deletion(self, topic: str) -> None:
+        """Put a topic on the list of those that are to be deleted."""
+        with suppress(NodeExistsError):
+            self._write(Create(f"{nodes.DELETE_TOPICS}/{topic}"))
+
     def remove_deletion(self, topic: str) -> None:
         """Drop the request to delete a topic."""
         self._delete_with_children(f"{nodes.DELETE_TOPICS}/{topic}")
@@ -253,6 +309,23 @@ class ClusterStore:
         """Drop a request that nobody can read."""
         self._delete_with_children(path)
 
+    # Producers
+
+    def take_producer_ids(self, broker_id: int, count: int) -> int:
+        """Give a broker ids that nobody else has got, for its producers; return the first."""
+
+        def take() -> int:
+            self._create_if_missing(nodes.PRODUCER_IDS)
+            node = self._store.get(nodes.PRODUCER_IDS)
+            first = nodes.decode_producer_ids(nodes.PRODUCER_IDS, node.data) + 1 if node.data else 0
+            if first > LAST_PRODUCER_ID - count:
+                raise Refusal(ErrorCode.UNKNOWN_SERVER_ERROR, "There are no producer ids left.")
+            data = nodes.encode_producer_ids(broker_id, first, count)
+            self._write(SetData(nodes.PRODUCER_IDS, data, node.version))
+            return first
+
+        return _until_unchanged(take)
+
     # Reading and writing
 
     def _write(self, *operations: Operation) -> None:
@@ -291,6 +364,14 @@ def _until_unchanged(write: Callable[[], T]) -> T:
             return write()
         except BadVersionError:
             continue
+
+
+def _registered(path: str, node: Node) -> RegisteredBroker:
+    """Return a registration; of one that cannot be read that it is there, so that the others count all the same."""
+    try:
+        return nodes.decode_broker(path, node.data, node.created)
+    except MalformedNodeError:
+        return RegisteredBroker(node.created)
 
 
 def _number(path: str, text: bytes) -> int:

@@ -1,15 +1,20 @@
 """Where the nodes of a ZooKeeper-era cluster lie and what they hold: JSON as Kafka writes it (Kafka: ZkData)."""
 
 import json
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeAlias
+from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
 from replication.base.int32 import INT32, parse_int32
 from replication.cluster.controller.classic.errors import MalformedNodeError
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
 from replication.records.metadata.partition import LeaderRecoveryState
+from replication.wire.messages.broker_registration import Listener, SecurityProtocol
 
 CONTROLLER: Final = "/controller"
 CONTROLLER_EPOCH: Final = "/controller_epoch"
@@ -22,8 +27,14 @@ PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 ISR_CHANGES: Final = "/isr_change_notification"
 ISR_CHANGE_PREFIX: Final = f"{ISR_CHANGES}/isr_change_"
 
+PRODUCER_IDS: Final = "/latest_producer_id_block"
+_ENDPOINT: Final = re.compile(r"([^:/]+)://(?:\[([^\]]*)\]|([^:]*)):(\d+)")
+"""Such as PLAINTEXT://broker-1:9092."""
+
 Assignments: TypeAlias = Mapping[int, ReplicaAssignment]
 """A topic's replicas by partition."""
+_SINCE_REASSIGNMENTS: Final = 2
+"""The first version of a topic's node that says which replicas come and go."""
 
 
 def topic_path(topic: str) -> str:
@@ -66,16 +77,37 @@ def decode_state(path: str, data: bytes, version: int) -> LeaderAndIsr:
         raise MalformedNodeError(path, f"not a partition's state: {error!r}") from error
 
 
-def encode_assignments(assignments: Assignments) -> bytes:
-    """Write the replicas of a topic's partitions."""
-    return _encode(
-        {
-            "version": 2,
-            "partitions": {str(number): each.replicas for number, each in assignments.items()},
-            "adding_replicas": {str(number): each.adding for number, each in assignments.items() if each.adding},
-            "removing_replicas": {str(number): each.removing for number, each in assignments.items() if each.removing},
-        }
-    )
+def encode_assignments(assignments: Assignments, topic_id: UUID | None = None) -> bytes:
+    """Write the replicas of a topic's partitions, and its id where it has one."""
+    if topic_id is None:
+        return _encode({"version": 2, **_assigned(assignments)})
+    named = urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
+    return _encode({"version": 3, "topic_id": named, **_assigned(assignments)})
+
+
+def changed_assignments(path: str, data: bytes, assignments: Assignments) -> bytes:
+    """Write other replicas into a topic's node; what else it has is kept, such as its id. Raises MalformedNodeError."""
+    fields = _decode(path, data)
+    version = fields.get("version")
+    is_old = type(version) is not int or version < _SINCE_REASSIGNMENTS
+    return _encode({**fields, "version": _SINCE_REASSIGNMENTS if is_old else version, **_assigned(assignments)})
+
+
+def _assigned(assignments: Assignments) -> dict[str, Any]:
+    return {
+        "partitions": {str(number): each.replicas for number, each in assignments.items()},
+        "adding_replicas": {str(number): each.adding for number, each in assignments.items() if each.adding},
+        "removing_replicas": {str(number): each.removing for number, each in assignments.items() if each.removing},
+    }
+
+
+def decode_topic_id(path: str, data: bytes) -> UUID | None:
+    """Read a topic's id; None where it has none, as before Kafka 2.8. Raises MalformedNodeError."""
+    named = _decode(path, data).get("topic_id")
+    try:
+        return None if named is None else UUID(bytes=urlsafe_b64decode(f"{named}=="))
+    except (TypeError, ValueError) as error:
+        raise MalformedNodeError(path, f"not a topic's id: {error!r}") from error
 
 
 def decode_assignments(path: str, data: bytes) -> dict[int, ReplicaAssignment]:
@@ -147,6 +179,62 @@ def decode_config(path: str, data: bytes) -> dict[str, str]:
     if not isinstance(config, dict) or not all(isinstance(value, str) for value in config.values()):
         raise MalformedNodeError(path, "not a topic's settings, which are texts")
     return config
+
+
+def encode_broker(broker: RegisteredBroker, timestamp: int) -> bytes:
+    """Write a broker's registration; the time is in milliseconds since 1970 UTC."""
+    first = broker.listeners[0]
+    return _encode(
+        {
+            "listener_security_protocol_map": {each.name: each.security_protocol.name for each in broker.listeners},
+            "endpoints": [f"{each.name}://{_in_url(each.host)}:{each.port}" for each in broker.listeners],
+            "rack": broker.rack,
+            "jmx_port": -1,
+            "features": {},
+            "host": first.host,
+            "timestamp": str(timestamp),
+            "port": first.port,
+            "version": 5,
+        }
+    )
+
+
+def decode_broker(path: str, data: bytes, epoch: int) -> RegisteredBroker:
+    """Read a broker's registration, of which `epoch` is the transaction. Raises MalformedNodeError."""
+    fields = _decode(path, data)
+    try:
+        protocols = fields.get("listener_security_protocol_map", {})
+        listeners = tuple(_listener(each, protocols) for each in fields.get("endpoints", ()))
+        return RegisteredBroker(epoch, listeners, fields.get("rack"))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise MalformedNodeError(path, f"not a broker's registration: {error!r}") from error
+
+
+def encode_producer_ids(broker_id: int, first: int, count: int) -> bytes:
+    """Write which ids were given to a broker last, for its producers."""
+    block = {"block_start": str(first), "block_end": str(first + count - 1)}
+    return _encode({"version": 1, "broker": broker_id, **block})
+
+
+def decode_producer_ids(path: str, data: bytes) -> int:
+    """Return the last id that was given to any broker. Raises MalformedNodeError."""
+    fields = _decode(path, data)
+    try:
+        return int(fields["block_end"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedNodeError(path, f"not a block of producer ids: {error!r}") from error
+
+
+def _listener(endpoint: str, protocols: Mapping[str, str]) -> Listener:
+    match = _ENDPOINT.fullmatch(endpoint)
+    if match is None:
+        raise ValueError(f"{endpoint!r:.80} is not an endpoint")
+    name, bracketed, plain, port = match.groups()
+    return Listener(name, bracketed or plain, int(port), SecurityProtocol[protocols.get(name, name)])
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:

@@ -1,6 +1,7 @@
 """The watches of a controller: each puts an event into its queue (Kafka: the ZNodeChangeHandlers)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from logstore.topic_partition import TopicPartition
 from replication.cluster.controller.classic import events
@@ -29,4 +30,15 @@ class Watches:
         return self._on(events.ReassignedIsrChanged(partition))
 
     def _on(self, event: events.Event) -> Watch:
-        return lambda _path: self._put(event)
+        return _Put(self._put, event)
+
+
+@dataclass(frozen=True)
+class _Put:
+    """A watch; equal ones are one to a store that asks again before the first was called."""
+
+    put: Callable[[events.Event], None]
+    event: events.Event
+
+    def __call__(self, _: str) -> None:
+        self.put(self.event)

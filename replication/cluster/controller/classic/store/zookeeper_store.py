@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from replication.cluster.controller.classic.errors import (
@@ -45,7 +46,6 @@ class ZooKeeperStore:
     ) -> None:
         """Connect to `host:port,...` with an optional /chroot behind; times in seconds. Raises SessionLostError."""
         from kazoo.client import KazooClient  # noqa: PLC0415 - an extra
-        from kazoo.handlers.threading import KazooTimeoutError  # noqa: PLC0415
 
         self._connect = connect
         self._lost = False
@@ -56,11 +56,12 @@ class ZooKeeperStore:
             connection_retry={"max_tries": -1, "max_delay": _LONGEST_RETRY_SECONDS},
         )
         self._client.add_listener(self._state_changed)
-        try:
-            self._client.start(timeout=connect_timeout)
-        except KazooTimeoutError as error:
-            self._client.close()
-            raise SessionLostError(connect) from error
+        self._client.start_async().wait(timeout=connect_timeout)
+        if not self._client.connected:
+            self.close()
+            raise SessionLostError(connect)
+        if self._client.chroot:
+            self._call("/", self._client.ensure_path)
 
     def create(self, path: str, data: bytes = b"", *, ephemeral: bool = False, sequence: bool = False) -> str:
         """See CoordinationStore."""
@@ -166,4 +167,15 @@ def _add(transaction: Any, operation: Operation) -> None:
 
 def _called(watch: Watch | None, path: str) -> Callable[[Any], None] | None:
     """Return a watch as kazoo calls it: also when the connection breaks, and with it the watch, so it is read again."""
-    return None if watch is None else lambda _event: watch(path)
+    return None if watch is None else _Called(watch, path)
+
+
+@dataclass(frozen=True)
+class _Called:
+    """Of those that are equal, kazoo keeps one."""
+
+    watch: Watch
+    path: str
+
+    def __call__(self, _event: Any) -> None:
+        self.watch(self.path)

@@ -9,8 +9,8 @@ from replication.cluster.controller.classic.commands.commands import LeaderAndIs
 from replication.cluster.controller.classic.controller import ClassicController, RunState
 from replication.cluster.controller.classic.elections import Trigger
 from replication.cluster.controller.classic.errors import (
-    MalformedNodeError,
     StateChangeError,
+    TakeOverError,
 )
 from replication.cluster.controller.classic.imbalance import imbalanced
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
@@ -361,7 +361,7 @@ class TestTheSlot:
     def test_one_that_cannot_read_the_cluster_leaves_the_slot(self) -> None:
         cluster = ClassicCluster()
         cluster.admin.create(nodes.topic_path("t"), b"{}")
-        with pytest.raises(MalformedNodeError, match=nodes.topic_path("t")):
+        with pytest.raises(TakeOverError, match=nodes.topic_path("t")):
             cluster.begin()
         assert cluster.controller.state is RunState.BROKER
         assert not cluster.admin.exists(nodes.CONTROLLER)

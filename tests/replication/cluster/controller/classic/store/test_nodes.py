@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 from logstore.topic_partition import TopicPartition
 from replication.cluster.controller.classic.errors import MalformedNodeError
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
+from replication.cluster.controller.classic.registered_broker import RegisteredBroker
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
 from replication.cluster.controller.classic.store import nodes
 from replication.records.metadata.partition import LeaderRecoveryState
+from replication.wire.messages.broker_registration import Listener, SecurityProtocol
 
 ids = st.integers(0, 2**31 - 1)
 id_lists = st.lists(ids, unique=True, max_size=5).map(tuple)
@@ -138,3 +141,67 @@ def test_what_is_nested_too_deeply_is_told_with_its_path(
 ) -> None:
     with pytest.raises(MalformedNodeError, match="/some/node: not "):
         reader("/some/node", opening * 100_000 + b"1" + closing * 100_000)
+
+
+def test_a_registration_is_read_as_kafka_writes_it() -> None:
+    data = (
+        b'{"features":{},"listener_security_protocol_map":{"INSIDE":"PLAINTEXT","OUT":"SASL_SSL"},'
+        b'"endpoints":["INSIDE://broker-1:9092","OUT://[2001:db8::1]:9093"],"jmx_port":-1,"port":9092,'
+        b'"host":"broker-1","version":5,"timestamp":"1","rack":"r1"}'
+    )
+    assert nodes.decode_broker("/brokers/ids/1", data, 77) == RegisteredBroker(
+        77,
+        (
+            Listener("INSIDE", "broker-1", 9092, SecurityProtocol.PLAINTEXT),
+            Listener("OUT", "2001:db8::1", 9093, SecurityProtocol.SASL_SSL),
+        ),
+        "r1",
+    )
+
+
+def test_a_registration_is_read_as_it_was_written() -> None:
+    written = RegisteredBroker(
+        5, (Listener("PLAINTEXT", "host", 1), Listener("SSL", "::1", 2, SecurityProtocol.SSL)), None
+    )
+    assert nodes.decode_broker("/b", nodes.encode_broker(written, 17), 5) == written
+    assert json.loads(nodes.encode_broker(written, 17))["timestamp"] == "17"
+
+
+@pytest.mark.parametrize("data", [b"[]", b'{"endpoints":["host:1"]}', b'{"endpoints":["X://h:1"]}', b'{"endpoints":7}'])
+def test_what_is_no_registration(data: bytes) -> None:
+    with pytest.raises(MalformedNodeError, match="/b"):
+        nodes.decode_broker("/b", data, 0)
+
+
+def test_what_else_a_topics_node_has_is_kept_when_its_replicas_are_written() -> None:
+    topic_id = UUID(int=2**127 + 9)
+    before = {**json.loads(nodes.encode_assignments({0: ReplicaAssignment((1,))}, topic_id)), "later": [1]}
+    after = nodes.changed_assignments("/t", json.dumps(before).encode(), {0: ReplicaAssignment((1, 2), (2,), ())})
+    assert nodes.decode_topic_id("/t", after) == topic_id
+    assert nodes.decode_assignments("/t", after) == {0: ReplicaAssignment((1, 2), (2,))}
+    assert json.loads(after)["later"] == [1]
+    assert json.loads(after)["version"] == 3
+
+
+def test_a_topic_of_version_1_gets_the_one_that_has_reassignments() -> None:
+    before = b'{"version":1,"partitions":{"0":[1]}}'
+    after = nodes.changed_assignments("/t", before, {0: ReplicaAssignment((1, 2), (2,))})
+    assert json.loads(after) == {
+        "version": 2,
+        "partitions": {"0": [1, 2]},
+        "adding_replicas": {"0": [2]},
+        "removing_replicas": {},
+    }
+    assert nodes.decode_topic_id("/t", after) is None
+
+
+@pytest.mark.parametrize("data", [b'{"topic_id":7}', b'{"topic_id":"short"}', b"{"])
+def test_what_is_no_topic_id(data: bytes) -> None:
+    with pytest.raises(MalformedNodeError, match="/t"):
+        nodes.decode_topic_id("/t", data)
+
+
+def test_the_last_producer_id_is_read_as_it_was_written() -> None:
+    assert nodes.decode_producer_ids("/p", nodes.encode_producer_ids(3, 5_000, 1_000)) == 5_999
+    with pytest.raises(MalformedNodeError, match="/p"):
+        nodes.decode_producer_ids("/p", b"{}")
