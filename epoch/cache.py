@@ -243,7 +243,7 @@ class LeaderEpochFileCache:
 
         If the partition directory no longer exists, nothing is written.
         """
-        if self._checkpoint is None or self._checkpoint.path.parent.is_dir():
+        if self._checkpoint is None or not self.pending or self._checkpoint.path.parent.is_dir():
             self._write()
 
     def rewrite(self) -> None:

@@ -44,9 +44,9 @@ def running_loop() -> EventLoop:
     if (trio := sys.modules.get("trio")) is not None:  # nobody runs it who has not imported it
         with suppress(RuntimeError):
             return TrioLoop(trio.lowlevel.current_trio_token())
-    from asyncio import get_running_loop  # noqa: PLC0415  programs without it do not pay for loading it
-
-    loop: AbstractEventLoop = get_running_loop()
+    if (asyncio := sys.modules.get("asyncio")) is None:  # as above; to load it takes long
+        raise RuntimeError("no running event loop")
+    loop: AbstractEventLoop = asyncio.get_running_loop()
     return AsyncioLoop(loop)
 
 

@@ -1,13 +1,20 @@
 """Tasks that wait for appends: a flush wakes each event loop once, however many of its tasks wait."""
 
-from concurrent.futures import Future
 from functools import partial
 from threading import RLock
+from typing import Protocol
 
-from logstore.append.append_info import AppendInfo
 from logstore.event_loop import EventLoop, Signal, running_loop
 
-Waiting = tuple[Future[AppendInfo], Signal]
+
+class Awaited(Protocol):
+    """What is waited for."""
+
+    def done(self) -> bool:
+        """Return whether it need not be waited for any more."""
+
+
+Waiting = tuple[Awaited, Signal]
 
 
 class AwaitingTasks:
@@ -18,7 +25,7 @@ class AwaitingTasks:
         self._by_loop: dict[EventLoop, list[Waiting]] = {}
         self._lock = RLock()
 
-    def wait(self, appended: Future[AppendInfo]) -> Signal:
+    def wait(self, appended: Awaited) -> Signal:
         """Return what the running task awaits until `appended` is done."""
         loop = running_loop()
         signal = loop.signal()

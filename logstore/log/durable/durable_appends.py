@@ -8,8 +8,8 @@ from threading import Condition, Thread, current_thread
 from typing import Final
 
 from logstore.append.append_info import AppendInfo
-from logstore.log.durable.awaiting_tasks import AwaitingTasks
-from logstore.log.durable.durable_append import DurableAppend
+from logstore.log.durable.durable_append import DurableAppend, Waiters
+from logstore.log.durable.pending_append import PendingAppend
 from logstore.log_config import LogConfig
 
 IDLE_SECONDS: Final = 1.0
@@ -19,7 +19,7 @@ PATIENCE: Final = 0.5
 
 
 class DurableAppends:
-    """Completes a future for each append, by a thread that flushes the log as long as any wait.
+    """Reports each append once it is durable, by a thread that flushes the log as long as any wait.
 
     While it waits for the disk further appends gather, and share the next flush.
     """
@@ -32,10 +32,12 @@ class DurableAppends:
         See `LogConfig.durable_linger_ms` and `durable_linger_bytes`.
         """
         self._flush = flush
-        self._ensure_own = ensure_own
         self._config = config
-        self._changed = Condition()
-        self._waiting: list[tuple[Future[AppendInfo], AppendInfo]] = []
+        self._waiters = Waiters(ensure_own)
+        self._changed = Condition(self._waiters.lock)
+        self._waiting: list[PendingAppend] = []
+        self._awaited = 1
+        """How many have to wait before the thread looks: each wake costs as much as an append."""
         self._flushing = 0
         """How many appends a flush is under way for."""
         self._expected = 1
@@ -43,23 +45,28 @@ class DurableAppends:
         self._patience = 0.0
         """Seconds that they are waited for: less than it takes to flush once more for them."""
         self._thread: Thread | None = None
-        self._tasks = AwaitingTasks()
 
     def submitted(self, info: AppendInfo) -> DurableAppend:
-        """Do as `when_synced`, for tasks too."""
-        return DurableAppend(self.when_synced(info), self._tasks, self._ensure_own)
+        """Return what an append that was made is waited for with."""
+        append = PendingAppend(info, self._waiters)
+        self._add(append)
+        return append
 
     def when_synced(self, info: AppendInfo) -> Future[AppendInfo]:
         """Return a future of an append that was made: it is done once that is on stable storage, or cannot be."""
-        future: Future[AppendInfo] = Future()
-        future.set_running_or_notify_cancel()  # the records are in the log: there is nothing left to cancel
+        append = PendingAppend(info, self._waiters)
+        future = append.as_future()
+        self._add(append)
+        return future
+
+    def _add(self, append: PendingAppend) -> None:
         with self._changed:
-            self._waiting.append((future, info))
-            self._changed.notify_all()
+            self._waiting.append(append)
+            if len(self._waiting) >= self._awaited:
+                self._changed.notify_all()
             is_started = self._thread is not None or self._start()
         if not is_started:
             self._flush_group()
-        return future
 
     def drain(self) -> None:
         """Return once none of the appends made so far waits any more."""
@@ -93,17 +100,24 @@ class DurableAppends:
     def _wait_for_appends(self) -> bool:
         """Wait until appends have gathered; False, and the thread ends, where none came for a while."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS):
+            if not self._wait_for(1, IDLE_SECONDS):
+                self._awaited = 1
                 self._thread = None
                 return False
-            self._changed.wait_for(lambda: len(self._waiting) >= self._expected, self._patience)
+            self._wait_for(self._expected, self._patience)
             config = self._config()
             if config.durable_linger_ms:
+                self._awaited = 1
                 self._changed.wait_for(
-                    lambda: sum(info.size for _, info in self._waiting) >= config.durable_linger_bytes,
+                    lambda: sum(append.size for append in self._waiting) >= config.durable_linger_bytes,
                     config.durable_linger_ms / 1e3,
                 )
             return True
+
+    def _wait_for(self, count: int, seconds: float) -> bool:
+        """Wait for so many appends; return whether they came in time."""
+        self._awaited = count
+        return self._changed.wait_for(lambda: len(self._waiting) >= count, seconds)
 
     def _flush_group(self) -> None:
         with self._changed:
@@ -116,26 +130,25 @@ class DurableAppends:
         except BaseException as error:  # noqa: BLE001  each who waits is told
             failure = error
         try:
-            _settle(group, failure)
+            self._settle(group, failure)
         finally:
-            self._tasks.wake()
+            self._waiters.tasks.wake()
             with self._changed:
                 self._flushing -= len(group)
                 self._expected = len(group) + len(self._waiting)
                 self._patience = (time.perf_counter() - begun) * PATIENCE
                 self._changed.notify_all()
 
-
-def _settle(group: Iterable[tuple[Future[AppendInfo], AppendInfo]], failure: BaseException | None) -> None:
-    """Complete each future, and raise then what a callback has raised: futures catch no SystemExit and the like."""
-    raised: BaseException | None = None
-    for future, info in group:
-        try:
-            if failure is None:
-                future.set_result(info)
-            else:
-                future.set_exception(failure)
-        except BaseException as error:  # noqa: BLE001  the others are to be told all the same
-            raised = error
-    if raised is not None:
-        raise raised
+    def _settle(self, group: Iterable[PendingAppend], failure: BaseException | None) -> None:
+        """Settle each, and raise then what a callback has raised: futures catch no SystemExit and the like."""
+        with self._changed:
+            for append in group:
+                append.settle(failure)
+        raised: BaseException | None = None
+        for append in group:
+            try:
+                append.wake()
+            except BaseException as error:  # noqa: BLE001  the others are to be told all the same
+                raised = error
+        if raised is not None:
+            raise raised
