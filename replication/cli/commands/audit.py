@@ -169,6 +169,7 @@ def audit(
     With --live the brokers may be running: each verdict is of copies that did not change while they were read.
     With --bootstrap each broker is asked for its replicas as consumers ask, which takes READ on the topics, and what
     they answer is compared up to the high watermark; replicas of brokers of which copies are named too are read there.
+    Spark does it with --engine spark or --master.
     With --mask keys, names of groups and transactional ids are masked too: keys of Kafka's own topics are made of them.
 
     Examples:
@@ -187,18 +188,25 @@ def audit(
         raise typer.BadParameter("it shows the runs that --history keeps; name that too", param_hint="--trends")
     if patience is not None and not live and bootstrap is None:
         raise typer.BadParameter("without --live all is read once; add that option too", param_hint="--patience")
+    on_spark = engine is Engine.SPARK or (engine is Engine.AUTO and master is not None)
     if bootstrap is not None:
         _ensure_fit_for_network(
             {
                 "--live": live,
-                "--engine": engine is not Engine.AUTO,
-                "--master": master,
                 "--workers": workers is not None,
                 "--differences": differences,
                 "--history": history,
                 "--replication-factor": replication_factor,
             }
         )
+        if master is not None and engine is Engine.LOCAL:
+            raise typer.BadParameter("it is Spark's, and cannot be with --engine local", param_hint="--master")
+        if on_spark and snapshots:
+            raise typer.BadParameter(
+                "beside replicas that are read over the network, copies are read by this process; leave out what names "
+                "Spark",
+                param_hint="[NAME=]URI...",
+            )
     elif not snapshots:
         raise typer.BadParameter("name copies, or with --bootstrap a cluster", param_hint="[NAME=]URI...")
     for option, value in {"--command-config": command_config, "--rate": rate, "--state": state}.items():
@@ -210,7 +218,7 @@ def audit(
     run = (
         AuditRun(snapshots or [], engine, master, workers, files)
         if bootstrap is None
-        else NetworkRun(bootstrap, command_config, rate, state, files, snapshots or [])
+        else NetworkRun(bootstrap, command_config, rate, state, files, snapshots or [], spark=on_spark, master=master)
     )
     files.ensure_writable()
     options = {
@@ -249,7 +257,7 @@ def _ensure_fit_for_network(given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
             raise typer.BadParameter(
-                "with --bootstrap replicas are read over the network, by this process alone; leave it out",
+                "with --bootstrap replicas are read over the network, and this is about copies; leave it out",
                 param_hint=option,
             )
 

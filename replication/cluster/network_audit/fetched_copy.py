@@ -1,7 +1,7 @@
 """One replica that is fetched and examined at once, with a way back to its batches: kept here, or fetched again."""
 
 import shutil
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOSPC
@@ -15,6 +15,7 @@ from replication.base.errors import ReplicationError
 from replication.cluster.network_audit.broker_reader import BrokerReader
 from replication.cluster.network_audit.fetched_log import FetchedLog, FetchedReplica
 from replication.cluster.network_audit.range_fetch import RangeFetch
+from replication.cluster.network_audit.scanned_range import ScannedRange
 from replication.copies.audit.comparison.examined_copy import ExaminedCopy, OpenLogs
 from replication.copies.audit.copy_summary import CopySummary, SegmentExtent
 
@@ -54,6 +55,18 @@ class ReplicaFetch:
                 kept[segment.file] = segment
                 with open(self.directory / segment.file, "ab") as file:
                     file.write(piece.data)
+        return self._fetched(log, kept)
+
+    def of_ranges(self, ranges: Iterable[ScannedRange]) -> Fetched:
+        """Return the same of ranges that were fetched elsewhere, in order: nothing of them is kept here."""
+        log = FetchedLog(self.replica)
+        for each in ranges:
+            for piece in each.pieces:
+                log.add_scanned(piece)
+            log.add_findings(each.findings)
+        return self._fetched(log, {})
+
+    def _fetched(self, log: FetchedLog, kept: Collection[str]) -> Fetched:
         findings = log.findings()
         summary = log.summary(findings)
         place = f"{self.replica.partition} on {self.replica.name}"

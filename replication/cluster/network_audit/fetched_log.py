@@ -1,14 +1,16 @@
 """What is kept of a replica that was fetched: digests and a summary, not its bytes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from epoch import EpochEntry
 from epoch.history import MAX_OFFSET
+from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
 from logstore.offline.epoch_runs import EpochRun, runs_of
+from logstore.offline.log_file import LogFile
 from logstore.offline.segment import Segment
 from logstore.topic_partition import ALWAYS_COMPACTED, TopicPartition
 from logstore.verify.batch_totals import BatchTotals
@@ -20,6 +22,7 @@ from logstore.verify.log_pass import Check, Chunk
 from logstore.verify.record_check import RecordCheck
 from replication.cluster.network_audit.range_fetch import FetchedPiece
 from replication.cluster.network_audit.replica_bounds import Bounds
+from replication.cluster.network_audit.scanned_piece import ScannedPiece
 from replication.copies.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
 from replication.copies.audit.examination.batch_watch import BatchWatch
 from replication.copies.audit.examination.summarizing import misfit_ranges
@@ -56,24 +59,41 @@ class FetchedLog:
             found=always or bool(replica.is_compacted), is_untold=replica.is_compacted is None
         )
         records = [RecordCheck(report)] if replica.records else []
-        self._checks: Final[Sequence[Check]] = [self._compaction, self.watch, HeaderCheck(report), *records]
+        self._headers: Final = HeaderCheck(report)
+        self._checks: Final[Sequence[Check]] = [self._compaction, self.watch, self._headers, *records]
         self._segments: Final[list[SegmentExtent]] = []
         self._batches = self._records = 0
         self._found: Final[list[Finding]] = []
 
     def add(self, piece: FetchedPiece) -> SegmentExtent:
         """Count in the next batches; return the segment that they belong to, as far as it goes by now."""
-        columns, totals = piece.columns, BatchTotals.of(piece.columns)
-        self._extend(int(columns.base_offset[0]), len(piece.data))
+        chunk = self._chunk(piece.columns, piece.log, len(piece.data))
+        self._found.extend(finding for check in self._checks for finding in check.batches(chunk))
+        return self._segments[-1]
+
+    def add_scanned(self, piece: ScannedPiece) -> None:
+        """Count in batches that were fetched elsewhere: their records were decoded there, if at all."""
+        chunk = self._chunk(piece.columns, LogFile(memoryview(b"")), piece.size)
+        kept = replace(chunk, log=LogFile(memoryview(piece.kept)), columns=piece.placed)
+        self._found.extend(self._compaction.batches(kept))
+        of_headers = (self.watch, self._headers)
+        self._found.extend(finding for check in of_headers for finding in check.batches(chunk))
+
+    def add_findings(self, findings: Iterable[Finding]) -> None:
+        """Count in what was found about records elsewhere."""
+        self._found.extend(findings)
+
+    def _chunk(self, columns: BatchColumns, log: LogFile, size: int) -> Chunk:
+        """Count batches, and return them as checks take them."""
+        totals = BatchTotals.of(columns)
+        self._extend(int(columns.base_offset[0]), size)
         self._batches += len(columns)
         self._records += totals.records
         name = file_name(FileKind.LOG, self.watch.batches_end)
         segment = Segment(self.watch.batches_end, {FileKind.LOG: Path(name)})
-        chunk = Chunk(segment, False, piece.log, columns, totals, runs_of(columns, name))
         if totals.corrupt:
             self._found.extend(self._corrupt_runs.add(name, columns))
-        self._found.extend(finding for check in self._checks for finding in check.batches(chunk))
-        return self._segments[-1]
+        return Chunk(segment, False, log, columns, totals, runs_of(columns, name))
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what is wrong with the batches, once all were taken in: there is no file to name."""

@@ -16,6 +16,7 @@ from replication.base.errors import NothingChosenError, ReplicationError
 from replication.cluster.network_audit.audit_state import AuditState
 from replication.cluster.network_audit.broker_reader import SMALLEST_FETCH, BrokerReader
 from replication.cluster.network_audit.disk_broker import DiskBroker, disk_brokers
+from replication.cluster.network_audit.distributed_look import DistributedLook, Reach, RunTasks
 from replication.cluster.network_audit.estimate import Estimate, Sample
 from replication.cluster.network_audit.network_look import NetworkLook, troubles_of, unsettled
 from replication.cluster.network_audit.range_fetch import RangeFetch
@@ -34,6 +35,7 @@ from replication.copies.audit.pipeline.internal_topics import Stranded
 from replication.copies.audit.snapshots.snapshot import Root, Snapshot
 from replication.copies.audit.snapshots.storage import Storage
 from replication.wire.client.cluster_client import ClusterClient
+from replication.wire.client.packed_settings import PackedSettings
 from replication.wire.messages.describe_configs import DescribeConfigsRequest
 from replication.wire.messages.metadata import ClusterMetadata
 
@@ -61,6 +63,10 @@ class NetworkAudit:
     """Of records fetched from each broker; None is as fast as it goes."""
     snapshots: Sequence[Snapshot] = ()
     """Copies of brokers' directories: the replicas of these are read from them."""
+    run: RunTasks | None = None
+    """What carries out tasks elsewhere; None does all of it in this process."""
+    tasks_at_once: int = 1
+    """How many of these run at once at most: they share what may be read of a broker in a second."""
 
     def carry_out(self, progress: Advance = lambda _bytes: None, state: Path | None = None) -> LocalAudit:
         """Do the audit; `progress` is called with the bytes that were read, of what is read again only once.
@@ -117,13 +123,27 @@ class NetworkAudit:
                 for reader in readers.values():
                     reader.forget_failure()
                 current, network = _Current(self.client), first if turn.number == 1 else again
-                for number in sorted(turn.due):
-                    partition = partitions[number].partition
-                    told = current.of(partition)
-                    seen = looks[number] = LiveLook({}) if told is None else network.at(told)
+                due = {number: partitions[number].partition for number in sorted(turn.due)}
+                for number, seen in self._looks(due, current, network):
+                    looks[number] = seen
                     passes.note(number, moved=bool(seen.moved), troubles=troubles_of(seen))
                     if kept is not None and number not in passes.unsettled and _is_known(seen):
-                        kept.note(partition, seen)
+                        kept.note(due[number], seen)
+
+    def _looks(
+        self, due: Mapping[int, TopicPartition], current: "_Current", network: NetworkLook
+    ) -> Iterator[tuple[int, LiveLook]]:
+        """Look at partitions, one after the other or all at once elsewhere; those that are gone have no copies."""
+        if self.run is None:
+            for number, partition in due.items():
+                told = current.of(partition)
+                yield number, LiveLook({}) if told is None else network.at(told)
+            return
+        there = {number: told for number, partition in due.items() if (told := current.of(partition)) is not None}
+        yield from ((number, LiveLook({})) for number in due if number not in there)
+        rate = self.bytes_per_second and max(self.bytes_per_second // self.tasks_at_once, 1)
+        reach = Reach(self.bootstrap, PackedSettings.of(self.client.settings), rate)
+        yield from DistributedLook(network, reach, self.run).at(there).items()
 
     @contextmanager
     def _ended_with(self, readers: Iterable[BrokerReader]) -> Iterator[None]:

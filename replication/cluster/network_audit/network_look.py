@@ -41,8 +41,8 @@ Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
-class _Found:
-    """What came of the replicas, by their brokers' ids."""
+class Found:
+    """What came of a partition's replicas, by their brokers' ids."""
 
     fetched: dict[int, Fetched] = field(default_factory=dict)
     read: dict[int, ReadCopy] = field(default_factory=dict)
@@ -71,43 +71,54 @@ class NetworkLook:
 
     def at(self, partition: ReplicatedPartition) -> LiveLook:
         """Fetch and compare all replicas of a partition."""
-        found = _Found()
+        found = Found()
         with TemporaryDirectory(prefix="epochlog-") as scratch:
             try:
                 self._fetch(partition, found, Path(scratch))
             except ReplicaMovedError as error:
                 found.moved = dict.fromkeys(partition.replicas, str(error))
-            seen = self._judged(partition, found)
+            seen = self.judged(partition, found)
             moved = {each: why for each, read in found.read.items() if (why := read.movement)}
             if not moved:
                 return seen
             found.read = {each: read for each, read in found.read.items() if each not in moved}
             found.moved |= moved
-            return self._judged(partition, found)
+            return self.judged(partition, found)
 
-    def _fetch(self, partition: ReplicatedPartition, found: _Found, scratch: Path) -> None:
+    def replicas(self, partition: ReplicatedPartition, found: Found) -> dict[int, FetchedReplica]:
+        """Ask brokers where their replicas start and end, and return what is to be fetched of each.
+
+        Of those that do not answer is noted why. Raises ReplicaMovedError.
+        """
         if partition.leader < 0:
             raise ReplicaMovedError("no broker leads the partition")
         asked = [each for each in partition.replicas if each not in self.disks]
         seen = self._ends(partition, asked, found)
-        if asked and not seen:
-            return
         bounds = bounds_of(seen, partition.isr) if seen else {}
-        end = max((each.end for each in bounds.values()), default=MAX_OFFSET)
         topic_id = format_uuid(partition.topic_id) if partition.topic_id else None
         is_compacted = self.is_compacted.get(partition.partition.topic)
+        return {
+            each: FetchedReplica(
+                broker_name(each), partition.partition, bounds[each], topic_id, is_compacted, self.records
+            )
+            for each in seen
+        }
+
+    def _fetch(self, partition: ReplicatedPartition, found: Found, scratch: Path) -> None:
+        replicas = self.replicas(partition, found)
+        if not replicas and any(each not in self.disks for each in partition.replicas):
+            return
+        end = max((each.bounds.end for each in replicas.values()), default=MAX_OFFSET)
         fetches = {
             each: ReplicaFetch(
                 self.readers[each],
-                FetchedReplica(
-                    broker_name(each), partition.partition, bounds[each], topic_id, is_compacted, self.records
-                ),
+                replica,
                 partition.leader_epoch,
                 partition.topic_id,
-                scratch / broker_name(each),
+                scratch / replica.name,
                 self.progress,
             )
-            for each in seen
+            for each, replica in replicas.items()
         }
         for fetch in fetches.values():
             fetch.directory.mkdir()
@@ -116,7 +127,7 @@ class NetworkLook:
         found.fetched, found.read = _ended(fetching, found), _ended(reading, found)
 
     def _reading(
-        self, partition: ReplicatedPartition, end: int, found: _Found
+        self, partition: ReplicatedPartition, end: int, found: Found
     ) -> Iterator[tuple[int, Callable[[], ReadCopy]]]:
         """Give what reads each replica that is on a disk; those of which there is none are noted."""
         is_compacted = self.is_compacted.get(partition.partition.topic)
@@ -131,7 +142,7 @@ class NetworkLook:
             extent = Extent(end, partition.leader_epoch, each in partition.isr, is_compacted)
             yield each, partial(disk.read, copy, extent)
 
-    def _ends(self, partition: ReplicatedPartition, replicas: Collection[int], found: _Found) -> Mapping[int, SeenEnds]:
+    def _ends(self, partition: ReplicatedPartition, replicas: Collection[int], found: Found) -> Mapping[int, SeenEnds]:
         """Ask all replicas where they start and end; again, as long as one in sync is about to hear how far it is."""
         for asked in range(ASKED_AGAIN + 1):
             time.sleep(TOLD_SOON if asked else 0)
@@ -155,7 +166,8 @@ class NetworkLook:
         """Call all at once."""
         return {each: self.executor.submit(call) for each, call in calls.items()}
 
-    def _judged(self, partition: ReplicatedPartition, found: _Found) -> LiveLook:
+    def judged(self, partition: ReplicatedPartition, found: Found) -> LiveLook:
+        """Compare what came of the replicas."""
         copies = [*(each.copy for each in found.fetched.values()), *(each.copy for each in found.read.values())]
         there = [each for each in partition.replicas if each not in found.lacking]
         unread = [self._name(each) for each in (*found.moved, *found.unread)]
@@ -176,12 +188,12 @@ class NetworkLook:
     def _name(self, broker_id: int) -> str:
         return self.disks[broker_id].name if broker_id in self.disks else broker_name(broker_id)
 
-    def _job(self, partition: TopicPartition, broker_id: int, found: _Found) -> Job:
+    def _job(self, partition: TopicPartition, broker_id: int, found: Found) -> Job:
         on_disk = self.disks[broker_id].copy_of(partition) if broker_id in self.disks else None
         copy = _copy(partition, broker_id, found) if on_disk is None else on_disk
         return Job(copy.replica, copy.root, copy)
 
-    def _row(self, job: Job, broker_id: int, found: _Found) -> Row:
+    def _row(self, job: Job, broker_id: int, found: Found) -> Row:
         """Return what is known of a replica, as `tables.EXAMINED` has it."""
         assert job.copy is not None  # noqa: S101  a job of a replica
         row = {**dict.fromkeys(EXAMINED), **copy_row(job.copy), "is_part": False}
@@ -202,7 +214,7 @@ class NetworkLook:
         }
 
 
-def _ended(futures: Mapping[int, Future[Result]], found: _Found) -> dict[int, Result]:
+def _ended(futures: Mapping[int, Future[Result]], found: Found) -> dict[int, Result]:
     """Return the results; what fails is noted."""
     results: dict[int, Result] = {}
     for each, future in futures.items():
@@ -234,7 +246,7 @@ def unsettled(seen: LiveLook) -> LiveLook:
     return LiveLook(seen.rows, judged, dict.fromkeys(seen.rows, "what differs was something else each time"))
 
 
-def _copy(partition: TopicPartition, broker_id: int, found: _Found) -> Copy:
+def _copy(partition: TopicPartition, broker_id: int, found: Found) -> Copy:
     name = broker_name(broker_id)
     segments = found.fetched[broker_id].copy.summary.segments if broker_id in found.fetched else ()
     return Copy(name, f"kafka://{name}", str(partition), partition, segments, is_local=False)

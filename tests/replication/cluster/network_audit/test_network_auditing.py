@@ -212,7 +212,9 @@ def test_a_page_that_is_shared_names_no_address(cluster: Cluster, tmp_path: Path
     ("options", "said"),
     [
         (["--live"], "--live: with --bootstrap"),
-        (["--engine", "spark"], "--engine: with --bootstrap"),
+        (["--workers", "2"], "--workers: with --bootstrap"),
+        (["--engine", "local", "--master", "local[2]"], "--master: it is Spark's"),
+        (["--engine", "spark", "broker-1"], "beside replicas that are read over the network"),
         (["--history", "runs"], "--history: with --bootstrap"),
     ],
 )
