@@ -30,7 +30,6 @@ UNUSED = {
     "epochlog.__main__": "the command",
     "logstore.partition_directory": "an old name",
     "logstore.partition_metadata": "an old name",
-    "replication.cluster.classic.classic_node": "no command runs it yet",
     "replication.cluster.controller.classic.store.embedded_store": "what tests have in ZooKeeper's place",
     "replication.testing.history.__main__": "a program",
 }

@@ -20,6 +20,7 @@ from replication.cli.commands.advise import advise
 from replication.cli.commands.audit import audit
 from replication.cli.commands.broker import broker
 from replication.cli.commands.cluster import cluster
+from replication.cli.commands.controller import controller
 from replication.cli.commands.demo import demo
 from replication.cli.commands.dump import dump
 from replication.cli.commands.elect import ElectCommand, elect
@@ -65,7 +66,7 @@ GROUPS: Final = {
     "Inspect": (verify, epochs, dump, plan, explain, reconcile),
     "Change": (recover, repair, truncate),
     "Clusters": (cluster, elect, transactions, mirror),
-    "Brokers": (serve, format, broker),
+    "Brokers": (serve, format, broker, controller),
     "Tool": (demo, schema, warm, version),
 }
 """The commands by what somebody comes for."""

@@ -33,11 +33,13 @@ class ClassicNodeSettings:
     """`host:port,...` with an optional /chroot behind (Kafka: zookeeper.connect)."""
     session_seconds: float = 18.0
     """After so long without it another controller takes over (Kafka: zookeeper.session.timeout.ms)."""
+    connect_seconds: float = 18.0
+    """How long the first session is waited for (Kafka: zookeeper.connection.timeout.ms)."""
     listen: Address
     listener: str = "PLAINTEXT"
     """By which brokers reach each other, and this controller (Kafka: inter.broker.listener.name)."""
     advertised: Address | None = None
-    controller: ClassicSettings = field(default_factory=ClassicSettings)
+    controller: ClassicSettings = field(default_factory=lambda: ClassicSettings(topic_ids=True))
     to_brokers: ClientSettings = field(default_factory=lambda: ClientSettings(client_id="epochlog-controller"))
 
 
@@ -56,7 +58,7 @@ class ClassicNode:
     def open(cls, settings: ClassicNodeSettings) -> Iterator[Self]:
         """Run it meanwhile; then it resigns, so that another is elected at once.
 
-        Raises SessionLostError where no ZooKeeper answers, CannotListenError, and ResourceLimitError.
+        Raises StoreUnreachableError where no ZooKeeper answers, CannotListenError, and ResourceLimitError.
         """
         with ExitStack() as stack:
             address = ListenerSettings(address=settings.listen, name=settings.listener)
@@ -64,7 +66,9 @@ class ClassicNode:
             listens = advertised_address(server.addresses[settings.listener])
             host, port = settings.advertised or listens
             own = Listener(settings.listener, host, port or listens.port)
-            store = ZooKeeperStore(settings.zookeeper, session_timeout=settings.session_seconds)
+            store = ZooKeeperStore(
+                settings.zookeeper, session_timeout=settings.session_seconds, connect_timeout=settings.connect_seconds
+            )
             stack.callback(store.close)
             registered = RegisteredBroker(listeners=(own,))
             controller = GuardedController(settings.broker_id, store, settings.controller, registered)

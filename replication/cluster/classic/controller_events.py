@@ -19,7 +19,7 @@ def log_role(state: RunState, epoch: int) -> None:
 def log_failed_change(change: StateChange) -> None:
     """Log why a partition or a replica is not in the state that it should be in, such as one without a leader."""
     if change.error is not None:
-        _log(logging.WARNING, {"event": "state_change_failed", "of": str(change.subject), "why": change.error})
+        _log(logging.WARNING, {"event": "state-change-failed", "of": str(change.subject), "why": change.error})
 
 
 def log_channel(broker_id: int, error: Exception | None) -> None:
@@ -33,7 +33,7 @@ def log_channel(broker_id: int, error: Exception | None) -> None:
 
 def log_refused(broker_id: int, name: str, why: str) -> None:
     """Log that a broker does not obey a command."""
-    _log(logging.WARNING, {"event": "command_refused", "broker": broker_id, "command": name, "why": why})
+    _log(logging.WARNING, {"event": "command-refused", "broker": broker_id, "command": name, "why": why})
 
 
 def log_trouble(error: Exception) -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar, Final
 from replication.base.clock import monotonic_ms
 from replication.cluster.classic import controller_events
 from replication.cluster.classic.guarded_controller import GuardedController
-from replication.cluster.controller.classic.errors import CoordinationError
+from replication.cluster.controller.classic.errors import CoordinationError, TakeOverError
 from replication.cluster.worker_thread import WorkerThread
 
 
@@ -22,6 +22,12 @@ class ClassicControllerThread(WorkerThread):
         self._is_standing = False
 
     def _round(self) -> None:
+        try:
+            self._work()
+        except TakeOverError as error:
+            self._give_up(error)
+
+    def _work(self) -> None:
         if not self._is_standing:
             self._controller.start()
             self._is_standing = True

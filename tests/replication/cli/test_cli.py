@@ -53,7 +53,7 @@ def test_help_lists_the_commands_in_groups() -> None:
         "Inspect": ["verify", "epochs", "dump", "plan", "explain", "reconcile"],
         "Change": ["recover", "repair", "truncate"],
         "Clusters": ["cluster", "elect", "transactions", "mirror"],
-        "Brokers": ["serve", "format", "broker"],
+        "Brokers": ["serve", "format", "broker", "controller"],
         "Tool": ["demo", "schema", "warm", "version"],
     }
 

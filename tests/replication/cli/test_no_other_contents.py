@@ -16,6 +16,7 @@ SHOWING: Final = {"dump", "salvage", "audit", "incident"}
 """Of the planted copies; `advise` shows settings and users by which copies of the cluster's metadata differ."""
 WITHOUT_RECORDS: Final = {
     "broker": "serves a cluster",
+    "controller": "serves a cluster",
     "cluster": "asks a cluster for its metadata",
     "demo": "shows the copies that are shipped",
     "elect": "asks a cluster for elections",

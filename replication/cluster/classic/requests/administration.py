@@ -11,10 +11,13 @@ from replication.cluster.controller.refusal import Refusal
 from replication.cluster.controller.topics.topics import TopicAnswer
 from replication.cluster.standalone.requests.leader_requests import ALTER_PARTITION_REASSIGNMENTS
 from replication.cluster.standalone.requests.topic_requests import (
+    CREATE_PARTITIONS,
     CREATE_TOPICS,
     DELETE_TOPICS,
     creation_told,
     deletion_told,
+    enlargement_told,
+    more_partitions_of,
     new_topic_of,
 )
 from replication.wire.error_code import ErrorCode, message_of
@@ -51,6 +54,7 @@ class Administration:
         """Return what is answered so."""
         return {
             CREATE_TOPICS: ServedApi(_CREATE_TOPICS_VERSIONS, self.create),
+            CREATE_PARTITIONS: ServedApi(range(4), self.enlarge),
             DELETE_TOPICS: ServedApi(_DELETE_TOPICS_VERSIONS, self.delete),
             elect_leaders.API_KEY: ServedApi(elect_leaders.VERSIONS, self.elect),
             ALTER_PARTITION_REASSIGNMENTS: ServedApi(range(1), self.reassign),
@@ -69,6 +73,11 @@ class Administration:
         except Refusal as refusal:
             answers = [TopicAnswer(topic.name, refusal.code, refusal.message) for topic in wanted]
         return kio_answer(CREATE_TOPICS, call.version, {"topics": [creation_told(each) for each in answers]})
+
+    def enlarge(self, request: Any, call: Call) -> Any:
+        """Answer CreatePartitions: once leaders are elected, as with CreateTopics."""
+        results = [enlargement_told(self._enlarged(topic, request)) for topic in request.topics]
+        return kio_answer(CREATE_PARTITIONS, call.version, {"results": results})
 
     def delete(self, request: Any, call: Call) -> Any:
         """Answer DeleteTopics: topics are on the list of those that are deleted then."""
@@ -126,6 +135,13 @@ class Administration:
                 if request.partitions is None or partition in request.partitions
             }
         )
+
+    def _enlarged(self, topic: Any, request: Any) -> TopicAnswer:
+        more = more_partitions_of(topic)
+        try:
+            return self._controller.decide(lambda term: term.add_partitions(more, validate_only=request.validate_only))
+        except Refusal as refusal:
+            return TopicAnswer(topic.name, refusal.code, refusal.message)
 
     def _reassigned(self, partition: TopicPartition, target: tuple[int, ...] | None) -> tuple[ErrorCode, str | None]:
         try:

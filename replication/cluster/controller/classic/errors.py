@@ -61,6 +61,13 @@ class SessionLostError(CoordinationError, ConnectionError):
         super().__init__(f"{where}: the session with the coordination store has expired; open another")
 
 
+class StoreUnreachableError(CoordinationError, ConnectionError):
+    """No session with the coordination store could be begun."""
+
+    def __init__(self, connect: str, seconds: float) -> None:
+        super().__init__(f"{connect}: no ZooKeeper answers within {seconds:g} s; check the addresses and the network")
+
+
 class MalformedNodeError(CoordinationError, ValueError):
     """A node holds something that is not what Kafka writes there."""
 

@@ -13,6 +13,8 @@ class ClassicSettings:
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_ms: int = 300_000
     leader_imbalance_per_broker_percentage: int = 10
+    topic_ids: bool = False
+    """Whether topics that have no id are given one, as from inter.broker.protocol.version 2.8 on."""
     num_partitions: int = 1
     default_replication_factor: int = 1
     defaults: Mapping[str, str] = field(default_factory=dict)

@@ -27,7 +27,7 @@ from replication.cluster.controller.classic.store.cluster_store import ClusterSt
 from replication.cluster.controller.classic.store.watches import Watches
 from replication.cluster.controller.elections import ElectionAnswer
 from replication.cluster.controller.refusal import Refusal
-from replication.cluster.controller.topics.topics import NewTopic, TopicAnswer
+from replication.cluster.controller.topics.topics import MorePartitions, NewTopic, TopicAnswer
 from replication.wire.error_code import ErrorCode
 from replication.wire.messages.elect_leaders import ElectionType
 
@@ -116,7 +116,11 @@ class Term:
         """Load a topic and return those of its partitions that were unknown."""
         self.context.topics.add(topic)
         stored = self._store.topic(topic, self._watches.partitions(topic))
-        self.context.name_topic(topic, stored.topic_id)
+        topic_id = stored.topic_id
+        if topic_id is None and self._settings.topic_ids and stored.assignments:
+            topic_id = self._new_topics.new_id()
+            self._store.name_topic(topic, topic_id)
+        self.context.name_topic(topic, topic_id)
         assignments = {TopicPartition(topic, number): each for number, each in stored.assignments.items()}
         unknown = {each: assignments[each] for each in assignments.keys() - self.context.assignments.keys()}
         self.context.assignments.update(sorted(unknown.items()))
@@ -220,6 +224,13 @@ class Term:
         answers = self._new_topics.create(topics, validate_only=validate_only)
         self._look_for_topics(set(self._store.topics()))
         return answers
+
+    def add_partitions(self, more: MorePartitions, *, validate_only: bool) -> TopicAnswer:
+        """Add partitions to a topic, and elect who leads them."""
+        answer = self._new_topics.enlarge(more, validate_only=validate_only)
+        if answer.error is ErrorCode.NONE:
+            self._create(self._load_topic(more.name))
+        return answer
 
     def delete_topics(self, topics: Iterable[str]) -> list[TopicAnswer]:
         """Put topics on the list of those that are to be deleted, and delete those that can be."""

@@ -45,22 +45,14 @@ class TopicRequests:
 
     def enlarge(self, request: Any, call: Call) -> Any:
         """Answer CreatePartitions."""
-        wanted = [
-            MorePartitions(
-                topic.name,
-                topic.count,
-                None if topic.assignments is None else [tuple(each.broker_ids) for each in topic.assignments],
-            )
-            for topic in request.topics
-        ]
+        wanted = [more_partitions_of(topic) for topic in request.topics]
         try:
             answers = self._controller.decide(
                 lambda deciding: deciding.add_partitions(wanted, validate_only=request.validate_only)
             )
         except Refusal as refusal:
             answers = _refused((topic.name for topic in wanted), refusal)
-        results = [{"name": each.topic, "error_code": each.error, "error_message": each.message} for each in answers]
-        return kio_answer(CREATE_PARTITIONS, call.version, {"results": results})
+        return kio_answer(CREATE_PARTITIONS, call.version, {"results": [enlargement_told(each) for each in answers]})
 
     def delete(self, request: Any, call: Call) -> Any:
         """Answer DeleteTopics."""
@@ -96,6 +88,17 @@ def new_topic_of(topic: Any) -> NewTopic:
         {each.partition_index: tuple(each.broker_ids) for each in topic.assignments},
         {each.name: each.value for each in topic.configs},
     )
+
+
+def more_partitions_of(topic: Any) -> MorePartitions:
+    """Return what CreatePartitions asks for a topic."""
+    assignments = None if topic.assignments is None else [tuple(each.broker_ids) for each in topic.assignments]
+    return MorePartitions(topic.name, topic.count, assignments)
+
+
+def enlargement_told(answer: TopicAnswer) -> dict[str, Any]:
+    """Return an answer as one of CreatePartitions."""
+    return {"name": answer.topic, "error_code": answer.error, "error_message": answer.message}
 
 
 def _refused(names: Iterable[str], refusal: Refusal) -> list[TopicAnswer]:

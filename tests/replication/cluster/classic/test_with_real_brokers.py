@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from logstore.topic_partition import TopicPartition as Partition
 from replication.cluster.classic.classic_node import ClassicNode, ClassicNodeSettings
@@ -200,6 +200,13 @@ def test_a_partition_moves(scene: Scene) -> None:
     wait_for(lambda: {*scene.state(moving).isr} == {2, 3})
     assert scene.state(moving).leader in {2, 3}
     assert scene.consume("moving") == list(range(50))
+
+
+def test_partitions_are_added(scene: Scene) -> None:
+    for future in scene.client.create_partitions([NewPartitions("moving", 2, [[2, 1]])]).values():
+        future.result(PATIENCE_SECONDS)
+    assert scene.state(Partition("moving", 1)).leader == 2
+    wait_for(lambda: len(scene.client.list_topics("moving", timeout=PATIENCE_SECONDS).topics["moving"].partitions) == 2)
 
 
 def test_a_topic_is_deleted(scene: Scene) -> None:

@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 from uuid import UUID
 
+from logstore.topic_partition import TopicPartition
 from replication.cluster.controller.classic.context import Context
 from replication.cluster.controller.classic.errors import NodeExistsError
 from replication.cluster.controller.classic.replica_assignment import ReplicaAssignment
@@ -16,7 +17,7 @@ from replication.cluster.controller.refusal import Refusal
 from replication.cluster.controller.settings.setting_checks import check_topic_settings
 from replication.cluster.controller.topic_names import TopicNames
 from replication.cluster.controller.topics.replica_placement import UsableBroker, place_replicas
-from replication.cluster.controller.topics.topics import DEFAULT, NewTopic, TopicAnswer
+from replication.cluster.controller.topics.topics import DEFAULT, MorePartitions, NewTopic, TopicAnswer
 from replication.wire.error_code import ErrorCode
 
 _ID_BITS: Final = 128
@@ -38,6 +39,42 @@ class NewTopics:
             self._answer(topic, is_repeated=times[topic.name] > 1, validate_only=validate_only)
             for topic in {topic.name: topic for topic in topics}.values()
         ]
+
+    def new_id(self) -> UUID:
+        """Return an id for a topic."""
+        return UUID(int=self.random.getrandbits(_ID_BITS), version=4)
+
+    def enlarge(self, more: MorePartitions, *, validate_only: bool = False) -> TopicAnswer:
+        """Add partitions to a topic; its leaders are elected once the controller sees them."""
+        try:
+            added = self._added(more)
+        except Refusal as refusal:
+            return TopicAnswer(more.name, refusal.code, refusal.message)
+        if not validate_only:
+            for number, replicas in added.items():
+                self.store.set_assignment(TopicPartition(more.name, number), ReplicaAssignment(replicas))
+        return TopicAnswer(more.name)
+
+    def _added(self, more: MorePartitions) -> dict[int, tuple[int, ...]]:
+        """Return the replicas of new partitions. Raises Refusal."""
+        if more.name not in self.context.topics or more.name in self.context.deleting:
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The topic does not exist.")
+        if self.context.is_moving(more.name):
+            raise Refusal(ErrorCode.REASSIGNMENT_IN_PROGRESS, "A partition of the topic is being reassigned.")
+        known = self.context.partitions_of([more.name])
+        count = more.count - len(known)
+        if count <= 0:
+            message = f"The topic currently has {len(known)} partitions; {more.count} would not be an increase."
+            raise Refusal(ErrorCode.INVALID_PARTITIONS, message)
+        factor = len(self.context.assignments[known[0]].replicas)
+        if more.assignments is None:
+            replicas = place_replicas(self._usable(), count, factor, self.random)
+        elif len(more.assignments) != count:
+            message = f"{count} partitions are to be added, and replicas of {len(more.assignments)} are named."
+            raise Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+        else:
+            replicas = self._checked(more.assignments, factor)
+        return dict(enumerate(replicas, len(known)))
 
     def _answer(self, topic: NewTopic, *, is_repeated: bool, validate_only: bool) -> TopicAnswer:
         if is_repeated:
@@ -65,12 +102,13 @@ class NewTopics:
         factor = self.settings.default_replication_factor if factor == DEFAULT else factor
         if count <= 0:
             raise Refusal(ErrorCode.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
-        usable = [
-            UsableBroker(broker_id, broker.rack, fenced=False)
-            for broker_id, broker in self.context.registered.items()
-            if broker_id in self.context.live
+        return place_replicas(self._usable(), count, factor, self.random)
+
+    def _usable(self) -> list[UsableBroker]:
+        return [
+            UsableBroker(broker_id, self.context.registered[broker_id].rack, fenced=False)
+            for broker_id in self.context.live
         ]
-        return place_replicas(usable, count, factor, self.random)
 
     def _assigned(self, topic: NewTopic) -> list[tuple[int, ...]]:
         invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
@@ -80,16 +118,21 @@ class NewTopics:
         if set(topic.assignments) != set(range(len(topic.assignments))):
             raise Refusal(invalid, "partitions should be a consecutive 0-based integer sequence")
         replicas = [tuple(topic.assignments[number]) for number in range(len(topic.assignments))]
+        return self._checked(replicas, len(replicas[0]))
+
+    def _checked(self, replicas: Sequence[tuple[int, ...]], factor: int) -> list[tuple[int, ...]]:
+        """Refuse replicas that no partition can have, or of another count."""
+        invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         for each in replicas:
             unknown = [broker_id for broker_id in each if broker_id not in self.context.registered]
             if unknown:
                 raise Refusal(invalid, f"Replica assignment has brokers that are not alive: {unknown}.")
-            if not each or len(set(each)) < len(each) or len(each) != len(replicas[0]):
+            if not each or len(set(each)) < len(each) or len(each) != factor:
                 raise Refusal(invalid, f"Replicas must be distinct, and as many for each partition: {list(each)}.")
-        return replicas
+        return [*replicas]
 
     def _stored(self, topic: NewTopic, replicas: Sequence[tuple[int, ...]], answer: TopicAnswer) -> TopicAnswer:
-        topic_id = UUID(int=self.random.getrandbits(_ID_BITS), version=4)
+        topic_id = self.new_id()
         settings = {name: value for name, value in topic.configs.items() if value is not None}
         assignments = {number: ReplicaAssignment(each) for number, each in enumerate(replicas)}
         try:

@@ -157,6 +157,17 @@ class ClusterStore:
             return StoredTopic({})
         return StoredTopic(nodes.decode_assignments(path, data), nodes.decode_topic_id(path, data))
 
+    def name_topic(self, topic: str, topic_id: UUID) -> None:
+        """Give an id to a topic that has none, unless it is gone."""
+        path = nodes.topic_path(topic)
+
+        def write() -> None:
+            node = self._store.get(path)
+            self._write(SetData(path, nodes.named_topic(path, node.data, topic_id), node.version))
+
+        with suppress(NoNodeError):
+            _until_unchanged(write)
+
     def set_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment | None) -> None:
         """Write one partition's replicas, or that it has none, unless the topic is gone.
 

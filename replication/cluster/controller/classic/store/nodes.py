@@ -35,6 +35,7 @@ Assignments: TypeAlias = Mapping[int, ReplicaAssignment]
 """A topic's replicas by partition."""
 _SINCE_REASSIGNMENTS: Final = 2
 """The first version of a topic's node that says which replicas come and go."""
+_SINCE_TOPIC_IDS: Final = 3
 
 
 def topic_path(topic: str) -> str:
@@ -81,8 +82,7 @@ def encode_assignments(assignments: Assignments, topic_id: UUID | None = None) -
     """Write the replicas of a topic's partitions, and its id where it has one."""
     if topic_id is None:
         return _encode({"version": 2, **_assigned(assignments)})
-    named = urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-    return _encode({"version": 3, "topic_id": named, **_assigned(assignments)})
+    return _encode({"version": _SINCE_TOPIC_IDS, "topic_id": _in_base64(topic_id), **_assigned(assignments)})
 
 
 def changed_assignments(path: str, data: bytes, assignments: Assignments) -> bytes:
@@ -91,6 +91,15 @@ def changed_assignments(path: str, data: bytes, assignments: Assignments) -> byt
     version = fields.get("version")
     is_old = type(version) is not int or version < _SINCE_REASSIGNMENTS
     return _encode({**fields, "version": _SINCE_REASSIGNMENTS if is_old else version, **_assigned(assignments)})
+
+
+def named_topic(path: str, data: bytes, topic_id: UUID) -> bytes:
+    """Write an id into a topic's node; what else it has is kept. Raises MalformedNodeError."""
+    return _encode({**_decode(path, data), "version": _SINCE_TOPIC_IDS, "topic_id": _in_base64(topic_id)})
+
+
+def _in_base64(topic_id: UUID) -> str:
+    return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def _assigned(assignments: Assignments) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from replication.cluster.controller.classic.errors import (
     NoNodeError,
     NotEmptyError,
     SessionLostError,
+    StoreUnreachableError,
 )
 from replication.cluster.controller.classic.store.coordination_store import (
     ANY_VERSION,
@@ -44,7 +45,10 @@ class ZooKeeperStore:
     def __init__(
         self, connect: str, *, session_timeout: float = SESSION_TIMEOUT_SECONDS, connect_timeout: float = 30.0
     ) -> None:
-        """Connect to `host:port,...` with an optional /chroot behind; times in seconds. Raises SessionLostError."""
+        """Connect to `host:port,...` with an optional /chroot behind; times in seconds.
+
+        Raises StoreUnreachableError.
+        """
         from kazoo.client import KazooClient  # noqa: PLC0415 - an extra
 
         self._connect = connect
@@ -59,7 +63,7 @@ class ZooKeeperStore:
         self._client.start_async().wait(timeout=connect_timeout)
         if not self._client.connected:
             self.close()
-            raise SessionLostError(connect)
+            raise StoreUnreachableError(connect, connect_timeout)
         if self._client.chroot:
             self._call("/", self._client.ensure_path)
 

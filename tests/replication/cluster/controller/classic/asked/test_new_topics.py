@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from replication.cluster.controller.classic.commands.commands import StopReplicaRequest
 from replication.cluster.controller.classic.settings import ClassicSettings
 from replication.cluster.controller.classic.store import nodes
-from replication.cluster.controller.topics.topics import NewTopic, TopicAnswer
+from replication.cluster.controller.topics.topics import MorePartitions, NewTopic, TopicAnswer
 from replication.wire.error_code import ErrorCode
 from tests.replication.cluster.controller.classic.cluster import ClassicCluster, named
 
@@ -35,6 +36,12 @@ def test_a_topic_is_spread_over_the_brokers_and_led_at_once(cluster: ClassicClus
     assert (fields["version"], fields["adding_replicas"], fields["removing_replicas"]) == (3, {}, {})
     assert nodes.decode_topic_id("t", json.dumps(fields).encode()) == answer.topic_id is not None
     assert nodes.decode_config("t", cluster.admin.get(f"{nodes.TOPIC_CONFIGS}/t").data) == {"retention.ms": "1000"}
+
+
+def test_a_broker_that_shuts_down_gets_no_replicas(cluster: ClassicCluster) -> None:
+    cluster.controller.controlled_shutdown(3, cluster.context.broker_epochs[3])
+    create(cluster, NewTopic("t", 20, 2))
+    assert {each for number in range(20) for each in cluster.assignment(named(f"t-{number}")).replicas} == {1, 2}
 
 
 def test_brokers_are_told_of_its_id(cluster: ClassicCluster) -> None:
@@ -91,6 +98,9 @@ def test_topics_are_deleted_unless_that_is_disabled() -> None:
         (created,) = create(cluster, NewTopic("t"))
         (answer,) = cluster.controller.decide(lambda term: term.delete_topics(["t"]))
         cluster.settle()
+        told_to_stop = [told for _, told in cluster.sent if isinstance(told, StopReplicaRequest)]
+        stops = [each for told in told_to_stop for each in told.partitions.values()]
+        assert {each.leader_epoch for each in stops} == ({-2} if enabled else set())
         assert answer == TopicAnswer("t", error, topic_id=created.topic_id if enabled else None)
         assert cluster.admin.exists(nodes.topic_path("t")) is not enabled
         (missing,) = cluster.controller.decide(lambda term: term.delete_topics(["nothing"]))
@@ -107,3 +117,46 @@ def test_producer_ids_are_given_once(cluster: ClassicCluster) -> None:
         "block_start": "2000",
         "block_end": "2999",
     }
+
+
+def enlarge(cluster: ClassicCluster, *more: object, validate_only: bool = False) -> TopicAnswer:
+    wanted = MorePartitions("t", *more)  # type: ignore[arg-type]  # a count, and replicas where they matter
+    return cluster.controller.decide(lambda term: term.add_partitions(wanted, validate_only=validate_only))
+
+
+def test_partitions_are_added_and_led_at_once(cluster: ClassicCluster) -> None:
+    (created,) = create(cluster, NewTopic("t", assignments={0: (1, 2)}))
+    assert enlarge(cluster, 3, validate_only=True) == TopicAnswer("t")
+    assert cluster.context.partitions_of(["t"]) == [named("t-0")]
+    assert enlarge(cluster, 2, [(3, 1)]) == TopicAnswer("t")
+    assert cluster.state(named("t-1"))[:2] == (3, (3, 1))
+    assert enlarge(cluster, 4) == TopicAnswer("t")
+    assert all(len({*cluster.assignment(named(f"t-{number}")).replicas}) == 2 for number in range(4))
+    data = cluster.admin.get(nodes.topic_path("t")).data
+    assert nodes.decode_topic_id("t", data) == created.topic_id
+
+
+def test_partitions_that_are_not_added(cluster: ClassicCluster) -> None:
+    assert enlarge(cluster, 2).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    create(cluster, NewTopic("t", assignments={0: (1, 2)}))
+    assert enlarge(cluster, 1).error is ErrorCode.INVALID_PARTITIONS
+    for replicas in ([(1, 2), (2, 3)], [(1,)], [(1, 1)], [(1, 9)]):
+        assert enlarge(cluster, 2, replicas).error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    cluster.context.reassigning.add(named("t-0"))
+    assert enlarge(cluster, 2).error is ErrorCode.REASSIGNMENT_IN_PROGRESS
+    assert cluster.context.partitions_of(["t"]) == [named("t-0")]
+
+
+def test_topics_without_an_id_are_given_one_where_brokers_know_of_ids() -> None:
+    for wanted in (True, False):
+        cluster = ClassicCluster(settings=ClassicSettings(topic_ids=wanted))
+        cluster.write_topic("old", {0: [1, 2]})
+        cluster.begin()
+        cluster.topic("new", [2, 3])
+        for topic in ("old", "new"):
+            data = cluster.admin.get(nodes.topic_path(topic)).data
+            topic_id = nodes.decode_topic_id(topic, data)
+            assert (topic_id is not None) is wanted
+            assert cluster.context.topic_ids.get(topic) == topic_id
+            assert json.loads(data)["version"] == (3 if wanted else 2)
+        assert cluster.state(named("old-0")).leader == 1

@@ -12,6 +12,7 @@ from replication.cluster.controller.classic.errors import (
     NoNodeError,
     NotEmptyError,
     SessionLostError,
+    StoreUnreachableError,
 )
 from replication.cluster.controller.classic.store.coordination_store import (
     Check,
@@ -173,7 +174,7 @@ def test_an_operation_in_a_multi_is_told_as_well(connect: Connect, store: Coordi
 
 def test_nobody_waits_for_ever_for_a_store_that_is_not_there() -> None:
     address = f"127.0.0.1:{free_port()}"
-    with pytest.raises(SessionLostError, match=address):
+    with pytest.raises(StoreUnreachableError, match=address):
         ZooKeeperStore(address, connect_timeout=0.5)
 
 
