@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
+from threading import Event, Thread
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
@@ -107,6 +108,50 @@ def bench_append_as_follower(benchmark: BenchmarkFixture, directory: Path, round
         log.append_batches, setup=lambda: ((source.next(),), {}), rounds=max(rounds // source_share(group), 1)
     )
     assert log.log_end_offset == source.next_offset
+    log.abandon()
+
+
+def bench_append_that_begins_a_segment(benchmark: BenchmarkFixture, directory: Path) -> None:
+    """Nothing of the segment before is flushed."""
+    source = Source(RECORDS)
+    log = Log.open(directory / "t-0", LogConfig(segment_bytes=FULL // 2 if benchmark.enabled else SMALL))
+
+    def fill() -> tuple[tuple[bytearray], dict[str, int]]:
+        log.flush()
+        if len(log.segments) > 1:
+            log.delete_records(log.segments[-1].base_offset)
+            log.delete_old_segments()
+        log.roll()
+        while log.segments[-1].size + source.size <= log.config.segment_bytes:
+            log.append_batches(source.next())
+        return (source.next(),), {}
+
+    benchmark.pedantic(log.append_batches, setup=fill, rounds=5 if benchmark.enabled else 2)
+    log.abandon()
+
+
+@pytest.mark.parametrize("appends", ["bare", "log"])
+def bench_append_while_another_thread_flushes(
+    benchmark: BenchmarkFixture, directory: Path, rounds: int, appends: str
+) -> None:
+    """1 KiB a call, and without a pause; `bare` is a write beside an fsync of the same file."""
+    value = bytes(1_024)
+    log = Log.open(directory / "t-0")
+    descriptor = os.open(directory / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    calls: dict[str, tuple[Callable[[], object], Callable[[], object]]] = {
+        "bare": (lambda: os.write(descriptor, value), lambda: os.fsync(descriptor)),
+        "log": (lambda: log.append([value]), log.flush),
+    }
+    append, flush = calls[appends]
+    is_over = Event()
+    flushes = Thread(target=lambda: [flush() for _ in iter(is_over.is_set, True)])
+    flushes.start()
+    benchmark.pedantic(append, rounds=10 * rounds)
+    is_over.set()
+    flushes.join()
+    data = sorted(benchmark.stats.stats.data) if benchmark.enabled else [0.0]
+    benchmark.extra_info["µs, 99th percentile"] = data[len(data) * 99 // 100] * 1e6
+    os.close(descriptor)
     log.abandon()
 
 

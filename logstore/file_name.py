@@ -15,7 +15,7 @@ SET_ASIDE_SUFFIX: Final = ".set-aside"
 _OFFSET_DIGITS = 20
 _NUMBERED = re.compile(
     r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint|keys)"
-    r"(?:\.(?P<fate>deleted|cleaned|swap))?",
+    r"(?:\.(?P<fate>deleted|cleaned|swap|begun))?",
     re.ASCII,
 )
 
@@ -56,6 +56,8 @@ class FileFate(StrEnum):
     """Half-written by the log cleaner: removed at the next start."""
     SWAP = "swap"
     """Completed by the log cleaner, not yet in place of the originals: put in place at the next start."""
+    BEGUN = "begun"
+    """Written to already, as the segment before it is still being synced: no file of Kafka's, which leaves it alone."""
 
 
 class FileName(NamedTuple):

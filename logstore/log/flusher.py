@@ -6,7 +6,7 @@ import time
 from threading import RLock
 from typing import TYPE_CHECKING, TypeVar
 
-from epoch.base.resource_limits import is_limit, name_memory
+from epoch.base.resource_limits import name_memory
 from logstore.files.only_copy.promised_offsets import (
     UNKNOWN_EPOCH,
     UNKNOWN_START,
@@ -14,10 +14,12 @@ from logstore.files.only_copy.promised_offsets import (
     PromisedOffsets,
     SmallFiles,
 )
+from logstore.log.late_sync import LateSync
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, POISONED
+from logstore.log.state.lone_sync import LoneSync
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from logstore.files.only_copy.offset_gaps import OffsetGaps
     from logstore.files.own_checkpoints import OwnCheckpoints
@@ -101,6 +103,10 @@ class Flusher:
         self._epochs_checksum = EpochsChecksum()
         self._turn = RLock()
         """Held by the thread whose flush waits for the disk; taken before the guard's lock, never after it."""
+        self._lone_sync = LoneSync(guard)
+        self.late: LateSync = LateSync(environment, contents, guard, self._lone_sync, self._change, self._finish)
+        """That of a segment behind which the log has gone on."""
+        guard.before_change = self._end_roll
         self._begun = 0
         """How many flushes have looked where the log ends."""
         self._done = 0
@@ -125,22 +131,17 @@ class Flusher:
         sync = self._begin()
         start = time.perf_counter()
         try:
-            for descriptor in sync.files.values():
-                self._filesystem.fsync(descriptor)
-            if sync.names != self._synced_names:
-                self._filesystem.fsync_directory(self._directory)
+            self._lone_sync.do(lambda: self._bring_down(sync))
         except BaseException as error:
             with self._guard.lock:
                 sync.end()
-                # A log that was closed meanwhile is to stay closed.
                 if isinstance(error, OSError) and self._guard.state is not CLOSED:
-                    self._poison_unless_limit(error)
                     self._guard.poison_unless_full(error)
             raise
         with self._guard.lock:
             sync.end()
             if self._guard.state is not CLOSED:
-                self._guard.ensure_open()  # another sync may have been told of what this one has missed
+                self._guard.ensure_open()
             if self._contents.changes == sync.changes:
                 self._finish(sync.offset, start)
                 self._synced_names = sync.names
@@ -154,10 +155,22 @@ class Flusher:
                 self._change(self._flush_all)
         self._done = max(self._done, sync.number)
 
+    def _bring_down(self, sync: Sync) -> None:
+        for descriptor in sync.files.values():
+            self._filesystem.fsync(descriptor)
+        if sync.names != self._synced_names:
+            self._filesystem.fsync_directory(self._directory)
+
+    def _end_roll(self) -> None:
+        if self.late.is_under_way:
+            self._change(self.late.end)
+
     def _begin(self) -> Sync:
         """Collect what there is to sync. Raises OSError, with nothing changed."""
         contents = self._contents
+        self.late.sync()
         with self._guard.lock:
+            self._end_roll()
             self._begun += 1
             sync = Sync(
                 self._begun,
@@ -194,11 +207,6 @@ class Flusher:
             name_memory(error, self._directory)
             raise
 
-    def _poison_unless_limit(self, error: OSError) -> None:
-        """Poison the log whose fsync failed: a page that could not be written may be gone."""
-        if not is_limit(error):
-            self._guard.poison(error)
-
     def flush_to(self, offset: int, *, include_active: bool) -> None:
         """Sync the segments below `offset`, and with `include_active` the one that begins there.
 
@@ -207,25 +215,25 @@ class Flusher:
         contents = self._contents
         if offset < contents.recovery_point or (offset == contents.recovery_point and not include_active):
             return
+        self.late.end()
         start = time.perf_counter()
         later = contents.segments.from_offset(contents.recovery_point)
         segments = [segment for segment in later if segment.base_offset < offset or include_active]
         for segment in segments:
             # Before anything is synced: a disk that is too full for them fails the flush, and not the log.
             segment.indexes.save()
-        try:
-            for segment in segments:
-                segment.flush()
-            self._filesystem.fsync_directory(self._directory)
-        except OSError as error:
-            self._poison_unless_limit(error)
-            raise
+        self._lone_sync.do(lambda: self._bring_down_all(segments))
         contents.epochs.flush()
         if self._promised is not None and later:
             # An offset within a batch tells recovery nothing of where batches are to end.
             behind = later[len(segments) :]
             offset = behind[0].base_offset if behind else contents.log_end_offset
         self._finish(offset, start)
+
+    def _bring_down_all(self, segments: Sequence[LiveSegment]) -> None:
+        for segment in segments:
+            segment.flush()
+        self._filesystem.fsync_directory(self._directory)
 
     def _finish(self, offset: int, start: float) -> None:
         """Move the recovery point behind what is on stable storage now."""

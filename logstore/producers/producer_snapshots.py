@@ -43,19 +43,20 @@ class ProducerSnapshots:
         """Read one. Raises CorruptSnapshotError."""
         return ProducerSnapshot.read(self.path(offset))
 
-    def write(self, offset: int, snapshot: ProducerSnapshot) -> Path:
-        """Write one, and put its content on stable storage. A torn one is found by its checksum."""
-        self.write_encoded(offset, snapshot.encode())
+    def write(self, offset: int, snapshot: ProducerSnapshot, *, sync: bool = True) -> Path:
+        """Write one, and by default put its content on stable storage. A torn one is found by its checksum."""
+        self.write_encoded(offset, snapshot.encode(), sync=sync)
         return self.path(offset)
 
-    def write_encoded(self, offset: int, data: bytes) -> None:
+    def write_encoded(self, offset: int, data: bytes, *, sync: bool = True) -> None:
         """Write one of which the bytes are known."""
         path = self.path(offset)
         try:
             descriptor = self._filesystem.open(path, truncate=True)
             try:
                 self._filesystem.write(descriptor, data)
-                self._filesystem.fsync(descriptor)
+                if sync:
+                    self._filesystem.fsync(descriptor)
             finally:
                 self._filesystem.close(descriptor)
             self._offsets = sorted({*self._offsets, offset})
@@ -63,6 +64,14 @@ class ProducerSnapshots:
             with suppress(OSError):  # a torn one is found by its checksum
                 self._filesystem.unlink(path)
             raise
+
+    def sync(self, offset: int) -> None:
+        """Put the content of one on stable storage."""
+        descriptor = self._filesystem.open(self.path(offset))
+        try:
+            self._filesystem.fsync(descriptor)
+        finally:
+            self._filesystem.close(descriptor)
 
     def carry_out(self) -> "ProducerSnapshots":
         """Do what was only prepared: here nothing ever is."""
@@ -105,9 +114,9 @@ class PreparedSnapshots(ProducerSnapshots):
         self._offsets = list(snapshots.offsets)
         self._steps: list[Callable[[], object]] = []
 
-    def write_encoded(self, offset: int, data: bytes) -> None:
+    def write_encoded(self, offset: int, data: bytes, *, sync: bool = True) -> None:
         """Write one later."""
-        self._steps.append(partial(self._snapshots.write_encoded, offset, data))
+        self._steps.append(partial(self._snapshots.write_encoded, offset, data, sync=sync))
         self._offsets = sorted({*self._offsets, offset})
 
     def remove(self, offset: int) -> None:

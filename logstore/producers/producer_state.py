@@ -176,13 +176,20 @@ class ProducerState:
         """Return the state as a snapshot keeps it."""
         return ProducerSnapshot(tuple(producer.entry() for producer in self._producers.values()))
 
-    def take_snapshot(self) -> Path | None:
-        """Write the state to `{end_offset:020d}.snapshot`, unless the last snapshot is as new. Raises OSError."""
+    def take_snapshot(self, *, sync: bool = True) -> Path | None:
+        """Write the state to `{end_offset:020d}.snapshot`, unless the last snapshot is as new. Raises OSError.
+
+        Without `sync` it is on stable storage only once `sync_snapshot` has returned.
+        """
         if self.end_offset <= self._snapshot_offset:
             return None
-        path = self._snapshots.write(self.end_offset, self.snapshot())
+        path = self._snapshots.write(self.end_offset, self.snapshot(), sync=sync)
         self._snapshot_offset = self.end_offset
         return path
+
+    def sync_snapshot(self, offset: int) -> None:
+        """Put the snapshot at `offset` on stable storage. Raises OSError."""
+        self._snapshots.sync(offset)
 
     def delete_snapshot(self, offset: int) -> None:
         """Remove the snapshot at `offset`, if there is one: its segment is deleted. Raises OSError."""

@@ -158,6 +158,8 @@ class _Loader:
         """Of an only copy, as far as that is known."""
         self.is_in_root = False
         """Whether a broker may have had the log since it was an only copy."""
+        self._begun: list[str] = []
+        """Files of segments that were begun before the one before them was synced: see `LateSync`."""
         self._deleting: list[str] = []
         """Files of segments that are deleted, and are there yet."""
         self._keeps_later = False
@@ -224,6 +226,7 @@ class _Loader:
         self._look_for_missing_segments()
         end = self._reach(self._find_end())
         self._write_what_waits()
+        end = self._go_on_in_begun(end)
         segments = self._open_segments()
         first = segments[0].base_offset
         log_start_offset = self._start_above(first)
@@ -300,6 +303,7 @@ class _Loader:
                 self._remove(name)
             else:  # the log may be missing, and not deleted
                 self._waiting.append(partial(self._remove_orphan, name))
+        self._begun = sorted(name for name in names if parse_file_name(name).fate is FileFate.BEGUN)
         files = map(parse_file_name, names)
         self._base_offsets = sorted(
             file.base_offset or 0 for file in files if file.kind is FileKind.LOG and file.fate is FileFate.LIVE
@@ -773,11 +777,55 @@ class _Loader:
                 self._last_batch = LastBatch(batch.base_offset, batch.leader_epoch)
         return end
 
+    def _go_on_in_begun(self, end: int) -> int:
+        """Give a segment its name that was begun where the log ends, and drop others; return where the log ends.
+
+        The death of a process leaves what it follows; power loss may have taken that, and then there is a hole.
+        """
+        for name in self._begun:
+            base_offset = parse_file_name(name).base_offset or 0
+            if base_offset == end and self._base_offsets and not self._was_closed:
+                self._show(name)
+                self._recover_in_turn([base_offset], self._filesystem)
+                self._write_what_waits()
+                end = self._ends[self._base_offsets[-1]]
+            else:
+                self._drop_begun(self._directory / name, f"it follows records that are lost, from offset {end:,} on")
+        return end
+
+    def _show(self, begun: str) -> None:
+        """Give a segment its name once what it follows is on stable storage."""
+        *_, last = self._base_offsets
+        descriptor = self._filesystem.open(self._directory / file_name(FileKind.LOG, last))
+        try:
+            self._filesystem.fsync(descriptor)
+        finally:
+            self._filesystem.close(descriptor)
+        self._filesystem.fsync_directory(self._directory)
+        shown = begun.removesuffix(f".{FileFate.BEGUN}")
+        self._filesystem.rename(self._directory / begun, self._directory / shown)
+        self._report.renamed_files.append(begun)
+        self._base_offsets.append(parse_file_name(shown).base_offset or 0)
+
+    def _drop_begun(self, path: Path, reason: str) -> None:
+        tail = recovery.dropped_batches.dropped_tail(path, 0, reason)
+        if tail.bytes and self.policy.keeps_promises:
+            tail = replace(tail, set_aside=self._aside().keep_file(path))
+        else:
+            self._remove(path.name)
+        if tail.bytes:
+            self._report.dropped.append(tail)
+        self._filesystem.fsync_directory(self._directory)
+
     def _open_segments(self) -> list[LiveSegment]:
         """Load what is left, or begin a segment where nothing is."""
         if self._base_offsets:
-            return [self._begin_segment(LiveSegment.load, base_offset) for base_offset in self._base_offsets]
-        return [self._begin_segment(LiveSegment.create, self._log_start_offset)]
+            segments = [self._begin_segment(LiveSegment.load, base_offset) for base_offset in self._base_offsets]
+            segments[-1].file.was_cut = not self._was_closed
+            return segments
+        segment = self._begin_segment(LiveSegment.create, self._log_start_offset)
+        segment.file.was_cut = self._started_over
+        return [segment]
 
     def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:
         segment = begin(

@@ -11,7 +11,7 @@ from logstore.append.append_fast_path import APPEND_ONE, FOLLOW, plain_batch
 from logstore.append.append_info import AppendInfo
 from logstore.batch.batches import read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, MAGIC_AT, header_of
-from logstore.file_name import INDEX_KINDS, FileKind, file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.indexes.index_entry import TimeIndexEntry
 from logstore.log_config import MAX_INT64
@@ -115,15 +115,19 @@ class LiveSegment:
         created_ms: int = 0,
         open_files: OpenFiles | None = None,
         suffix: str = "",
+        is_hidden: bool = False,
     ) -> Self:
         """Begin a new segment; files of that name that a crash left behind are removed. Raises OSError.
 
-        `suffix` follows the names of files that are to take the place of others.
+        `suffix` follows the names of files that are to take the place of others. One that `is_hidden` has its `.log`
+        file by another name until `show`.
         """
         segment = cls(
             directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files, suffix=suffix
         )
         segment.indexes.begin()
+        if is_hidden:
+            segment.file.path = directory / file_name(FileKind.LOG, base_offset, FileFate.BEGUN)
         segment.file.create()
         return segment
 
@@ -342,6 +346,10 @@ class LiveSegment:
         return read_batch(self.file.between(0, self.size)[0]).max_timestamp
 
     # --- truncating, rolling, closing
+
+    def show(self) -> None:
+        """Give a segment that was hidden its name. Raises OSError. May be called again where it is broken off."""
+        self.file.rename(self._path(FileKind.LOG))
 
     def prepare_truncation(self, offset: int) -> tuple[int, int]:
         """Map the file and read the indexes, which a truncation could not do where memory has come to an end.

@@ -55,6 +55,7 @@ class SegmentFile:
         "path",
         "size",
         "used",
+        "was_cut",
     )
 
     def __init__(
@@ -65,6 +66,8 @@ class SegmentFile:
         self.size: int = size
         """Bytes that readers may look at: set once they are written."""
         self.used: bool = False
+        self.was_cut: bool = False
+        """Whether bytes were cut off that a loss of power may bring back, in the place of those that followed them."""
         self._filesystem = filesystem
         self._open_files = open_files
         self.lock: Lock = Lock()
@@ -197,6 +200,7 @@ class SegmentFile:
             if len(self._view) > size:
                 self._cut(size)
             else:
+                self.was_cut = True
                 self._filesystem.truncate(self.path, size)
                 self.size = size
 
@@ -225,9 +229,10 @@ class SegmentFile:
             self._open_files.closed(self)
 
     def rename(self, path: Path) -> None:
-        """Give the file another name. Raises OSError."""
+        """Give the file another name. Raises OSError. May be called again where it is broken off itself."""
         with self.lock, self._map_lock:
-            self._filesystem.rename(self.path, path)
+            if self.path.exists() or not path.exists():
+                self._filesystem.rename(self.path, path)
             self.path = path
 
     # --- without a lock
@@ -296,6 +301,7 @@ class SegmentFile:
     def _cut(self, size: int) -> None:
         # A copy may take the file's place, which the descriptor would not lead to.
         self._close()
+        self.was_cut = True
         try:
             cut_file(self._filesystem, self.path, size)
             self.size = size

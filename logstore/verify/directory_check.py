@@ -102,6 +102,13 @@ def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator
         yield of_severity(
             "left-over-cleaned", "the cleaner is at work or was interrupted: removed at the next start", file=name
         )
+    elif parsed.fate is FileFate.BEGUN:
+        yield report.info(
+            "left-over-begun",
+            "the log goes on here while the segment before is synced, or did as its process died: the next start "
+            "gives it its name, if nothing before it is lost",
+            file=name,
+        )
     elif parsed.fate is FileFate.SWAP:
         yield report.warning(
             "left-over-swap",

@@ -24,6 +24,7 @@ from logstore.recovery.damage_policy import Damage
 from logstore.recovery.segment_split import plan_split, write_parts
 from logstore.topic_partition import TopicPartition
 from tests.logstore.batches import batch, record
+from tests.logstore.late_syncs import late_syncs
 from tests.recording_disk import RecordingDisk
 
 NOW = now_ms()
@@ -600,7 +601,10 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     interrupted_split,
 )
 RANDOM_LIVES = 80
-NAMED_LIVES = (*(life.__name__ for life in LIVES), "directory")
+LATE = "late-"
+"""Of lives whose rolls leave the sync of a segment to the next call that needs it."""
+LATE_LIVES = tuple(LATE + life.__name__ for life in (leader, follower, truncation, transactions))
+NAMED_LIVES = (*(life.__name__ for life in LIVES), "directory", *LATE_LIVES)
 
 
 def lives(root: Path, numbers: Iterable[int]) -> Iterator[Workload | DirectoryWorkload]:
@@ -611,6 +615,12 @@ def lives(root: Path, numbers: Iterable[int]) -> Iterator[Workload | DirectoryWo
 
 def live(name: str, root: Path, disk: RecordingDisk | None = None) -> Workload | DirectoryWorkload:
     """Live the life of that name in an empty directory, or the random one of that number."""
+    is_late = name.startswith(LATE) or (name.isdecimal() and int(name) % 2 == 1)
+    with late_syncs(are_late=is_late):
+        return _live(name.removeprefix(LATE), root, disk)
+
+
+def _live(name: str, root: Path, disk: RecordingDisk | None) -> Workload | DirectoryWorkload:
     if name == "directory":
         directory = DirectoryWorkload(root, disk=disk)
         directory_life(directory)

@@ -39,6 +39,7 @@ from tests.crash_states import Replay, State, crash_states, fingerprint, write_s
 from tests.data.replicas import PROJECT
 from tests.disk import FailingDisk, Failure
 from tests.interruption import exit_status_of
+from tests.logstore.late_syncs import late_syncs
 from tests.logstore.log.test_compaction_crash_states import CompactedLife, check
 from tests.logstore.log.test_log_crash_states import check_epochs, is_part, whole_batches
 from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
@@ -163,6 +164,19 @@ def test_p7_at_most_one_segment_is_unsynced(work: Workload, place: Path) -> None
     before = work.log.segments[-1].base_offset
     assert before > 0
     assert all(log.log_end_offset >= before for log in after_power_loss(work, place))
+
+
+def test_p7_at_most_two_are_where_the_sync_comes_later(work: Workload, place: Path) -> None:
+    with late_syncs():
+        for _ in range(12):
+            work.lead(2, 300)
+        before = work.log.segments[-2].base_offset
+        assert before > 0
+        found = [(log.log_end_offset, whole_batches(log)) for log in after_power_loss(work, place)]
+    ends, batches = zip(*found, strict=True)
+    assert min(ends) == before
+    assert all(each == work.versions[-1][: len(each)] for each in batches)
+    assert after_process_death(work).log_end_offset == 24
 
 
 def test_p8_epochs_are_those_of_the_batches(work: Workload, place: Path) -> None:

@@ -45,6 +45,8 @@ class LogGuard(CallGuard):
         self._events = environment.events
         self._out_of_space = environment.out_of_space
         self.state: LogState = OPEN
+        self.before_change: Callable[[], object] = ignore_change
+        """Called with the lock held before a call changes more than the log's end."""
         self._failure: OSError | None = None
         self.is_broken_off: bool = False
         """Whether a call was broken off, and nobody has settled the log yet."""
@@ -73,6 +75,7 @@ class LogGuard(CallGuard):
         """Do as `do` does, for who holds the lock already."""
         if self.state is not OPEN:
             self.ensure_open()
+        self.before_change()
         if needs_room or state is not ADDING:
             ensure_room(self._directory)
         try:
@@ -242,6 +245,10 @@ class LogGuard(CallGuard):
     def _note_shortage(self, error: OSError) -> None:
         if error.errno in OUT_OF_SPACE:
             self._out_of_space(error)
+
+
+def ignore_change() -> None:
+    """Do nothing before a change."""
 
 
 def _reason(error: BaseException) -> str:

@@ -3,7 +3,7 @@
 from epoch.base.resource_limits import is_limit
 from epoch.entry import EpochEntry
 from epoch.history import EpochHistory
-from logstore.file_name import FileKind, file_name
+from logstore.file_name import FileFate, FileKind, file_name
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 
@@ -60,7 +60,8 @@ class Undo:
         """Remove the file of a segment that was begun: found by recovery, it would end the log where it begins."""
         begun = self.begun_segment
         if begun >= 0 and begun not in self._contents.segments.base_offsets:
-            path = self._directory / file_name(FileKind.LOG, begun)
-            if path.exists():
-                self._filesystem.unlink(path)
+            for fate in (FileFate.LIVE, FileFate.BEGUN):
+                path = self._directory / file_name(FileKind.LOG, begun, fate)
+                if path.exists():
+                    self._filesystem.unlink(path)
             self.begun_segment = -1

@@ -17,6 +17,7 @@ from logstore.segment.segment_reader import SegmentReader
 from logstore.verify.verify import verify_partition
 from tests.bounded_disk import BLOCK, BoundedDisk, BoundedRecordingDisk
 from tests.campaign import Campaign
+from tests.logstore.late_syncs import late_syncs
 from tests.logstore.log.test_log_crash_states import StateOnDisk, check_promise, is_part, states_of, whole_batches
 from tests.logstore.log_workloads import NOW, PARTITION, Promise, Workload
 
@@ -27,6 +28,13 @@ NAME = "t-0"
 CRASHES = Campaign("crashes on a full disk", full=20_000, share=40)
 BLOCKS = 24
 """Of the disk of such a life."""
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["synced", "synced-late"])
+def syncs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Segments are synced as the next ones begin, or later."""
+    with late_syncs(are_late=request.param):
+        yield
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from logstore.log_config import LogConfig
 from tests.campaign import Campaign
 from tests.disk import FailingDisk, Failure
 from tests.logstore.directories import assert_sound
+from tests.logstore.late_syncs import late_syncs
 from tests.logstore.log.test_log_crash_states import check_log, check_transactions, whole_batches
 from tests.logstore.log_workloads import NOW, PARTITION, LogUse
 
@@ -128,25 +129,29 @@ SYNC_OF_THE_LOG = re.compile(r"fsync .*\.(log|index|timeindex|txnindex)")
 POISONS = {Failure.BROKEN, Failure.SHORT_AND_BROKEN, Failure.READ_ONLY}
 
 
-def steps_of_a_life(root: Path) -> int:
+def steps_of_a_life(root: Path, *, are_late: bool) -> int:
     disk = FailingDisk(0)
-    Survivor(root / PARTITION, disk).live()
+    with late_syncs(are_late=are_late):
+        Survivor(root / PARTITION, disk).live()
     return -disk.steps_left
 
 
-def test_whichever_step_fails_nothing_acknowledged_is_lost(memory_dir: Path) -> None:
-    """A normal run lets each step fail in one way, another each day."""
+@pytest.mark.parametrize("are_late", [False, True], ids=["synced", "synced-late"])
+def test_whichever_step_fails_nothing_acknowledged_is_lost(memory_dir: Path, *, are_late: bool) -> None:
+    """A normal run lets each step fail in one way, another each day; with late syncs as well."""
     root = memory_dir / "failing"
     root.mkdir()
-    steps = steps_of_a_life(root)
+    steps = steps_of_a_life(root, are_late=are_late)
     ways = [(number, failure) for number in range(1, steps + 1) for failure in Failure]
-    chosen = ways if FAILURES.count == FAILURES.full else ways[FAILURES.seed % len(Failure) :: len(Failure) + 1]
+    stride = 1 if FAILURES.count == FAILURES.full else 2 * len(Failure) + 1
+    chosen = ways[(2 * FAILURES.seed + are_late) % stride :: stride]
     for number, failure in chosen:
         rmtree(root)
         root.mkdir()
         survivor = Survivor(root / PARTITION, FailingDisk(number, failure))
         try:
-            use = survivor.live()
+            with late_syncs(are_late=are_late):
+                use = survivor.live()
             # Space that is kept is no promise; a full disk is met again in that space.
             may_be_silent = RESERVE_NAME in survivor.disk.failed or failure in {Failure.FULL, Failure.SHORT}
             assert len(survivor.errors) == 1 or (may_be_silent and not survivor.errors)

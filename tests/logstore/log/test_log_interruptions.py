@@ -21,6 +21,7 @@ from tests.campaign import Campaign
 from tests.interruption import RAISED, Bystander, Interrupter, exit_status_of
 from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.interrupted_life import CONFIG, Call, Content, Life
+from tests.logstore.late_syncs import late_syncs
 from tests.logstore.log.test_log_crash_states import check_epochs
 
 INTERRUPTIONS = Campaign("interrupted calls of a log", full=90_000, share=800)
@@ -193,7 +194,8 @@ def test_nothing_acknowledged_is_lost_or_changed_and_nothing_hangs(memory_dir: P
             seed = rng.randrange(2**32)
             interruptions = Interruptions(root, random.Random(seed), bystander, points)
             try:
-                interruptions.live(CALLS_OF_A_LIFE)
+                with late_syncs(are_late=bool(lives % 2)):
+                    interruptions.live(CALLS_OF_A_LIFE)
             except BaseException as error:
                 error.add_note(f"life {seed}, after {interruptions.done} interruptions")
                 raise

@@ -19,6 +19,7 @@ from logstore.segment import segment_file
 from logstore.segment.read_view import ReadView
 from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
+from tests.logstore.late_syncs import late_syncs
 from tests.logstore.log.ledger import Ledger, Written
 
 ROUNDS = Campaign("rounds of threads on one log", full=10_000, share=150)
@@ -215,7 +216,8 @@ def test_nothing_is_lost_or_changed_whatever_threads_do_at_once(
         for number in range(ROUNDS.count):
             # Segments are so small that reads would not come to map them.
             monkeypatch.setattr(segment_file, "MOST_COPIED", threads.rng.choice([0, 2_000, 20_000, 1 << 20]))
-            threads.round(number)
+            with late_syncs(are_late=threads.rng.random() < 0.5, have_threads=True):
+                threads.round(number)
     assert threads.looked_at > ROUNDS.count
     start = threads.log.log_start_offset
     threads.log.close()

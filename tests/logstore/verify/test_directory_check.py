@@ -39,6 +39,7 @@ def findings(directory: Path, name: str, content: bytes, *, clean: bool = False)
         (f"{SNAPSHOT}.part", "left-over-tmp"),
         (f"{0:020d}.log.deleted", "left-over-deleted"),
         (f"{0:020d}.log.cleaned", "left-over-cleaned"),
+        (f"{0:020d}.log.begun", "left-over-begun"),
         (f"{0:020d}.index", "index-without-log"),
         (f"{0:020d}.txnindex", "index-without-log"),
     ],

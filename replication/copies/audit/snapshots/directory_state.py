@@ -9,8 +9,8 @@ from replication.base.counted import counted
 from replication.copies.audit.snapshots.remote.stored_file import StoredFile
 from replication.copies.audit.snapshots.storage import Storage
 
-_PASSING: Final = frozenset({FileFate.DELETED, FileFate.CLEANED})
-"""The fates of files that come and go beside a log: what is being removed, and what the cleaner has not finished."""
+_PASSING: Final = frozenset({FileFate.DELETED, FileFate.CLEANED, FileFate.BEGUN})
+"""The fates of files that come and go beside a log: what is being removed, and what the cleaner or a roll has begun."""
 _LOG_SUFFIX: Final = f".{FileKind.LOG}"
 
 
