@@ -170,8 +170,8 @@ def live_in_words(live: Json) -> str:
 
 
 UNSEEN = (
-    "read over the network up to the high watermark, so that later records, indexes, checkpoints and other files were "
-    "not seen"
+    "what was read over the network ends at the high watermark: later records, indexes, checkpoints and other files "
+    "were not seen"
 )
 """What an audit over the network leaves open."""
 
