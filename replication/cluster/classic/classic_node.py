@@ -75,7 +75,7 @@ class ClassicNode:
             channels = Channels(controller, settings.listener, settings.to_brokers)
             stack.callback(channels.stop)
             controller.changed = channels.follow
-            stack.callback(controller.resign)
+            stack.callback(_leave, controller, store)
             passed_on = PassedOn(lambda: _addresses(controller, settings.listener), settings.to_brokers)
             apis = {**passed_on.apis(), **BrokerRequests(controller).apis(), **Administration(controller).apis()}
             server.start(apis)
@@ -103,6 +103,14 @@ class ClassicNode:
     def failure(self) -> BaseException | None:
         """Why it cannot go on; None while it can."""
         return self._thread.failure
+
+
+def _leave(controller: GuardedController, store: ZooKeeperStore) -> None:
+    """Resign, so that another one is elected at once; where ZooKeeper is away, once the session is over."""
+    if store.is_away:
+        store.close()
+    else:
+        controller.resign()
 
 
 def _addresses(controller: GuardedController, listener: str) -> list[Address]:

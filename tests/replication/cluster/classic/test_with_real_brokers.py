@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from logstore.topic_partition import TopicPartition as Partition
 from replication.cluster.classic.classic_node import ClassicNode, ClassicNodeSettings
+from replication.cluster.controller.classic.errors import NoNodeError
 from replication.cluster.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.cluster.controller.classic.store import nodes
 from replication.cluster.controller.classic.store.zookeeper_store import ZooKeeperStore
@@ -48,9 +50,10 @@ class Scene:
         return nodes.decode_state(path, node.data, node.version)
 
     def controller(self) -> int | None:
-        if not self.admin.exists(nodes.CONTROLLER):
+        try:
+            return nodes.decode_controller(nodes.CONTROLLER, self.admin.get(nodes.CONTROLLER).data)
+        except NoNodeError:
             return None
-        return nodes.decode_controller(nodes.CONTROLLER, self.admin.get(nodes.CONTROLLER).data)
 
     def create(self, topic: str, *replicas: int) -> None:
         new = NewTopic(topic, 1, replica_assignment=[[*replicas]])
@@ -104,8 +107,9 @@ class Scene:
         while not self.node.is_controller:
             self.brokers.pause(IDS)
             try:
-                if self.controller() not in {None, OURS}:
-                    self.admin.delete(nodes.CONTROLLER)
+                if self.controller() != OURS:
+                    with suppress(NoNodeError):
+                        self.admin.delete(nodes.CONTROLLER)
                 wait_for(lambda: self.controller() == OURS)
             finally:
                 self.brokers.resume(IDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,6 +31,10 @@ from replication.cluster.controller.classic.store.coordination_store import (
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
 
+_log: Final = logging.getLogger(__name__)
+_OF_KAZOO: Final = logging.getLogger(f"{__name__}.kazoo")
+_OF_KAZOO.setLevel(logging.CRITICAL)
+"""kazoo logs each attempt to connect."""
 SESSION_TIMEOUT_SECONDS: Final = 18.0
 """zookeeper.session.timeout.ms."""
 _LONGEST_RETRY_SECONDS: Final = 1.0
@@ -53,11 +58,13 @@ class ZooKeeperStore:
 
         self._connect = connect
         self._lost = False
+        self._is_away = False
         self._session_watches: list[Callable[[bool], None]] = []
         self._client: KazooClient = KazooClient(
             hosts=connect,
             timeout=session_timeout,
             connection_retry={"max_tries": -1, "max_delay": _LONGEST_RETRY_SECONDS},
+            logger=_OF_KAZOO,
         )
         self._client.add_listener(self._state_changed)
         self._client.start_async().wait(timeout=connect_timeout)
@@ -112,18 +119,33 @@ class ZooKeeperStore:
         """See CoordinationStore; called in kazoo's thread."""
         self._session_watches.append(watch)
 
+    @property
+    def is_away(self) -> bool:
+        """Whether the connection is lost, and calls wait for it."""
+        return self._is_away
+
     def close(self) -> None:
-        """End the session."""
+        """End the session; calls that wait raise SessionLostError."""
         self._client.stop()
         self._client.close()
 
     def _state_changed(self, state: str) -> None:
         """Report the end and the beginning of sessions; a broken connection may still be restored in time."""
+        self._log_absence(is_away=state == "SUSPENDED" or (state == "LOST" and self._is_away))
         if state == "SUSPENDED" or (state == "LOST") == self._lost:
             return
         self._lost = state == "LOST"
         for watch in self._session_watches:
             watch(not self._lost)
+
+    def _log_absence(self, *, is_away: bool) -> None:
+        if is_away is self._is_away:
+            return
+        self._is_away = is_away
+        if is_away:
+            _log.warning("%s: the connection to ZooKeeper is lost; what is asked waits until it is back", self._connect)
+        else:
+            _log.warning("%s: the connection to ZooKeeper is back", self._connect)
 
     def _call(self, path: str, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         """Call again for as long as the connection is broken and the session may live.
