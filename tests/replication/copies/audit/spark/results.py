@@ -54,6 +54,7 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
     "segments": {"rows": "segments"},
 }
 """Readings of sound copies, by their options."""
+STREAM_SECONDS: Final = 300
 MODES: Final = ("PERMISSIVE", "DROPMALFORMED")
 DAMAGED: Final = {"rows": "records", "topics": "txns"}
 
@@ -95,7 +96,8 @@ def as_text(table: pa.Table) -> list[str]:
 
 
 def stream(spark: SparkSession, place: str) -> None:
-    spark.readStream.format("kafka-log").load(place).writeStream.format("noop").start().processAllAvailable()
+    query = spark.readStream.format("kafka-log").load(place).writeStream.format("noop").start()
+    query.awaitTermination(STREAM_SECONDS)  # processAllAvailable may miss a failure that comes as it looks
 
 
 def failure_of(action: Any) -> str:

@@ -67,8 +67,8 @@ def run_program(
 def assert_same(told: Results, expected: Results) -> None:
     """See that everything is as expected, and that what has to fail says why."""
     failures = {name: told[name][0] for name in ("FAILFAST", "stream")}
-    assert "broker-2/txns-0/00000000000000000200.log" in failures["FAILFAST"]
-    assert "at position 14,942" in failures["FAILFAST"]
-    assert "kafka-log cannot be read as a stream" in failures["stream"]
+    assert "broker-2/txns-0/00000000000000000200.log" in failures["FAILFAST"], failures
+    assert "at position 14,942" in failures["FAILFAST"], failures
+    assert "kafka-log cannot be read as a stream" in failures["stream"], failures
     assert [name for name in expected if told[name] != expected[name]] == []
     assert told.keys() == expected.keys() | failures.keys()
