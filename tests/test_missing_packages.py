@@ -69,6 +69,7 @@ CALLS: Final[dict[str, list[list[str]]]] = {
     "audit": [["audit", ONE, TWO, "--workers", "0"], ["audit", ONE, TWO, "--engine", "spark", "--topics", "none"]],
     "broker": [["broker", "--config", "nowhere"]],
     "cluster": [["cluster", "--bootstrap", "127.0.0.1:1", "--command-config", "nowhere"]],
+    "controller": [["controller", "--zookeeper", "127.0.0.1:1", "--config", "nowhere"]],
     "demo": [["demo", "--unpack", "{new}"]],
     "dump": [["dump", f"{ONE}/diverge-0"], ["dump", f"{ONE}/diverge-0", "--output", "{new}.parquet"]],
     "elect": [["elect", "--bootstrap", "127.0.0.1:1", "--election-type", "preferred", *ALL, *NO_CLIENT]],

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
-from epoch.base.renamed import warn_renamed
 from replication.base.missing_package import missing_package
 
 
@@ -23,6 +22,8 @@ def lazy_names(package: str, modules: Mapping[str, str], renamed: Mapping[str, s
 
     def load(name: str) -> Any:
         if name in renamed:
+            from epoch.base.renamed import warn_renamed  # noqa: PLC0415  `replication` sees first whether it is ours
+
             warn_renamed(f"{package}.{name}", f"{package}.{renamed[name]}")
             return getattr(sys.modules[package], renamed[name])
         if name not in modules:
