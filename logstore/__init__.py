@@ -114,7 +114,6 @@ _NAMES_BY_MODULE = {
     "producers.producer_state": ("ProducerState",),
     "files.quorum_state": ("QuorumState",),
     "segment.read_view": ("ReadView",),
-    "segment.chain_fault": ("ChainFault",),
     "batch.record": ("Header", "Record"),
     "offline.recovered_log": ("RecoveredLog",),
     "recovery.recovery_estimate": ("RecoveryEstimate",),

@@ -124,7 +124,6 @@ from logstore.producers.producer_state import ProducerState as ProducerState
 from logstore.recovery.dropped_tail import DroppedTail as DroppedTail
 from logstore.recovery.recovery_estimate import RecoveryEstimate as RecoveryEstimate
 from logstore.recovery.recovery_report import RecoveryReport as RecoveryReport
-from logstore.segment.chain_fault import ChainFault as ChainFault
 from logstore.segment.open_files import OpenFiles as OpenFiles
 from logstore.segment.read_view import ReadView as ReadView
 from logstore.text.mask_salt import MaskSaltError as MaskSaltError

@@ -14,7 +14,7 @@ SET_ASIDE_SUFFIX: Final = ".set-aside"
 """Of what recovery has taken out of a log."""
 _OFFSET_DIGITS = 20
 _NUMBERED = re.compile(
-    r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint|keys|chain)"
+    r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint|keys)"
     r"(?:\.(?P<fate>deleted|cleaned|swap|begun))?",
     re.ASCII,
 )
@@ -37,8 +37,6 @@ class FileKind(StrEnum):
     """A place in the log that has a name (`Log.cursor`): not Kafka's, which leaves it alone."""
     KEY_INDEX = "keys"
     """Where the records of keys are (`Log.get`), up to the offset in the name: not Kafka's either."""
-    HEADER_CHAIN = "chain"
-    """Digests of what the batches' checksums leave out, beside each segment: not Kafka's either."""
     TEMPORARY = "tmp"
     """Written but not yet renamed into place: left by a crash, of no use to anybody."""
     UNKNOWN = "unknown"
@@ -46,8 +44,6 @@ class FileKind(StrEnum):
 
 INDEX_KINDS: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 """The indexes of one segment."""
-COMPANIONS: Final = (FileKind.HEADER_CHAIN, *INDEX_KINDS)
-"""What stands beside a segment's `.log`, and can be made of it."""
 
 
 class FileFate(StrEnum):

@@ -9,15 +9,14 @@ from epoch.filesystem import FileSystem
 from logstore.batch.batch import RecordBatch
 from logstore.compaction.batch_cleaner import BatchCleaner, LastBatch
 from logstore.compaction.segment_batches import batches_of
-from logstore.file_name import COMPANIONS, FileFate, FileKind, file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log_config import LogConfig
-from logstore.segment.live_chain import LiveChain, chain_anew
 from logstore.segment.live_segment import LiveSegment
 
 _CHUNK: Final = 1 << 20
 """Bytes that are written at once."""
-KINDS: Final = (FileKind.LOG, *COMPANIONS)
+KINDS: Final = (FileKind.LOG, *INDEX_KINDS)
 
 
 class CleanedSegment:
@@ -62,7 +61,6 @@ class CleanedSegment:
             self._segment.transaction_index.append(transaction)
         self._segment.deactivate(sync=True)
         self._segment.flush()
-        self._write_chain()
         self._segment.abandon()
 
     def rename(self, before: FileFate, after: FileFate) -> None:
@@ -83,15 +81,6 @@ class CleanedSegment:
             for path in (self._path(kind, FileFate.CLEANED) for kind in KINDS):
                 if path.exists() and not self._is_complete:
                     self._filesystem.unlink(path)
-
-    def _write_chain(self) -> None:
-        """Begin a header chain; the segments behind go on after what the replaced ones ended with."""
-        segment = self._segment
-        path = self._path(FileKind.HEADER_CHAIN, FileFate.CLEANED)
-        chain = LiveChain(path, self._filesystem, chain_anew(self.base_offset, self._directory))
-        growth = chain.grow(segment.file, segment.size)
-        if growth is not None:
-            chain.write(growth, modified_ns=segment.path.stat().st_mtime_ns, sync=True)
 
     def _add(self, kept: bytearray | memoryview) -> None:
         batch = RecordBatch(memoryview(kept))

@@ -15,7 +15,6 @@ from logstore.files.only_copy.promised_offsets import (
     SmallFiles,
 )
 from logstore.log.late_sync import LateSync
-from logstore.log.state.header_chains import HeaderChains
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, POISONED
 from logstore.log.state.lone_sync import LoneSync
 
@@ -36,7 +35,7 @@ T = TypeVar("T")
 class Sync:
     """What one flush brings to stable storage."""
 
-    __slots__ = ("changes", "ends", "files", "number", "offset", "segments")
+    __slots__ = ("changes", "files", "number", "offset", "segments")
 
     def __init__(self, number: int, segments: tuple[LiveSegment, ...], offset: int, changes: int) -> None:
         """Begin nothing yet; flushes are numbered."""
@@ -46,8 +45,6 @@ class Sync:
         """Where the log ended as it began."""
         self.changes: int = changes
         """What had been taken away until then: see `LogContents.changes`."""
-        self.ends: list[tuple[LiveSegment, int]] = [(each, each.size) for each in segments]
-        """Where each of them ended as it began."""
         self.files: dict[SegmentFile, int] = {}
         """The segments' files, each with a descriptor that stays open until `end`."""
 
@@ -104,14 +101,10 @@ class Flusher:
         self._own_checkpoints = own_checkpoints
         self._promised = promised
         self._epochs_checksum = EpochsChecksum()
-        self.chains: HeaderChains = HeaderChains(environment, contents)
-        """They follow what is synced."""
         self._turn = RLock()
         """Held by the thread whose flush waits for the disk; taken before the guard's lock, never after it."""
         self._lone_sync = LoneSync(guard)
-        self.late: LateSync = LateSync(
-            environment, contents, guard, self._lone_sync, self._change, self._finish_late, self._read_late
-        )
+        self.late: LateSync = LateSync(environment, contents, guard, self._lone_sync, self._change, self._finish)
         """That of a segment behind which the log has gone on."""
         guard.before_change = self._end_roll
         self._begun = 0
@@ -139,7 +132,6 @@ class Flusher:
         start = time.perf_counter()
         try:
             self._lone_sync.do(lambda: self._bring_down(sync))
-            grown = self.chains.grow(sync.ends)
         except BaseException as error:
             with self._guard.lock:
                 sync.end()
@@ -151,7 +143,6 @@ class Flusher:
             if self._guard.state is not CLOSED:
                 self._guard.ensure_open()
             if self._contents.changes == sync.changes:
-                self.chains.write(sync.ends, grown)
                 self._finish(sync.offset, start)
                 self._synced_names = sync.names
                 if sync.last_segment != self._checkpointed and self._guard.state is OPEN:
@@ -242,21 +233,7 @@ class Flusher:
     def _bring_down_all(self, segments: Sequence[LiveSegment]) -> None:
         for segment in segments:
             segment.flush()
-        self.chains.complete(segments)
         self._filesystem.fsync_directory(self._directory)
-
-    def _read_late(self, segment: LiveSegment) -> None:
-        """Read for its chain, while appends go on, what a segment has that was synced."""
-        changes, ends = self._contents.changes, [(segment, segment.size)]
-        grown = self.chains.grow(ends)
-        with self._guard.lock:
-            if self._contents.changes == changes and self._guard.state is OPEN:
-                self.chains.write(ends, grown)
-
-    def _finish_late(self, offset: int, start: float) -> None:
-        """Do as `_finish` once the last segment but one is on stable storage, and its chain, too."""
-        self.chains.complete(self._contents.segments.segments[-2:-1])
-        self._finish(offset, start)
 
     def _finish(self, offset: int, start: float) -> None:
         """Move the recovery point behind what is on stable storage now."""

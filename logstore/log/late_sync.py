@@ -48,12 +48,11 @@ class LateSync:
         lone_sync: LoneSync,
         change: Callable[[Callable[[], None]], None],
         finish: Callable[[int, float], None],
-        read_again: Callable[[LiveSegment], None],
     ) -> None:
         """Sync nothing yet.
 
         `change` calls what changes the log, with its lock held. `finish` is called with the offset up to which the log
-        is synced, and when that began. `read_again` is called with the segment that was synced, without the lock.
+        is synced, and when that began.
         """
         self._directory = environment.directory
         self._filesystem = environment.filesystem
@@ -62,7 +61,6 @@ class LateSync:
         self._lone_sync = lone_sync
         self._change = change
         self._finish = finish
-        self._read_again = read_again
         self._roll: _Roll | None = None
         self._synced: _Roll | None = None
 
@@ -117,9 +115,6 @@ class LateSync:
 
     def _work(self) -> None:
         with suppress(OSError, LogStoreError):  # it has poisoned the log, or waits for who comes next
-            roll = self._roll
             self.sync()
-            if roll is not None:
-                self._read_again(roll.old)
             with self._guard.lock:
                 self._change(self.end)

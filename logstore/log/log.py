@@ -119,7 +119,6 @@ class Log(ReadableLog):
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints, promised)
         epochs.note = flusher.note_small_files
-        flusher.chains.follow(contents.segments.active)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
         self._appender = Appender(environment, contents, guard, undo, epochs, roller)

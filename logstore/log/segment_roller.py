@@ -63,7 +63,6 @@ class SegmentRoller:
             late.begin(old, segment, has_snapshot=snapshot is not None)
         contents.segments = segments.with_appended(segment)
         contents.end = contents.log_end_offset, base_offset, 0
-        self._flusher.chains.follow(segment)
         self.jitter_ms = self._draw_jitter()
         self._environment.events.rolled(self._environment.directory, base_offset)
         if is_late:

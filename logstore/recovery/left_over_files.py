@@ -7,7 +7,7 @@ them to `.swap` once complete, and then put them in place of the segments that t
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from logstore.file_name import COMPANIONS, FileFate, FileKind, FileName, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, FileName, parse_file_name
 
 
 class LeftOvers(NamedTuple):
@@ -53,7 +53,7 @@ def orphaned_indexes(names: Iterable[str]) -> list[str]:
     """Find the index files without a `.log` file (Kafka deletes them; snapshots of producers are another matter)."""
     parsed = {name: file for name in names if (file := _parse(name)).fate is FileFate.LIVE}
     logs = {file.base_offset for file in parsed.values() if file.kind is FileKind.LOG}
-    return [name for name, file in parsed.items() if file.kind in COMPANIONS and file.base_offset not in logs]
+    return [name for name, file in parsed.items() if file.kind in INDEX_KINDS and file.base_offset not in logs]
 
 
 def _parse(name: str) -> FileName:

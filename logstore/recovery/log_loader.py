@@ -26,7 +26,7 @@ from logstore import offline, producers, recovery
 from logstore.base_offsets import first_unflushed
 from logstore.clock import now_ms
 from logstore.errors import CorruptRecordError, InvalidBatchHeaderError, TornBatchError
-from logstore.file_name import COMPANIONS, FileFate, FileKind, file_name, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.files.only_copy.offset_gaps import Hole, OffsetGaps
 from logstore.files.only_copy.promised_offsets import UNKNOWN_FILES, UNKNOWN_START, Promise
 from logstore.indexes.index_sanity import last_indexed_position, sane_position
@@ -96,7 +96,6 @@ def load_log(
     loader.policy = damage
     loader.has_remote = has_remote
     loader.checks_all = check_all
-    loader.was_compacted = was_compacted or config.is_compacted
     if not damage.is_replicated:
         loader.guard(damage, promise, cleaner_offset, was_closed=clean_shutdown)
         loader.is_in_root = is_in_root
@@ -169,8 +168,6 @@ class _Loader:
         """Whether nobody has looked yet whether the first segment is missing, or what to do about it."""
         self._ends: dict[int, int] = {}
         """Where the offsets of segments end, by their base offsets, as far as that is known."""
-        self.was_compacted = False
-        """Whether a cleaner may have been over the log, which then lacks what the chains have."""
         self._was_closed = False
         """Whether the log was closed in order: then all of it was promised."""
         self._last_batch: LastBatch | None = None
@@ -225,14 +222,10 @@ class _Loader:
             self._choose_start(self._only_copy)
         if self.checks_all:
             self._checked_epochs = epochs.for_checks(self._base_offsets)
-        chained = self._examine_chains(epochs.before)
         self._recover_segments(clean_shutdown=clean_shutdown)
         self._look_for_missing_segments()
         end = self._reach(self._find_end())
-        if self._report.chain_faults and self.policy is DamagePolicy.RAISE:  # what recovery says of it comes first
-            raise self._report.chain_faults[0].error(self._directory)
         self._write_what_waits()
-        self._settle_chains(chained)
         end = self._go_on_in_begun(end)
         segments = self._open_segments()
         first = segments[0].base_offset
@@ -340,50 +333,6 @@ class _Loader:
         for columns in offline.header_scan.scan_headers(self._directory / name):
             end = int(columns.last_offset[-1]) + 1 if len(columns) else end
         return end
-
-    # --- header chains
-
-    def _examine_chains(self, epochs: EpochHistory) -> dict[int, bool]:
-        """Look whether segments that a crash, or others, may have changed have the batches that were flushed.
-
-        Returns those that have a chain, and whether it fits.
-        """
-        first = first_unflushed(self._base_offsets, self._recovery_point, clean_shutdown=self._was_closed)
-        chosen = (
-            self._base_offsets if self.checks_all else self._base_offsets[min(first, len(self._base_offsets) - 1) :]
-        )
-        chained: dict[int, bool] = {}
-        for base_offset in chosen:
-            if (self._directory / file_name(FileKind.HEADER_CHAIN, base_offset)).exists():
-                chained[base_offset] = self._fits_chain(base_offset, epochs)
-        return chained
-
-    def _fits_chain(self, base_offset: int, epochs: EpochHistory) -> bool:
-        was_closed = self._was_closed and not self.checks_all
-        found = damages.examined_chain.examine(
-            self._directory, base_offset, epochs, was_closed=was_closed, is_compacted=self.was_compacted
-        )
-        if found.is_continued or found.is_rewritten:
-            self._report.rewritten_chains.append(file_name(FileKind.LOG, base_offset))
-        if found.fault is None or found.is_rewritten:
-            return found.fault is None
-        self._report.chain_faults.append(found.fault)
-        return False
-
-    def _settle_chains(self, chained: dict[int, bool]) -> None:
-        """Remove from the chains, durably, what does not fit what is in the segments now."""
-        removed = False
-        for base_offset in (each for each in chained if each in self._base_offsets):
-            path = self._directory / file_name(FileKind.HEADER_CHAIN, base_offset)
-            if not path.exists():
-                continue
-            if chained[base_offset]:
-                damages.examined_chain.cut_to_log(self._directory, base_offset, self._filesystem)
-            else:
-                self._filesystem.unlink(path)
-                removed = True
-        if removed:
-            self._filesystem.fsync_directory(self._directory)
 
     # --- segments
 
@@ -632,7 +581,7 @@ class _Loader:
 
     def _remove_segment(self, base_offset: int) -> None:
         """Remove a segment's files, the log last: indexes without it are removed at the next start."""
-        for path in (self._directory / file_name(kind, base_offset) for kind in (*COMPANIONS, FileKind.LOG)):
+        for path in (self._directory / file_name(kind, base_offset) for kind in (*INDEX_KINDS, FileKind.LOG)):
             if path.exists():
                 self._filesystem.unlink(path)
         self._base_offsets.remove(base_offset)

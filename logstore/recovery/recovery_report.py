@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from epoch.entry import EpochEntry
     from logstore.files.only_copy.offset_gaps import Hole
     from logstore.recovery.dropped_tail import DroppedTail
-    from logstore.segment.chain_fault import ChainFault
 
 
 @dataclass(slots=True)
@@ -47,11 +46,6 @@ class RecoveryReport:
     """Checkpoint files beside the segments that speak of another log, as of a directory that was renamed or copied."""
     holes: list[Hole] = field(default_factory=list)
     """What readers of the log get errors for: see `Log.holes`."""
-    chain_faults: list[ChainFault] = field(default_factory=list)
-    """Batches that are not those which were brought to stable storage, by the header chains beside the segments."""
-    rewritten_chains: list[str] = field(default_factory=list)
-    """Segments, by the name of their `.log` file, that others have written to since they were closed: their header
-    chains go on from what is there now."""
     is_only_copy: bool = False
     """Whether no other node has a copy of the log."""
     seconds: float = 0.0
@@ -81,7 +75,6 @@ class RecoveryReport:
             **asdict(self),
             "epochs_before": [entry._asdict() for entry in self.epochs_before],
             "holes": [hole._asdict() for hole in self.holes],
-            "chain_faults": [fault._asdict() for fault in self.chain_faults],
             "epochs_after": [entry._asdict() for entry in self.epochs_after],
             "damaged_epoch_checkpoint": self.damaged_epoch_checkpoint or None,
             "damaged_offset_gaps": self.damaged_offset_gaps or None,

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
-    from logstore.segment import live_chain as live_chain
     from logstore.segment import read_view as read_view
     from logstore.segment import single_record as single_record
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final, Self
 
 from epoch.filesystem import REAL
 from epoch.history import MAX_OFFSET
-from logstore import segment as parts
 from logstore.append.append_fast_path import APPEND_ONE, FOLLOW, plain_batch
 from logstore.append.append_info import AppendInfo
 from logstore.batch.batches import read_batch, read_batches
@@ -16,7 +15,6 @@ from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.indexes.index_entry import TimeIndexEntry
 from logstore.log_config import MAX_INT64
-from logstore.segment.batch_heads import HEAD_SIZE
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
 from logstore.segment.segment_reader import SegmentReader
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from logstore.indexes.live_time_index import LiveTimeIndex
     from logstore.indexes.live_transaction_index import LiveTransactionIndex
     from logstore.log_config import LogConfig
-    from logstore.segment.live_chain import LiveChain
     from logstore.segment.open_files import OpenFiles
 
 DELETED_SUFFIX: Final = ".deleted"
@@ -63,10 +60,8 @@ class LiveSegment:
         "_longest_ms",
         "_young_until",
         "base_offset",
-        "chain",
         "created_ms",
         "file",
-        "heads",
         "indexes",
         "reader",
     )
@@ -99,10 +94,6 @@ class LiveSegment:
         )
         self.reader: SegmentReader = SegmentReader(base_offset, self.file, self.indexes)
         """Finds batches by offset."""
-        self.chain: LiveChain | None = None
-        """Its header chain, once somebody has asked for it."""
-        self.heads: bytearray | None = None
-        """What takes the first bytes of each batch for the chain; None while that does not follow."""
         self._bytes_since_index_entry = 0
         self._largest: tuple[int, int] | None = None
         """Set by the writer alone; None until it needs it: the time index ends with it then."""
@@ -135,8 +126,6 @@ class LiveSegment:
             directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files, suffix=suffix
         )
         segment.indexes.begin()
-        if not suffix:
-            segment._remove_chain()
         if is_hidden:
             segment.file.path = directory / file_name(FileKind.LOG, base_offset, FileFate.BEGUN)
         segment.file.create()
@@ -167,11 +156,6 @@ class LiveSegment:
     def path(self) -> Path:
         """The `.log` file."""
         return self.file.path
-
-    @property
-    def chain_path(self) -> Path:
-        """The file of its header chain, which need not be there."""
-        return self._directory / file_name(FileKind.HEADER_CHAIN, self.base_offset)
 
     @property
     def size(self) -> int:
@@ -247,9 +231,6 @@ class LiveSegment:
             return None
         position = self.file.size
         self.file.append(data)
-        heads = self.heads
-        if heads is not None:
-            heads += data[:HEAD_SIZE]
         self._note(position, size, last_offset, max_timestamp)
         first = self._first_timestamp
         if self._young_until is None and first is not None and first >= 0:
@@ -276,9 +257,6 @@ class LiveSegment:
                     file.size = position + size
             if size > 0:
                 file.used = True
-                heads = self.heads
-                if heads is not None:
-                    heads += data[:HEAD_SIZE]
                 self._note(position, size, last_offset, max_timestamp)
                 info: AppendInfo = _build(AppendInfo, done)
                 return info
@@ -293,13 +271,11 @@ class LiveSegment:
 
         Raises OSError, nothing written.
         """
-        position, at, heads = self.file.size, 0, self.heads
+        position = self.file.size
         self.file.append(data)
         for size, last_offset, max_timestamp in batches:
-            if heads is not None:
-                heads += data[at : at + HEAD_SIZE]
-            self._note(position + at, size, last_offset, max_timestamp)
-            at += size
+            self._note(position, size, last_offset, max_timestamp)
+            position += size
 
     def append_plain(
         self, data: Buffer, next_offset: int, leader_epoch: int, clock: Callable[[], int], jitter_ms: int
@@ -334,8 +310,6 @@ class LiveSegment:
             self.indexes.offset.extend(entries[:rows], entries[room : room + rows])
             self.indexes.time.extend(entries[2 * room : 2 * room + times], entries[3 * room : 3 * room + times])
             self._index_room -= rows
-        if self.heads is not None and self.chain is not None:
-            self.heads = self.chain.take(memoryview(data), position)
         self._bytes_since_index_entry = position + size - indexed
         self._largest = largest, offset_of_largest
         info: AppendInfo = _build(AppendInfo, (first, last, newest, size, False))
@@ -354,8 +328,6 @@ class LiveSegment:
             self.indexes.time.append(largest, offset_of_largest)
             self._index_room -= 1
             self._bytes_since_index_entry = size
-            if self.heads is not None and self.chain is not None and position >= self.chain.due:
-                self.heads = self.chain.fold(position + size)
         else:
             self._bytes_since_index_entry += size
 
@@ -404,8 +376,6 @@ class LiveSegment:
             # Before the cut, which gives up the mapping: there may be no memory for another.
             self._largest = self._find_largest(before if place is None else place[0])
         if place is not None:
-            self.chain = self.heads = None
-            parts.live_chain.cut_chain(self.chain_path, place[0], self._filesystem)
             self.file.truncate_to(place[0])
         if not self.size:
             self.created_ms = now_ms
@@ -417,7 +387,6 @@ class LiveSegment:
 
         Raises OSError. May be called again where it is broken off itself.
         """
-        self.chain = self.heads = None  # what was broken off may have come no further than the file
         if self.size > size:
             # The indexes first: the size shows whether they may have too many entries.
             self._cut_indexes(end_offset)
@@ -478,7 +447,6 @@ class LiveSegment:
         """
         kinds = INDEX_KINDS if keeps_snapshot else (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)
         files = [self._path(kind) for kind in kinds]
-        self._remove_chain()
         self.file.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
         for path in files:
             if path.exists():
@@ -488,18 +456,10 @@ class LiveSegment:
     def remove(self) -> None:
         """Remove the files; readers that hold their bytes keep them. Raises OSError."""
         self.file.close()
-        if not self.indexes.suffix:  # else it went as the segment was renamed, and another one may have that name
-            self._remove_chain()
         kinds = (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT) if self.indexes.suffix else INDEX_KINDS
         for path in (self.path, *map(self._path, kinds)):
             if path.exists():
                 self._filesystem.unlink(path)
-
-    def _remove_chain(self) -> None:
-        """Remove its file before the `.log` loses its name: another one may get that, with another content."""
-        self.chain = self.heads = None
-        if self.chain_path.exists():
-            self._filesystem.unlink(self.chain_path)
 
     def _path(self, kind: FileKind) -> Path:
         return self._directory / (file_name(kind, self.base_offset) + self.indexes.suffix)

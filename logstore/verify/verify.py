@@ -11,7 +11,6 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.topic_partition import parse_directory_name
-from logstore.verify.chain_check import ChainCheck
 from logstore.verify.compaction import Compaction
 from logstore.verify.directory_check import check_directory
 from logstore.verify.empty_segment_check import EmptySegmentCheck
@@ -162,7 +161,6 @@ def _checks(partition: PartitionDirectory, segments: Sequence[Segment], report: 
         EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),
-        ChainCheck(report, partition, compaction),
         EpochCheck.of(partition, report, compaction),
         TransactionCheck(report, compaction, first_segment, log_start),
         ProducerCheck(

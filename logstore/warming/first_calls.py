@@ -35,7 +35,6 @@ from logstore.kernels import (
 from logstore.log.reading.sound_bytes import SOUND_RUNS
 from logstore.log.timestamp_search import FIND_RECORD, FIRST_RECORD_FROM
 from logstore.recovery.segment_walk import RECOVER
-from logstore.segment.batch_heads import GATHER_HEADS
 from logstore.segment.single_record import FIND_RECORD_AT
 from logstore.segment.view_records import VIEW_SCAN
 from logstore.verify.batch_totals import BatchTotals
@@ -61,7 +60,6 @@ AWAITED: Final[dict[str, AwaitedKernel]] = {
     "write_objects": OBJECTS,
     "scan of a view": VIEW_SCAN,
     "sound_run": SOUND_RUNS,
-    "gather_heads": GATHER_HEADS,
 }
 """What a log's calls do without until it is there."""
 

@@ -66,10 +66,6 @@ class LoggingObserver(LogObserver):
             warn("%s: dropped %d bytes of %s: %s%s", directory, tail.bytes, tail.file, tail.reason, kept)
         for hole in report.holes:
             (warn if report.dropped else partial(_tell, _WARNING))("%s: the log has a hole: %s", directory, hole)
-        for fault in report.chain_faults:
-            warn("%s: %s", directory, fault)
-        for name in report.rewritten_chains:
-            _tell(_INFO, "%s: %s was written to since it was closed here: its header chain goes on", directory, name)
         if report.damaged_epoch_checkpoint:
             _tell(
                 _WARNING,

@@ -6,7 +6,6 @@ from epoch.base.lazy_modules import Loader, lazy_modules
 
 if TYPE_CHECKING:
     from logstore.recovery.damage import epoch_order as epoch_order
-    from logstore.recovery.damage import examined_chain as examined_chain
     from logstore.recovery.damage import following_batch as following_batch
     from logstore.recovery.damage import held_damage as held_damage
     from logstore.recovery.damage import segment_chain as segment_chain

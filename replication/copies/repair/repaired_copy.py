@@ -35,7 +35,7 @@ def write_copy(
     With `metadata` the original lacks it.
     """
     changed = layout.changed()
-    names = {file_name(kind, base) for base in changed for kind in (FileKind.LOG, FileKind.HEADER_CHAIN)}
+    names = {file_name(FileKind.LOG, base) for base in changed}
     copy_directory(
         source.path,
         target,

@@ -88,8 +88,8 @@ def checkpoint(root: Path, name: str) -> dict[TopicPartition, int]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """All files of a root's partitions, but header chains, which have a time in them."""
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.glob("*/*") if path.suffix != ".chain"}
+    """All files of a root's partitions."""
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.glob("*/*")}
 
 
 @pytest.fixture

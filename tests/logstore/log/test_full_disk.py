@@ -40,7 +40,7 @@ def syncs(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture
 def disk(tmp_path: Path) -> BoundedDisk:
     (tmp_path / "disk").mkdir()
-    return BoundedDisk(tmp_path / "disk", 66)
+    return BoundedDisk(tmp_path / "disk", 60)
 
 
 def opened(disk: BoundedDisk, config: LogConfig = CONFIG) -> Log:

@@ -153,8 +153,7 @@ def test_whichever_step_fails_nothing_acknowledged_is_lost(memory_dir: Path, *, 
             with late_syncs(are_late=are_late):
                 use = survivor.live()
             # Space that is kept is no promise; a full disk is met again in that space.
-            is_dispensable = RESERVE_NAME in survivor.disk.failed or survivor.disk.failed.endswith(".chain")
-            may_be_silent = is_dispensable or failure in {Failure.FULL, Failure.SHORT}
+            may_be_silent = RESERVE_NAME in survivor.disk.failed or failure in {Failure.FULL, Failure.SHORT}
             assert len(survivor.errors) == 1 or (may_be_silent and not survivor.errors)
             with Log.open(root / PARTITION, CONFIG, clock=lambda: NOW) as log:
                 assert log.report.recovered_segments == 0

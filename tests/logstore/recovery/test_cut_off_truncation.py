@@ -19,7 +19,7 @@ from tests.disk import FailingDisk, Failure
 
 CONFIG = LogConfig(segment_bytes=1_000, index_interval_bytes=100, retention_ms=-1)
 RECORDS = 65
-STEPS = 60
+STEPS = 40
 """Of the disk: more than a truncation takes."""
 
 

@@ -30,11 +30,10 @@ def contents(directory: Path) -> dict[str, bytes]:
 
 
 def comparable(directory: Path) -> dict[str, object]:
-    """All files but header chains, which a healed segment has none of; a snapshot's producers in whatever order."""
+    """All files; the producers of a snapshot in whatever order they are."""
     return {
         name: frozenset(ProducerSnapshot.parse(data).entries) if name.endswith(".snapshot") else data
         for name, data in contents(directory).items()
-        if not name.endswith(".chain")
     }
 
 
