@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -24,7 +25,7 @@ WARM_UPS = 2
 def spark() -> Iterator[SparkSession]:
     """A session of two cores, as long as this file is measured; or that of tests, which goes on."""
     require_java_for_spark()
-    is_ours = SparkSession.getActiveSession() is None
+    is_ours = SparkContext._active_spark_context is None  # noqa: SLF001  no thread has to know of it as its own
     session = start_session("local[2]")
     yield session
     if is_ours:
