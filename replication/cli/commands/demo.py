@@ -94,6 +94,7 @@ def _facts(place: Path) -> dict[str, Any]:
     from logstore.offline.offline_log_directory import OfflineLogDirectory
     from logstore.verify import compare_epochs, verify_root
     from replication.copies.audit.local_judging import judge_replicas
+    from replication.copies.planning.answered_plan import AnsweredPlan
     from replication.copies.planning.plan import plan_replicas
     from replication.copies.planning.replica import open_replicas
 
@@ -105,7 +106,7 @@ def _facts(place: Path) -> dict[str, Any]:
         {
             "leader": leader.name,
             "follower": follower.name,
-            "partitions": [each.as_json() for each in plan_replicas(leader, follower)],
+            "partitions": [AnsweredPlan(each).as_json() for each in plan_replicas(leader, follower)],
         }
         for leader in replicas
         for follower in replicas
