@@ -101,7 +101,6 @@ class DurableAppends:
         """Wait until appends have gathered; False, and the thread ends, where none came for a while."""
         with self._changed:
             if not self._wait_for(1, IDLE_SECONDS):
-                self._awaited = 1
                 self._thread = None
                 return False
             self._wait_for(self._expected, self._patience)
